@@ -1,0 +1,75 @@
+"""How much a calibration node k hops away counts: the paper's w(k).
+
+To add a decay, add a function of k to `DECAYS`; nothing else needs to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from napsets._check import ArrayLike, FloatArray, as_array, check_count
+from napsets.errors import InvalidInputError
+
+__all__ = ["DECAYS", "Decay", "hop_weights"]
+
+Decay = str | Callable[[int], float] | ArrayLike
+
+#: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
+DECAYS: dict[str, Callable[[int], float]] = {
+    "uniform": lambda k: 1.0,
+    "hyperbolic": lambda k: 1.0 / k,
+    "geometric": lambda k: 2.0**-k,
+}
+
+
+def hop_weights(decay: Decay, hops: int) -> FloatArray:
+    """Weights w(1), …, w(hops) of a decay.
+
+    Parameters
+    ----------
+    decay : str, callable or array
+        A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1 (at least `hops` of them).
+    hops : int
+        The neighbourhood's depth, the paper's K.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64 of shape ``(hops,)``; every weight is finite and not negative.
+
+    Examples
+    --------
+    >>> hop_weights("hyperbolic", 3).tolist()
+    [1.0, 0.5, 0.3333333333333333]
+    """
+    hops = check_count("hops", hops)
+    if isinstance(decay, str):
+        if decay not in DECAYS:
+            raise InvalidInputError(f"`decay` must be one of {', '.join(DECAYS)}, a callable or an array; got {decay!r}")
+        decay = DECAYS[decay]
+    weights = _evaluate(decay, hops) if callable(decay) else _take(decay, hops)
+    bad = ~np.isfinite(weights) | (weights < 0)
+    if bad.any():
+        k = int(bad.argmax())
+        raise InvalidInputError(f"`decay` must give finite weights of at least 0; hop {k + 1} weighs {weights[k]:g}")
+    return weights
+
+
+def _evaluate(decay: Callable[[int], Any], hops: int) -> FloatArray:
+    values = [decay(k) for k in range(1, hops + 1)]
+    try:
+        return np.array([float(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"`decay` must return a number for each hop; got {values!r}") from error
+
+
+def _take(decay: object, hops: int) -> FloatArray:
+    array = as_array("decay", decay)
+    if array.ndim != 1 or array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`decay` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}")
+    if array.shape[0] < hops:
+        raise InvalidInputError(f"`decay` must have a weight for each of the {hops} hops; got {array.shape[0]}")
+    return array[:hops].astype(np.float64)

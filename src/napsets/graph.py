@@ -1,0 +1,253 @@
+"""Graph: an immutable adjacency in compressed sparse rows, and its constructors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import ArrayLike, IntArray, as_array, check_count, check_index, check_integers
+from napsets.errors import InvalidInputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph on the nodes 0..n−1, never changed once it is made.
+
+    Make one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg` or `from_table`. Duplicate edges
+    are merged and self-loops dropped. Edges are undirected unless ``undirected=False``; then a node's neighbours
+    are the targets of the edges that leave it.
+
+    Attributes
+    ----------
+    indptr : numpy.ndarray
+        int64 offsets of shape ``(num_nodes + 1,)``.
+    indices : numpy.ndarray
+        Neighbours of node i at ``indices[indptr[i]:indptr[i + 1]]``, ascending; int32 while ids fit.
+    undirected : bool
+        Whether every edge is stored in both directions.
+    original_ids : numpy.ndarray or None
+        For a subgraph: the id that each node had in the graph it was taken from.
+    """
+
+    indptr: IntArray
+    indices: npt.NDArray[Any]
+    undirected: bool = True
+    original_ids: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        indptr = check_integers("indptr", self.indptr).astype(np.int64, copy=False)
+        indices = check_integers("indices", self.indices)
+        if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
+            raise InvalidInputError(
+                f"`indptr` must ascend from 0 to the number of stored edges, {indices.size}; it does not"
+            )
+        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < indptr.size - 1:
+            raise InvalidInputError(f"`indices` must hold ids from 0 to {indptr.size - 2}; got {indices.max()}")
+        for name, array in (("indptr", indptr), ("indices", indices), ("original_ids", self.original_ids)):
+            object.__setattr__(self, name, array if array is None else _frozen(array))
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.indptr.shape[0] - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of stored entries: an undirected edge counts twice, as in the paper's Table 1."""
+        return self.indices.shape[0]
+
+    @property
+    def degrees(self) -> IntArray:
+        """Number of neighbours of each node."""
+        return np.diff(self.indptr)
+
+    def neighbours(self, node: int) -> npt.NDArray[Any]:
+        """Neighbours of one node, ascending."""
+        (node,) = check_index("node", node, self.num_nodes)
+        return self.indices[self.indptr[node] : self.indptr[node + 1]]
+
+    def __repr__(self) -> str:
+        kind = "undirected" if self.undirected else "directed"
+        return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} stored edges, {kind})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return np.array_equal(self.indptr, other.indptr) and np.array_equal(self.indices, other.indices)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- constructors ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edge_index(cls, edge_index: ArrayLike, num_nodes: int | None = None, *, undirected: bool = True) -> Graph:
+        """Make a graph from a (2, m) array of sources and targets.
+
+        Parameters
+        ----------
+        edge_index : array of shape (2, m)
+            Integer ids. For an undirected graph an edge may stand in one direction or in both.
+        num_nodes : int, optional
+            Number of nodes; without it, the largest id plus one, which overlooks isolated nodes at the end.
+        undirected : bool
+            Store every edge in both directions (the default), or as given.
+
+        Examples
+        --------
+        >>> Graph.from_edge_index([[0, 1, 1], [1, 0, 2]], num_nodes=4)
+        Graph(4 nodes, 4 stored edges, undirected)
+        """
+        array = check_integers("edge_index", edge_index, ndim=2)
+        if array.shape[0] != 2:
+            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}")
+        return cls._from_ends(array[0], array[1], num_nodes, undirected, "edge_index")
+
+    @classmethod
+    def from_scipy(cls, adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix, *, undirected: bool = True) -> Graph:
+        """Make a graph from a square SciPy sparse matrix; every stored entry that is not 0 is an edge."""
+        shape = getattr(adjacency, "shape", None)
+        if not hasattr(adjacency, "tocoo") or shape is None or len(shape) != 2 or shape[0] != shape[1]:
+            raise InvalidInputError(
+                f"`adjacency` must be a square SciPy sparse matrix; got {type(adjacency).__name__} of shape {shape}"
+            )
+        coo = adjacency.tocoo()
+        source, target = coo.row, coo.col
+        if not (coo.data != 0).all():
+            kept = coo.data != 0
+            source, target = source[kept], target[kept]
+        return cls._from_ends(source, target, int(shape[0]), undirected, "adjacency")
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.Graph) -> Graph:
+        """Make a graph from a NetworkX graph; node i is the i-th of ``graph.nodes``, directed if that is."""
+        position = {node: i for i, node in enumerate(graph.nodes)}
+        pairs = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        return cls._from_ends(pairs[:, 0], pairs[:, 1], len(position), not graph.is_directed(), "graph")
+
+    @classmethod
+    def from_pyg(cls, data: Any, *, undirected: bool = True) -> Graph:
+        """Make a graph from a PyTorch Geometric ``Data``, or from anything with ``edge_index`` and ``num_nodes``."""
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None:
+            raise InvalidInputError(f"`data` must have an `edge_index`; {type(data).__name__} has none")
+        return cls.from_edge_index(edge_index, getattr(data, "num_nodes", None), undirected=undirected)
+
+    @classmethod
+    def from_table(cls, table: Any, num_nodes: int | None = None, *, undirected: bool = True) -> Graph:
+        """Make a graph from a table with the columns ``source`` and ``target``, or with just two columns.
+
+        Parameters
+        ----------
+        table : mapping of columns, or any object Arrow can read
+            A dictionary of arrays, a pandas or Polars frame, a PyArrow table, a DuckDB result: anything with
+            ``__arrow_c_stream__``. Ids are integers from 0.
+        num_nodes, undirected
+            As in `from_edge_index`.
+        """
+        columns = _columns(table)
+        names = list(columns)
+        if {"source", "target"} <= set(names):
+            names = ["source", "target"]
+        elif len(names) != 2:
+            raise InvalidInputError(
+                f"`table` must have the columns source and target, or just two columns; got {', '.join(map(str, names))}"
+            )
+        source, target = (check_integers(f"table[{name!r}]", columns[name]) for name in names)
+        return cls._from_ends(source, target, num_nodes, undirected, "table")
+
+    @classmethod
+    def _from_ends(
+        cls, source: npt.NDArray[Any], target: npt.NDArray[Any], num_nodes: int | None, undirected: bool, name: str
+    ) -> Graph:
+        if source.shape != target.shape:
+            raise InvalidInputError(f"`{name}` must have as many sources as targets; got {source.size}, {target.size}")
+        low = min(int(source.min()), int(target.min())) if source.size else 0
+        high = max(int(source.max()), int(target.max())) if source.size else -1
+        nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes)
+        if low < 0 or high >= nodes:
+            raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
+        indptr, indices = _compress(_int32_or_int64(source), _int32_or_int64(target), nodes, undirected)
+        return cls(indptr, indices, undirected=undirected)
+
+    # -- derived graphs ----------------------------------------------------------------------------------------
+
+    def subgraph(self, nodes: ArrayLike) -> Graph:
+        """Return the subgraph induced on `nodes` (indices or a boolean mask), relabelled 0.. in their order.
+
+        Its `original_ids` lead back to the ids of the graph that this chain of subgraphs started from.
+        """
+        from napsets.kernels import csr
+
+        chosen = check_index("nodes", nodes, self.num_nodes, unique=True)
+        position = np.full(self.num_nodes, -1, dtype=self.indices.dtype)
+        position[chosen] = np.arange(chosen.size)
+        offsets = csr.offsets_of_rows(self.indptr, self.indices, chosen, position)
+        indices = np.empty(offsets[-1], dtype=_id_dtype(chosen.size))
+        csr.subgraph(self.indptr, self.indices, chosen, position, offsets, indices)
+        ids = chosen if self.original_ids is None else self.original_ids[chosen]
+        return Graph(offsets, indices, undirected=self.undirected, original_ids=ids)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return the adjacency as a SciPy CSR array of ones."""
+        import scipy.sparse
+
+        ones = np.ones(self.num_edges, dtype=np.int8)
+        shape = (self.num_nodes, self.num_nodes)
+        return scipy.sparse.csr_array((ones, self.indices, self.indptr), shape=shape)
+
+
+def _compress(
+    source: npt.NDArray[Any], target: npt.NDArray[Any], num_nodes: int, undirected: bool
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    from napsets.kernels import csr
+
+    dtype = _id_dtype(num_nodes)
+    buckets = np.empty(source.size, dtype=dtype)
+    offsets = csr.bucket_by_column(source, target, num_nodes, undirected, buckets)
+    columns = np.empty(offsets[-1], dtype=dtype)
+    rows = csr.rows_from_buckets(offsets, buckets, num_nodes, columns)
+    del buckets, offsets
+    kept = csr.deduplicate(rows, columns)
+    if not undirected:
+        return rows, columns if kept == columns.size else columns[:kept].copy()
+    indices = np.empty(2 * kept, dtype=dtype)
+    return csr.mirror(rows, columns, indices), indices
+
+
+def _id_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
+    return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
+
+
+def _int32_or_int64(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Bring ids to one of the two widths that kernels are compiled for; a view where they have it already."""
+    return np.ascontiguousarray(ids, dtype=np.int32 if ids.dtype == np.int32 else np.int64)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
+    if isinstance(table, Mapping):
+        return {name: as_array(f"table[{name!r}]", column) for name, column in table.items()}
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "cli") from error
+    try:
+        arrow = table if isinstance(table, pa.Table) else pa.table(table)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"`table` must be a table that Arrow can read; got {type(table).__name__}") from error
+    return {name: arrow.column(name).to_numpy() for name in arrow.column_names}

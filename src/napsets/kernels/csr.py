@@ -1,0 +1,125 @@
+"""Building compressed sparse rows by counting, in time linear in the edges.
+
+An edge list is laid into buckets by its larger end, then, bucket after bucket, into rows by its smaller end. Two
+counting passes leave every row sorted, without a single comparison, so duplicates stand side by side. For an
+undirected graph only the upper triangle is kept until the end; the full rows are then written in sorted order
+straight away. Beside the result, at most two arrays of one entry an edge are alive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napsets.kernels._jit import jit
+
+__all__ = ["bucket_by_column", "deduplicate", "mirror", "offsets_of_rows", "rows_from_buckets", "subgraph"]
+
+
+@jit
+def bucket_by_column(source, target, num_nodes, canonical, out):  # type: ignore[no-untyped-def]
+    """Lay each edge's row end into the bucket of its column end; return the buckets' offsets.
+
+    With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than
+    ``len(out)`` may be filled.
+    """
+    offsets = np.zeros(num_nodes + 1, np.int64)
+    for e in range(source.shape[0]):
+        u, v = np.int64(source[e]), np.int64(target[e])
+        if u != v:
+            offsets[(max(u, v) if canonical else v) + 1] += 1
+    for v in range(num_nodes):
+        offsets[v + 1] += offsets[v]
+    cursor = offsets[:-1].copy()
+    for e in range(source.shape[0]):
+        u, v = np.int64(source[e]), np.int64(target[e])
+        if u != v:
+            if canonical and u > v:
+                u, v = v, u
+            out[cursor[v]] = u
+            cursor[v] += 1
+    return offsets
+
+
+@jit
+def rows_from_buckets(offsets, buckets, num_nodes, out):  # type: ignore[no-untyped-def]
+    """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
+    rows = np.zeros(num_nodes + 1, np.int64)
+    for e in range(offsets[num_nodes]):
+        rows[buckets[e] + 1] += 1
+    for u in range(num_nodes):
+        rows[u + 1] += rows[u]
+    cursor = rows[:-1].copy()
+    for v in range(num_nodes):
+        for e in range(offsets[v], offsets[v + 1]):
+            u = buckets[e]
+            out[cursor[u]] = v
+            cursor[u] += 1
+    return rows
+
+
+@jit
+def deduplicate(rows, columns):  # type: ignore[no-untyped-def]
+    """Drop repeated columns of sorted rows in place; `rows` is rewritten, the entries kept come first."""
+    kept = np.int64(0)
+    start = rows[0]
+    for u in range(rows.shape[0] - 1):
+        end = rows[u + 1]
+        row_start = kept
+        for e in range(start, end):
+            v = columns[e]
+            if kept == row_start or columns[kept - 1] != v:
+                columns[kept] = v
+                kept += 1
+        start = end
+        rows[u + 1] = kept
+    return kept
+
+
+@jit
+def mirror(rows, columns, out):  # type: ignore[no-untyped-def]
+    """Write the symmetric graph of an upper triangle with sorted rows; return its offsets.
+
+    Row v holds first the u < v that name it, which come in ascending order because u does, then its own columns.
+    """
+    num_nodes = rows.shape[0] - 1
+    offsets = np.zeros(num_nodes + 1, np.int64)
+    for u in range(num_nodes):
+        offsets[u + 1] += rows[u + 1] - rows[u]
+        for e in range(rows[u], rows[u + 1]):
+            offsets[columns[e] + 1] += 1
+    for u in range(num_nodes):
+        offsets[u + 1] += offsets[u]
+    cursor = offsets[:-1].copy()
+    for u in range(num_nodes):
+        for e in range(rows[u], rows[u + 1]):
+            v = columns[e]
+            out[cursor[v]] = u
+            cursor[v] += 1
+            out[cursor[u]] = v
+            cursor[u] += 1
+    return offsets
+
+
+@jit
+def offsets_of_rows(indptr, indices, nodes, position):  # type: ignore[no-untyped-def]
+    """Count, for each of `nodes`, its neighbours that have a `position` (≥ 0); return running offsets."""
+    offsets = np.zeros(nodes.shape[0] + 1, np.int64)
+    for i in range(nodes.shape[0]):
+        count = 0
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            count += position[indices[e]] >= 0
+        offsets[i + 1] = offsets[i] + count
+    return offsets
+
+
+@jit
+def subgraph(indptr, indices, nodes, position, offsets, out):  # type: ignore[no-untyped-def]
+    """Write the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
+    for i in range(nodes.shape[0]):
+        kept = offsets[i]
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            new = position[indices[e]]
+            if new >= 0:
+                out[kept] = new
+                kept += 1
+        out[offsets[i] : kept].sort()
