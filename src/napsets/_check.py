@@ -66,9 +66,7 @@ def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[An
     """Integers of any width, kept at that width; whole floats are refused, an empty list is not."""
     array = as_array(name, value)
     if array.ndim != ndim:
-        raise InvalidInputError(
-            f"`{name}` must have {ndim} dimension{'s' * (ndim > 1)}; got shape {array.shape}"
-        )
+        raise InvalidInputError(f"`{name}` must have {ndim} dimension{'s' * (ndim > 1)}; got shape {array.shape}")
     if array.size == 0 and array.dtype.kind == "f":
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
@@ -91,9 +89,7 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
-            raise InvalidInputError(
-                f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}"
-            )
+            raise InvalidInputError(f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}")
     index = array.astype(np.int64, copy=False)
     if unique and index.size:
         counts = np.bincount(index, minlength=0)
@@ -128,16 +124,14 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
         row = int(np.argmin(finite))
         raise InvalidInputError(f"`probabilities` must be finite; row {row} has a NaN or infinite entry")
     if array.size and array.min() < 0:
-        row, column = np.unravel_index(int(array.argmin()), array.shape)
+        row, column = divmod(int(array.argmin()), array.shape[1])
         raise InvalidInputError(
             f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}"
         )
     off = np.abs(sums - 1.0)
     if off.size and off.max() > ROW_SUM_TOLERANCE:
         row = int(np.argmax(off > ROW_SUM_TOLERANCE))
-        raise InvalidInputError(
-            f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}"
-        )
+        raise InvalidInputError(f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}")
     return array
 
 
@@ -145,9 +139,7 @@ def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
     """One label a node: 0..num_classes−1, or −1 for unknown."""
     array = check_integers("labels", value)
     if array.shape[0] != size:
-        raise InvalidInputError(
-            f"`labels` must have one entry a node, {size} (−1 where unknown); got {array.shape[0]}"
-        )
+        raise InvalidInputError(f"`labels` must have one entry a node, {size} (−1 where unknown); got {array.shape[0]}")
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < -1 or high >= num_classes:
@@ -158,14 +150,12 @@ def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
 
 
 def check_scores(name: str, value: object, *, size: int | None = None) -> FloatArray:
-    """A vector of scores without NaN, as float64."""
+    """Return a vector of scores without NaN, as float64."""
     array = as_array(name, value)
     if array.ndim != 1:
         raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
     if size is not None and array.shape[0] != size:
-        raise InvalidInputError(
-            f"`{name}` must have one entry a calibration node, {size}; got {array.shape[0]}"
-        )
+        raise InvalidInputError(f"`{name}` must have one entry a calibration node, {size}; got {array.shape[0]}")
     if array.dtype.kind not in "fiub":
         raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
     scores = array.astype(np.float64, copy=False)

@@ -48,7 +48,9 @@ def hop_weights(decay: Decay, hops: int) -> FloatArray:
     hops = check_count("hops", hops)
     if isinstance(decay, str):
         if decay not in DECAYS:
-            raise InvalidInputError(f"`decay` must be one of {', '.join(DECAYS)}, a callable or an array; got {decay!r}")
+            raise InvalidInputError(
+                f"`decay` must be one of {', '.join(DECAYS)}, a callable or an array; got {decay!r}"
+            )
         decay = DECAYS[decay]
     weights = _evaluate(decay, hops) if callable(decay) else _take(decay, hops)
     bad = ~np.isfinite(weights) | (weights < 0)
@@ -69,7 +71,9 @@ def _evaluate(decay: Callable[[int], Any], hops: int) -> FloatArray:
 def _take(decay: object, hops: int) -> FloatArray:
     array = as_array("decay", decay)
     if array.ndim != 1 or array.dtype.kind not in "fiub":
-        raise InvalidInputError(f"`decay` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}")
+        raise InvalidInputError(
+            f"`decay` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}"
+        )
     if array.shape[0] < hops:
         raise InvalidInputError(f"`decay` must have a weight for each of the {hops} hops; got {array.shape[0]}")
     return array[:hops].astype(np.float64)

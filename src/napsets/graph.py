@@ -59,12 +59,12 @@ class Graph:
     @property
     def num_nodes(self) -> int:
         """Number of nodes."""
-        return self.indptr.shape[0] - 1
+        return self.indptr.size - 1
 
     @property
     def num_edges(self) -> int:
         """Number of stored entries: an undirected edge counts twice, as in the paper's Table 1."""
-        return self.indices.shape[0]
+        return int(self.indices.size)
 
     @property
     def degrees(self) -> IntArray:
@@ -160,14 +160,19 @@ class Graph:
             names = ["source", "target"]
         elif len(names) != 2:
             raise InvalidInputError(
-                f"`table` must have the columns source and target, or just two columns; got {', '.join(map(str, names))}"
+                f"`table` must have the columns source and target, or just two; got {', '.join(map(str, names))}"
             )
         source, target = (check_integers(f"table[{name!r}]", columns[name]) for name in names)
         return cls._from_ends(source, target, num_nodes, undirected, "table")
 
     @classmethod
     def _from_ends(
-        cls, source: npt.NDArray[Any], target: npt.NDArray[Any], num_nodes: int | None, undirected: bool, name: str
+        cls,
+        source: npt.NDArray[Any],
+        target: npt.NDArray[Any],
+        num_nodes: int | None,
+        undirected: bool,
+        name: str,
     ) -> Graph:
         if source.shape != target.shape:
             raise InvalidInputError(f"`{name}` must have as many sources as targets; got {source.size}, {target.size}")

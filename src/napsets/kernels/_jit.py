@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
@@ -11,18 +11,16 @@ from numba.extending import intrinsic
 
 __all__ = ["count_bits", "jit", "lowest_bit", "prefetch"]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def jit(function: Function) -> Function:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without the interpreter lock, and keep the result on disk where a cache can be written."""
     try:
-        return njit(nogil=True, cache=True, boundscheck=False)(function)  # type: ignore[no-any-return]
+        return njit(nogil=True, cache=True)(function)
     except RuntimeError:  # no folder can be written for the cache: compile anew in each process
-        return njit(nogil=True, boundscheck=False)(function)  # type: ignore[no-any-return]
+        return njit(nogil=True)(function)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def count_bits(typingctx: Any, word: Any) -> Any:
     """Return the number of set bits in a word (``popcnt``; LLVM vectorises it)."""
 
@@ -32,7 +30,7 @@ def count_bits(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def lowest_bit(typingctx: Any, word: Any) -> Any:
     """Return the position of the lowest set bit in a word that has one (``tzcnt``)."""
 
@@ -43,7 +41,7 @@ def lowest_bit(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typingctx: Any, array: Any, position: Any) -> Any:
     """Ask the cache for ``array[position]`` ahead of its use; never faults and changes nothing."""
 

@@ -16,7 +16,7 @@ __all__ = ["bucket_by_column", "deduplicate", "mirror", "offsets_of_rows", "rows
 
 
 @jit
-def bucket_by_column(source, target, num_nodes, canonical, out):  # type: ignore[no-untyped-def]
+def bucket_by_column(source, target, num_nodes, canonical, out):
     """Lay each edge's row end into the bucket of its column end; return the buckets' offsets.
 
     With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than
@@ -41,7 +41,7 @@ def bucket_by_column(source, target, num_nodes, canonical, out):  # type: ignore
 
 
 @jit
-def rows_from_buckets(offsets, buckets, num_nodes, out):  # type: ignore[no-untyped-def]
+def rows_from_buckets(offsets, buckets, num_nodes, out):
     """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
     rows = np.zeros(num_nodes + 1, np.int64)
     for e in range(offsets[num_nodes]):
@@ -58,7 +58,7 @@ def rows_from_buckets(offsets, buckets, num_nodes, out):  # type: ignore[no-unty
 
 
 @jit
-def deduplicate(rows, columns):  # type: ignore[no-untyped-def]
+def deduplicate(rows, columns):
     """Drop repeated columns of sorted rows in place; `rows` is rewritten, the entries kept come first."""
     kept = np.int64(0)
     start = rows[0]
@@ -76,7 +76,7 @@ def deduplicate(rows, columns):  # type: ignore[no-untyped-def]
 
 
 @jit
-def mirror(rows, columns, out):  # type: ignore[no-untyped-def]
+def mirror(rows, columns, out):
     """Write the symmetric graph of an upper triangle with sorted rows; return its offsets.
 
     Row v holds first the u < v that name it, which come in ascending order because u does, then its own columns.
@@ -101,7 +101,7 @@ def mirror(rows, columns, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def offsets_of_rows(indptr, indices, nodes, position):  # type: ignore[no-untyped-def]
+def offsets_of_rows(indptr, indices, nodes, position):
     """Count, for each of `nodes`, its neighbours that have a `position` (≥ 0); return running offsets."""
     offsets = np.zeros(nodes.shape[0] + 1, np.int64)
     for i in range(nodes.shape[0]):
@@ -113,7 +113,7 @@ def offsets_of_rows(indptr, indices, nodes, position):  # type: ignore[no-untype
 
 
 @jit
-def subgraph(indptr, indices, nodes, position, offsets, out):  # type: ignore[no-untyped-def]
+def subgraph(indptr, indices, nodes, position, offsets, out):
     """Write the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
     for i in range(nodes.shape[0]):
         kept = offsets[i]

@@ -1,0 +1,242 @@
+"""Breadth-first search one source at a time, marking bits.
+
+The last hop needs neither a visited test nor a queue: every edge sets a bit, in a vector small enough for a near
+cache, and what was seen before is masked out afterwards, word by word. No branch depends on the data, so the
+processor never guesses wrong. Nodes carry the numbers that `selection` wants; rows stay where they are.
+
+`dense_thresholds` walks over all words of a vector for each source. `sparse_thresholds` keeps a second vector with
+one bit a word, and touches only words that were marked: right where a neighbourhood is a small part of the graph.
+
+In both, `columns` holds numbers already when `labels` is None; otherwise it holds node ids and `labels` numbers
+them on the way, which saves the renumbered copy of the graph when only few of its rows are read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napsets.kernels._jit import jit, lowest_bit, prefetch
+from napsets.kernels.selection import BLOCK_WORDS, select
+
+__all__ = ["count_touched", "dense_thresholds", "sparse_thresholds"]
+
+_AHEAD = 4  # rows between asking the cache for a row and reading it
+
+
+@jit
+def _number(labels, column):
+    return column if labels is None else labels[column]
+
+
+@jit
+def _first_frontier(source, starts, stops, columns, labels, queue):
+    """Queue the source's neighbours; return how many."""
+    start = starts[source]
+    count = stops[source] - start
+    for i in range(count):
+        queue[i] = _number(labels, columns[start + i])
+    return count
+
+
+@jit
+def _bit(v):
+    return np.uint64(1) << np.uint64(v & 63)
+
+
+@jit
+def _mark_rows(queue, count, starts, stops, columns, labels, level):
+    """Set the bits of all neighbours of the queued nodes."""
+    for i in range(count):
+        if i + _AHEAD < count:
+            prefetch(columns, starts[queue[i + _AHEAD]])
+        u = queue[i]
+        for e in range(starts[u], stops[u]):
+            v = _number(labels, columns[e])
+            level[v >> 6] |= _bit(v)
+
+
+@jit
+def _list_bits(word, w, queue, count):
+    """Queue the numbers of a word's bits; return the new length of the queue."""
+    while word != np.uint64(0):
+        queue[count] = w * 64 + lowest_bit(word)
+        count += 1
+        word &= word - np.uint64(1)
+    return count
+
+
+@jit
+def _search_dense(source, starts, stops, columns, labels, words, bits, seen, queue):
+    """Fill ``bits[k]`` with the nodes at distance exactly k+1 from `source`."""
+    hops = bits.shape[0]
+    bits[0, :words] = np.uint64(0)
+    seen[:words] = np.uint64(0)
+    seen[source >> 6] |= _bit(source)
+    count = _first_frontier(source, starts, stops, columns, labels, queue)
+    for i in range(count):
+        bits[0, queue[i] >> 6] |= _bit(queue[i])
+    for k in range(1, hops):
+        before, level = bits[k - 1], bits[k]
+        for w in range(words):
+            seen[w] |= before[w]
+            level[w] = np.uint64(0)
+        _mark_rows(queue, count, starts, stops, columns, labels, level)
+        for w in range(words):
+            level[w] &= ~seen[w]
+        if k + 1 < hops:
+            count = 0
+            for w in range(words):
+                count = _list_bits(level[w], w, queue, count)
+
+
+@jit
+def dense_thresholds(
+    sources, starts, stops, columns, labels, hops, masks, pair_offsets, pair_split, weights, levels, rounding, scores,
+    thresholds, hop_counts,
+):  # fmt: skip
+    """Search and select for each source, for each (source, split) pair that it has.
+
+    Pairs of source i stand at ``pair_offsets[i]..pair_offsets[i+1]``; ``masks[pair_split[p]]`` are its calibrators.
+    """
+    words = (starts.shape[0] + 63) // 64
+    mask_words = masks.shape[1]
+    blocks = mask_words // BLOCK_WORDS
+    base = np.arange(mask_words)
+    bits = np.zeros((hops, max(words, mask_words)), np.uint64)
+    seen = np.zeros(words, np.uint64)
+    queue = np.empty(starts.shape[0], columns.dtype)
+    running = np.empty((hops, blocks + 1), np.int64)
+    for i in range(sources.shape[0]):
+        _search_dense(sources[i], starts, stops, columns, labels, words, bits, seen, queue)
+        for p in range(pair_offsets[i], pair_offsets[i + 1]):
+            select(
+                bits, masks[pair_split[p]], base, blocks, running, weights, levels, rounding, scores,
+                thresholds[p], hop_counts[p],
+            )  # fmt: skip
+
+
+@jit
+def _search_sparse(source, starts, stops, columns, labels, bits, marked, seen, queue):
+    """Fill ``bits[k]`` as `_search_dense` does, and set a bit of ``marked[k]`` for each word that was written."""
+    hops = bits.shape[0]
+    top_words = marked.shape[1]
+    seen[source >> 6] |= _bit(source)
+    count = _first_frontier(source, starts, stops, columns, labels, queue)
+    for i in range(count):
+        v = queue[i]
+        bits[0, v >> 6] |= _bit(v)
+        marked[0, v >> 12] |= _bit(v >> 6)
+        seen[v >> 6] |= _bit(v)
+    for k in range(1, hops):
+        level, top = bits[k], marked[k]
+        for i in range(count):
+            if i + _AHEAD < count:
+                prefetch(columns, starts[queue[i + _AHEAD]])
+            u = queue[i]
+            for e in range(starts[u], stops[u]):
+                v = _number(labels, columns[e])
+                level[v >> 6] |= _bit(v)
+                top[v >> 12] |= _bit(v >> 6)
+        count = 0
+        for t in range(top_words):
+            rest = top[t]
+            while rest != np.uint64(0):
+                w = t * 64 + lowest_bit(rest)
+                rest &= rest - np.uint64(1)
+                level[w] &= ~seen[w]
+                seen[w] |= level[w]
+                if k + 1 < hops:
+                    count = _list_bits(level[w], w, queue, count)
+
+
+@jit
+def _compact(bits, marked, mask_words, compact, base):
+    """Copy the marked words of calibration nodes side by side, in ascending order; return how many."""
+    hops = bits.shape[0]
+    count = 0
+    for t in range(marked.shape[1]):
+        rest = np.uint64(0)
+        for k in range(hops):
+            rest |= marked[k, t]
+        while rest != np.uint64(0):
+            w = t * 64 + lowest_bit(rest)
+            rest &= rest - np.uint64(1)
+            if w < mask_words:
+                for k in range(hops):
+                    compact[k, count] = bits[k, w]
+                base[count] = w
+                count += 1
+    return count
+
+
+@jit
+def _forget(source, bits, marked, seen):
+    """Set back to zero every word that a search wrote, and no other."""
+    seen[source >> 6] = np.uint64(0)
+    for k in range(bits.shape[0]):
+        for t in range(marked.shape[1]):
+            rest = marked[k, t]
+            marked[k, t] = np.uint64(0)
+            while rest != np.uint64(0):
+                w = t * 64 + lowest_bit(rest)
+                rest &= rest - np.uint64(1)
+                bits[k, w] = np.uint64(0)
+                seen[w] = np.uint64(0)
+
+
+@jit
+def sparse_thresholds(
+    sources, starts, stops, columns, labels, hops, masks, pair_offsets, pair_split, weights, levels, rounding, scores,
+    thresholds, hop_counts,
+):  # fmt: skip
+    """Do what `dense_thresholds` does, to the same bits, touching only the words that a search marks."""
+    words = (starts.shape[0] + 63) // 64
+    mask_words = masks.shape[1]
+    bits = np.zeros((hops, words), np.uint64)
+    marked = np.zeros((hops, (words + 63) // 64), np.uint64)
+    seen = np.zeros(words, np.uint64)
+    queue = np.empty(starts.shape[0], columns.dtype)
+    compact = np.zeros((hops, mask_words), np.uint64)
+    mask = np.zeros(mask_words, np.uint64)
+    base = np.zeros(mask_words, np.int64)
+    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
+    for i in range(sources.shape[0]):
+        _search_sparse(sources[i], starts, stops, columns, labels, bits, marked, seen, queue)
+        count = _compact(bits, marked, mask_words, compact, base)
+        blocks = (count + BLOCK_WORDS - 1) // BLOCK_WORDS
+        for w in range(count, blocks * BLOCK_WORDS):
+            compact[:, w] = np.uint64(0)
+        for p in range(pair_offsets[i], pair_offsets[i + 1]):
+            for w in range(count):
+                mask[w] = masks[pair_split[p], base[w]]
+            select(
+                compact, mask, base, blocks, running, weights, levels, rounding, scores, thresholds[p], hop_counts[p]
+            )
+        _forget(sources[i], bits, marked, seen)
+
+
+@jit
+def count_touched(sources, starts, stops, columns, hops, limit, stamps, queue, touched):
+    """Count, for each source, the edges that a search of `hops` hops reads; give up where they pass `limit`.
+
+    `stamps` must hold no number of `sources`. Nodes go by their ids here, with offsets by id.
+    """
+    for i in range(sources.shape[0]):
+        mark = np.int64(i + 1)
+        queue[0] = sources[i]
+        stamps[sources[i]] = mark
+        first, last = np.int64(0), np.int64(1)
+        edges = np.int64(0)
+        for k in range(hops):
+            end = last
+            while first < end and edges <= limit:
+                u = queue[first]
+                first += 1
+                edges += stops[u] - starts[u]
+                if k + 1 < hops:
+                    for e in range(starts[u], stops[u]):
+                        v = columns[e]
+                        queue[last] = v
+                        last += stamps[v] != mark
+                        stamps[v] = mark
+        touched[i] = edges

@@ -1,0 +1,71 @@
+"""Running kernels on several threads.
+
+Kernels release the interpreter lock, so ordinary threads suffice. The main thread stays in Python: it reports
+progress and hears Ctrl-C between any two pieces of work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from napsets._check import check_count
+
+__all__ = ["Progress", "available_threads", "run"]
+
+#: Called with (units done, units in all) from the thread that asked for the work.
+Progress = Callable[[int, int], None]
+
+
+def available_threads(threads: int | None = None) -> int:
+    """Return the number asked for, or else ``NAPSETS_THREADS``, or else the cores this process may use."""
+    if threads is not None:
+        return check_count("threads", threads, minimum=1)
+    if "NAPSETS_THREADS" in os.environ:
+        return check_count("NAPSETS_THREADS", float(os.environ["NAPSETS_THREADS"]), minimum=1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run(
+    pieces: Iterable[tuple[int, Callable[[], object]]], *, threads: int, total: int, progress: Progress | None = None
+) -> None:
+    """Run pieces of work, each with the number of units it stands for.
+
+    Pieces are taken from the iterable as threads come free. An exception, Ctrl-C among them, stops the taking,
+    waits for the few pieces under way and is raised.
+    """
+    done = 0
+
+    def advance(units: int) -> None:
+        nonlocal done
+        done += units
+        if progress is not None:
+            progress(done, total)
+
+    if threads == 1:
+        for units, piece in pieces:
+            piece()
+            advance(units)
+        return
+    waiting: dict[Future[object], int] = {}
+
+    def drain(limit: int) -> None:
+        while len(waiting) > limit:
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                units = waiting.pop(future)
+                future.result()
+                advance(units)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="napsets") as pool:
+        try:
+            for units, piece in pieces:
+                waiting[pool.submit(piece)] = units
+                drain(2 * threads - 1)
+            drain(0)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,310 @@
+"""NAPS and SplitConformal: calibrate once, predict as often as you like.
+
+The estimators keep arrays together; the work is done by pure functions in `scores`, `thresholds` and `sets`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_alpha,
+    check_count,
+    check_index,
+    check_labels,
+    check_probabilities,
+)
+from napsets.decay import Decay, hop_weights
+from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.graph import Graph
+from napsets.quantile import required_mass
+from napsets.randomness import node_uniforms
+from napsets.scores import APS, Score
+from napsets.sets import PredictionSets, members
+from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
+
+__all__ = ["NAPS", "CalibrationData", "SplitConformal", "split_thresholds_of"]
+
+Self = TypeVar("Self", bound="_Predictor")
+
+#: Rows whose scores are held at a time while sets are made.
+_CHUNK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationData:
+    """What calibration leaves behind: checked arrays, and the calibration nodes' scores at their labels."""
+
+    probabilities: npt.NDArray[Any]
+    calibration: IntArray
+    scores: FloatArray
+    u: FloatArray
+
+
+class _Predictor:
+    """What both predictors share: the score, the seed, and how thresholds become sets."""
+
+    score: Score
+    seed: int
+    allow_empty: bool
+    data_: CalibrationData | None
+
+    def _prepare(
+        self,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        ids: ArrayLike | None,
+        size: int | None,
+    ) -> CalibrationData:
+        p = check_probabilities(probabilities, num_nodes=size)
+        y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
+        chosen = check_index("calibration", calibration, p.shape[0], unique=True)
+        if chosen.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        unknown = y[chosen] < 0
+        if unknown.any():
+            node = int(chosen[unknown.argmax()])
+            raise InvalidInputError(
+                f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
+            )
+        names = np.arange(p.shape[0]) if ids is None else as_array("ids", ids)
+        if names.shape != (p.shape[0],):
+            raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
+        u = node_uniforms(names, self.seed)
+        return CalibrationData(p, chosen, self.score.at(p[chosen], y[chosen], u[chosen]), u)
+
+    def _calibrated(self) -> CalibrationData:
+        if self.data_ is None:
+            raise NotCalibratedError(f"{type(self).__name__}.predict() needs calibrate(...) to be called first")
+        return self.data_
+
+    def _chosen(self, nodes: ArrayLike, data: CalibrationData) -> IntArray:
+        chosen = check_index("nodes", nodes, data.probabilities.shape[0])
+        calibrates = np.zeros(data.probabilities.shape[0], dtype=bool)
+        calibrates[data.calibration] = True
+        both = int(calibrates[chosen].sum())
+        if both:
+            warnings.warn(
+                f"`nodes` holds {both} calibration nodes; a node's own label is left out of its own set",
+                NapsetsWarning,
+                stacklevel=3,
+            )
+        return chosen
+
+    def _member(
+        self, data: CalibrationData, nodes: IntArray, thresholds: FloatArray, allow_empty: bool | None
+    ) -> npt.NDArray[np.bool_]:
+        allowed = self.allow_empty if allow_empty is None else allow_empty
+        member = np.empty((nodes.size, data.probabilities.shape[1]), dtype=bool)
+        for start in range(0, nodes.size, _CHUNK_ROWS):
+            rows = slice(start, start + _CHUNK_ROWS)
+            p = data.probabilities[nodes[rows]]
+            matrix = self.score.matrix(p, data.u[nodes[rows]])
+            member[rows] = members(matrix, thresholds[rows], top_labels=None if allowed else p.argmax(axis=1))
+        return member
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
+        from napsets.persistence import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """Read a predictor that `save` wrote."""
+        from napsets.persistence import load
+
+        predictor = load(path)
+        if not isinstance(predictor, cls):
+            raise InvalidInputError(
+                f"`path` must hold a {cls.__name__}; {os.fspath(path)} holds a {type(predictor).__name__}"
+            )
+        return predictor
+
+
+@dataclass(eq=False)
+class NAPS(_Predictor):
+    """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
+
+    Settings are stored as they are; they are checked when `calibrate` is called.
+
+    Parameters
+    ----------
+    hops : int
+        Depth of the neighbourhood, the paper's K.
+    decay : str, callable or array
+        Weight of a calibration node k hops away: "uniform" (NAPS), "hyperbolic" (NAPS-H), "geometric" (NAPS-G), a
+        function of k, or an array indexed by k−1.
+    score : Score
+        How badly a label fits; `APS` by default.
+    seed : int
+        Seed of each node's uniform number, which is a function of seed and node id alone.
+    allow_empty : bool
+        With False, a set that would be empty gets the best label.
+    fallback : {"full", "global"}
+        What a node gets whose neighbourhood has too little mass: every label, or the threshold of all calibration
+        nodes together (split conformal prediction).
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p = np.tile([0.7, 0.3], (100, 1))
+    >>> y = np.arange(100) % 2
+    >>> sets = ns.NAPS(hops=10).calibrate(ring, p, y, calibration=np.arange(90)).predict([95], alpha=0.2)
+    >>> int(sets.support[0])
+    11
+    """
+
+    hops: int = 2
+    decay: Decay = "uniform"
+    score: Score = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    fallback: Literal["full", "global"] = "full"
+    index_: CalibrationIndex | None = field(default=None, init=False, repr=False)
+    data_: CalibrationData | None = field(default=None, init=False, repr=False)
+
+    def calibrate(
+        self,
+        graph: Graph,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> NAPS:
+        """Score the calibration nodes.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes.
+        probabilities : array of shape (nodes, classes)
+            Any model's probabilities.
+        labels : array of shape (nodes,)
+            Integers, −1 where unknown.
+        calibration : array
+            Node indices or a boolean mask: whose labels may be used.
+        ids : array of integers or strings, optional
+            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1.
+
+        Returns
+        -------
+        NAPS
+            This object.
+        """
+        if not isinstance(graph, Graph):
+            raise InvalidInputError(f"`graph` must be a napsets.Graph; got {type(graph).__name__}")
+        hop_weights(self.decay, check_count("hops", self.hops))
+        if self.fallback not in ("full", "global"):
+            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {self.fallback!r}")
+        data = self._prepare(probabilities, labels, calibration, ids, graph.num_nodes)
+        self.index_ = CalibrationIndex(graph, data.scores, data.calibration)
+        self.data_ = data
+        return self
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float = 0.1,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets:
+        """Return the prediction sets of `nodes`, each calibrated on its own neighbourhood.
+
+        Parameters
+        ----------
+        nodes : array
+            Node indices or a boolean mask.
+        alpha : float
+            Error rate: a set misses the truth with probability at most about alpha.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        data = self._calibrated()
+        assert self.index_ is not None
+        alpha = check_alpha(alpha)
+        chosen = self._chosen(nodes, data)
+        weights = hop_weights(self.decay, self.hops)
+        found = neighbourhood_thresholds(self.index_, chosen, weights, alpha, threads=threads, progress=progress)
+        thresholds, support, size = found.values[0, 0], found.support[0], found.effective_size[0]
+        if self.fallback == "global":
+            short = np.isinf(thresholds)
+            thresholds = thresholds.copy()
+            thresholds[short], support[short] = split_thresholds_of(self.index_, chosen[short], alpha)
+            size = np.where(short, support, size)
+        member = self._member(data, chosen, thresholds, allow_empty)
+        return PredictionSets(chosen, member, thresholds, support, size, alpha, num_nodes=data.probabilities.shape[0])
+
+
+@dataclass(eq=False)
+class SplitConformal(_Predictor):
+    """Split conformal prediction: one threshold from all calibration nodes, the graph unused (the paper's APS).
+
+    Parameters
+    ----------
+    score, seed, allow_empty
+        As in `NAPS`.
+    """
+
+    score: Score = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    data_: CalibrationData | None = field(default=None, init=False, repr=False)
+
+    def calibrate(
+        self, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *, ids: ArrayLike | None = None
+    ) -> SplitConformal:
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`, without a graph."""
+        self.data_ = self._prepare(probabilities, labels, calibration, ids, None)
+        return self
+
+    def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
+        """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
+        data = self._calibrated()
+        alpha = check_alpha(alpha)
+        chosen = self._chosen(nodes, data)
+        empty = Graph(np.zeros(data.probabilities.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+        index = CalibrationIndex(empty, data.scores, data.calibration)
+        thresholds, support = split_thresholds_of(index, chosen, alpha)
+        member = self._member(data, chosen, thresholds, allow_empty)
+        return PredictionSets(
+            chosen,
+            member,
+            thresholds,
+            support,
+            support.astype(np.float64),
+            alpha,
+            num_nodes=data.probabilities.shape[0],
+        )
+
+
+def split_thresholds_of(index: CalibrationIndex, nodes: IntArray, alpha: float) -> tuple[FloatArray, IntArray]:
+    """Return the split-conformal threshold of each node from all calibration nodes but itself, and their number."""
+    scores = index.sorted_scores
+    own = index.numbers[nodes].astype(np.int64)
+    support = scores.size - (own < scores.size).astype(np.int64)
+    # The ⌈(n+1)(1−α)⌉-th smallest of the others: one further on, where the node's own score stands before it.
+    place = np.ceil(np.array([required_mass(float(n), alpha) for n in (scores.size - 1, scores.size)])).astype(np.int64)
+    wanted = place[support - scores.size + 1] - 1
+    reached = wanted < support
+    wanted = np.where(own <= wanted, wanted + 1, wanted)
+    thresholds = np.full(nodes.size, np.inf)
+    thresholds[reached] = scores[wanted[reached]]
+    return thresholds, support

@@ -1,0 +1,77 @@
+"""The weighted conformal quantile, in its plain NumPy form.
+
+This file is the specification. Every faster way to compute a threshold must give the same bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napsets._check import ArrayLike, FloatArray, IntArray, as_array, check_alpha, check_scores
+from napsets.errors import InvalidInputError
+
+__all__ = ["ROUNDING", "hop_quantile", "required_mass", "weighted_quantile"]
+
+#: The part of the required mass that rounding may cost: what is reached exactly must count as reached.
+ROUNDING = 1e-9
+
+
+def required_mass(total: float, alpha: float) -> float:
+    """Return the mass that a threshold must gather, (1−α)(1+Σw), less the part forgiven to rounding.
+
+    The 1 is the weight of the test point, which sits at +∞ (the paper's `eq:wquant`).
+    """
+    return (1.0 - alpha) * (1.0 + total) * (1.0 - ROUNDING)
+
+
+def hop_quantile(scores: FloatArray, hop: IntArray, weights: FloatArray, alpha: float) -> float:
+    """Return the threshold that scores at the hops 1, 2, … give, where hop k weighs ``weights[k−1]``.
+
+    The smallest score s with Σ_k w(k)·#{i at hop k : s_i ≤ s} ≥ (1−α)(1 + Σ_k w(k)·#{i at hop k}), +∞ where
+    there is none. Nodes are counted first, as integers, and weighted in the order of k, so that no order of
+    visiting them can change a bit.
+    """
+    ordered = np.argsort(scores, kind="stable")
+    mass = np.zeros(scores.shape[0])
+    total = 0.0
+    for k, weight in enumerate(weights, start=1):
+        mass += weight * np.cumsum(hop[ordered] == k)
+        total += weight * float(np.count_nonzero(hop == k))
+    reached = mass >= required_mass(total, alpha)
+    # Tied scores stand side by side and the first of them to reach the mass has their common value.
+    return float(scores[ordered[reached.argmax()]]) if reached.any() else float("inf")
+
+
+def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1) -> float:
+    """Return the smallest s with Σ_{s_i ≤ s} w_i ≥ (1−α)(1+Σ w_i), and +∞ where there is none.
+
+    With all weights 1 this is the ⌈(n+1)(1−α)⌉-th smallest score. There is no interpolation and no clipping.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Calibration scores.
+    weights : array of shape (n,)
+        Their weights, finite and not negative; the test point's own weight is 1.
+    alpha : float
+        Error rate, strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> weighted_quantile([0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1], alpha=0.5)
+    0.3
+    >>> weighted_quantile([0.1, 0.2], [1, 1], alpha=0.1)
+    inf
+    """
+    values = check_scores("scores", scores)
+    masses = as_array("weights", weights)
+    if masses.shape != values.shape:
+        raise InvalidInputError(f"`weights` must have one entry a score, {values.size}; got shape {masses.shape}")
+    masses = masses.astype(np.float64, copy=False)
+    bad = ~np.isfinite(masses) | (masses < 0)
+    if bad.any():
+        i = int(bad.argmax())
+        raise InvalidInputError(f"`weights` must be finite and at least 0; entry {i} is {masses[i]:g}")
+    # Equal weights are counted together, the heaviest first: the order of the arguments cannot matter.
+    distinct, group = np.unique(-masses, return_inverse=True)
+    return hop_quantile(values, group.reshape(-1) + 1, -distinct, check_alpha(alpha))

@@ -1,0 +1,80 @@
+"""The uniform number of a node: a function of (seed, node id) and of nothing else.
+
+A counter-based hash instead of a stream of random numbers: the order of rows, the size of batches, the number of
+threads and the engine cannot change what a node draws.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import ArrayLike, FloatArray
+from napsets.errors import InvalidInputError
+
+__all__ = ["hash_ids", "node_uniforms"]
+
+UInt64Array = npt.NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64's increment: 2⁶⁴ divided by the golden ratio, made odd
+_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
+_MASK = (1 << 64) - 1
+
+
+def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
+    """Return one number in [0, 1) for each id: SplitMix64's finaliser of seed and id, top 53 bits.
+
+    Parameters
+    ----------
+    ids : array of integers or strings
+        Node ids; strings go through a stable hash first (see `hash_ids`).
+    seed : int
+        Another seed gives independent numbers.
+
+    Examples
+    --------
+    >>> bool(node_uniforms([7], seed=1)[0] == node_uniforms([3, 7], seed=1)[1])
+    True
+    """
+    try:
+        start = np.uint64(operator.index(seed) & _MASK)
+    except TypeError as error:
+        raise InvalidInputError(f"`seed` must be an integer; got {seed!r}") from error
+    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is the point
+        stream = _finalise(np.atleast_1d(start + _GOLDEN))[0]
+        bits = _finalise(stream + (hash_ids(ids) + np.uint64(1)) * _GOLDEN)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def hash_ids(ids: ArrayLike) -> UInt64Array:
+    """Map ids to 64-bit words: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes."""
+    array = np.asarray(ids)
+    if array.ndim != 1:
+        raise InvalidInputError(f"`ids` must have 1 dimension; got shape {array.shape}")
+    if array.dtype.kind in "iu" or array.size == 0:
+        return array.astype(np.uint64)
+    if array.dtype.kind == "O" and all(isinstance(item, str) for item in array):
+        array = array.astype(np.str_)
+    if array.dtype.kind != "U":
+        raise InvalidInputError(f"`ids` must be integers or strings; got dtype {array.dtype}")
+    return _fnv1a(np.char.encode(array, "utf-8"))
+
+
+def _fnv1a(texts: npt.NDArray[np.bytes_]) -> UInt64Array:
+    lengths = np.char.str_len(texts)
+    letters = np.frombuffer(texts.tobytes(), dtype=np.uint8).reshape(texts.size, -1)
+    words = np.full(texts.size, _FNV_OFFSET)
+    with np.errstate(over="ignore"):
+        for position in range(letters.shape[1]):
+            stirred = (words ^ letters[:, position]) * _FNV_PRIME
+            words = np.where(position < lengths, stirred, words)
+    return words
+
+
+def _finalise(words: UInt64Array) -> UInt64Array:
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

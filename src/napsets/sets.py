@@ -1,0 +1,178 @@
+"""PredictionSets: what a predictor gives, with the numbers that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_integers
+from napsets.errors import InvalidInputError, MissingDependencyError
+
+__all__ = ["PredictionSets", "members"]
+
+
+def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
+    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given."""
+    member: BoolArray = score_matrix <= thresholds[:, None]
+    if top_labels is not None:
+        empty = np.flatnonzero(~member.any(axis=1))
+        member[empty, top_labels[empty]] = True
+    return member
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionSets:
+    """One set of labels for each of some nodes.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, in the order in which they were asked for.
+    member : numpy.ndarray
+        Boolean of shape ``(nodes, classes)``: ``member[i, y]`` says whether y is in the set of ``nodes[i]``.
+    thresholds : numpy.ndarray
+        τ of each node; +∞ gives the full set.
+    support : numpy.ndarray
+        How many calibration nodes each threshold rests on.
+    effective_size : numpy.ndarray
+        (Σw)²/Σw² of their weights.
+    alpha : float
+        The error rate asked for.
+    class_names : sequence of str, optional
+        Names to use for the classes in tables.
+    num_nodes : int, optional
+        Nodes of the whole graph, so that full-length label arrays can be told apart.
+    """
+
+    nodes: IntArray
+    member: BoolArray
+    thresholds: FloatArray
+    support: IntArray
+    effective_size: FloatArray
+    alpha: float
+    class_names: Sequence[str] | None = None
+    num_nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.class_names is not None and len(self.class_names) != self.num_classes:
+            raise InvalidInputError(
+                f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
+            )
+
+    def __len__(self) -> int:
+        return int(self.member.shape[0])
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return int(self.member.shape[1])
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of labels in each set."""
+        sizes: IntArray = self.member.sum(axis=1, dtype=np.int64)
+        return sizes
+
+    def labels(self) -> list[IntArray]:
+        """Return each set as an ascending array of class indices."""
+        _, column = np.nonzero(self.member)
+        return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
+
+    def contains(self, labels: ArrayLike) -> BoolArray:
+        """Return whether each set contains its node's label.
+
+        Parameters
+        ----------
+        labels : array of integers
+            One label for each node of the graph, or one for each set in the order of `nodes`.
+        """
+        y = self.own_labels(labels)
+        return self.member[np.arange(len(self)), y]
+
+    def own_labels(self, labels: ArrayLike) -> IntArray:
+        """Return the label of each set's node, from labels of all nodes of the graph or of these alone."""
+        y = check_integers("labels", labels)
+        if y.size == self.num_nodes or (y.size != len(self) and len(self) and y.size > int(self.nodes.max())):
+            y = y[self.nodes]
+        elif y.size != len(self):
+            graph = "" if self.num_nodes is None else f" or a node of the graph, {self.num_nodes}"
+            raise InvalidInputError(f"`labels` must have one entry a set, {len(self)}{graph}; got {y.size}")
+        if y.size and (y.min() < 0 or y.max() >= self.num_classes):
+            row = int(np.argmax((y < 0) | (y >= self.num_classes)))
+            raise InvalidInputError(
+                f"`labels` must be known, from 0 to {self.num_classes - 1}, where there is a set; "
+                f"node {self.nodes[row]} has {y[row]}"
+            )
+        return y.astype(np.int64, copy=False)
+
+    # -- tables ------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table: node, labels, size, threshold, support, effective_size, alpha."""
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingDependencyError("pyarrow", "cli") from error
+        _, column = np.nonzero(self.member)
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        names = [str(y) for y in range(self.num_classes)] if self.class_names is None else list(self.class_names)
+        values = pa.array(names, pa.string()).take(pa.array(column, pa.int64()))
+        index_type = pa.int32() if offsets[-1] < 2**31 else pa.int64()
+        list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
+        return pa.table(
+            {
+                "node": pa.array(self.nodes),
+                "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
+                "size": pa.array(self.sizes, pa.int32()),
+                "threshold": pa.array(self.thresholds),
+                "support": pa.array(self.support, pa.int64()),
+                "effective_size": pa.array(self.effective_size),
+                "alpha": pa.array(np.full(len(self), self.alpha)),
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """Return the same table as a pandas frame."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("pandas", "spark") from error
+        return self.to_arrow().to_pandas()
+
+    # -- for people --------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"PredictionSets(no nodes, alpha={self.alpha:g})"
+        empty, full = (self.sizes == 0).sum(), (self.sizes == self.num_classes).sum()
+        return (
+            f"PredictionSets({len(self):,} nodes, {self.num_classes} classes, alpha={self.alpha:g}: "
+            f"mean size {self.sizes.mean():.2f}, {empty:,} empty, {full:,} full, "
+            f"{np.isinf(self.thresholds).sum():,} with too little support)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the first sets as a table, for notebooks."""
+        shown = 10
+        head = "".join(f"<th>{name}</th>" for name in ("node", "set", "size", "threshold", "support"))
+        rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in self._rows(shown))
+        more = f"<p>… and {len(self) - shown:,} more</p>" if len(self) > shown else ""
+        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+    def _rows(self, count: int) -> Iterator[tuple[str, ...]]:
+        for i in range(min(count, len(self))):
+            labels: npt.NDArray[Any] = np.flatnonzero(self.member[i])
+            names = [str(y) if self.class_names is None else self.class_names[y] for y in labels]
+            yield (
+                str(self.nodes[i]),
+                escape("{" + ", ".join(names) + "}"),
+                str(self.sizes[i]),
+                f"{self.thresholds[i]:.4f}" if np.isfinite(self.thresholds[i]) else "∞",
+                f"{self.support[i]:,}",
+            )

@@ -1,0 +1,270 @@
+"""Scores + graph + decay → one threshold a node.
+
+Calibration nodes are numbered in the order of their scores; a search then leaves a node's neighbourhood as bits
+that stand in score order, and the weighted quantile is a matter of counting bits (see `napsets.kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_alpha,
+    check_index,
+    check_scores,
+)
+from napsets.decay import hop_weights as decay_weights
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+
+__all__ = ["CalibrationIndex", "HopThresholds", "hop_thresholds", "neighbourhood_thresholds", "split_thresholds"]
+
+
+@dataclass(frozen=True)
+class HopThresholds:
+    """What one pass over the neighbourhoods of some nodes gives.
+
+    Attributes
+    ----------
+    values : numpy.ndarray
+        Thresholds of shape ``(decays, alphas, nodes)``; +∞ where the mass falls short.
+    hop_counts : numpy.ndarray
+        Calibration nodes at each hop, shape ``(nodes, hops)``.
+    weights : numpy.ndarray
+        The decays' weights, shape ``(decays, hops)``.
+    """
+
+    values: FloatArray
+    hop_counts: IntArray
+    weights: FloatArray
+
+    @property
+    def support(self) -> IntArray:
+        """Number of calibration nodes with positive weight, shape ``(decays, nodes)``."""
+        return (self.weights > 0).astype(np.int64) @ self.hop_counts.T
+
+    @property
+    def effective_size(self) -> FloatArray:
+        """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
+        counts = self.hop_counts.T.astype(np.float64)
+        mass, square = self.weights @ counts, (self.weights**2) @ counts
+        return np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
+
+
+class CalibrationIndex:
+    """A graph whose calibration nodes are numbered in ascending order of their scores.
+
+    Building it costs a sort of the scores; it serves any number of nodes, decays, alphas and splits.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph whose neighbourhoods count.
+    scores : array of shape (calibration nodes,)
+        ``scores[i]`` is the score of ``calibration[i]`` at its label.
+    calibration : array
+        Node indices or a boolean mask.
+    """
+
+    def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
+        self.graph = graph
+        self.calibration = check_index("calibration", calibration, graph.num_nodes, unique=True)
+        if self.calibration.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        values = check_scores("scores", scores, size=self.calibration.size)
+        order = np.argsort(values, kind="stable")
+        self.sorted_scores: FloatArray = values[order]
+        others = np.ones(graph.num_nodes, dtype=bool)
+        others[self.calibration] = False
+        #: nodes[number] is a node, numbers[node] its number: calibration nodes first, by score.
+        self.nodes: IntArray = np.concatenate([self.calibration[order], np.flatnonzero(others)])
+        self.numbers = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
+        self.numbers[self.nodes] = np.arange(graph.num_nodes)
+        self.starts = graph.indptr[:-1][self.nodes]
+        self.stops = graph.indptr[1:][self.nodes]
+
+    @cached_property
+    def columns(self) -> npt.NDArray[Any]:
+        """The graph's neighbours by number instead of id: a copy of its largest array, made when it pays."""
+        columns: npt.NDArray[Any] = self.numbers[self.graph.indices]
+        return columns
+
+    def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
+        """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""
+        from napsets.kernels.selection import BLOCK_WORDS
+
+        size = self.calibration.size
+        words = -(-size // (64 * BLOCK_WORDS)) * BLOCK_WORDS
+        used = np.ones((1, size), dtype=bool) if splits is None else splits
+        position = self.numbers[self.calibration]
+        flags = np.zeros((used.shape[0], words * 64), dtype=bool)
+        flags[:, position] = used
+        return np.packbits(flags, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def hop_thresholds(
+    graph: Graph,
+    scores: ArrayLike,
+    calibration: ArrayLike,
+    nodes: ArrayLike,
+    hop_weights: ArrayLike,
+    alpha: float | Sequence[float] = 0.1,
+    *,
+    threads: int | None = None,
+    progress: Any = None,
+) -> FloatArray:
+    """Return the threshold of each node, from the calibration nodes around it.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph whose neighbourhoods count.
+    scores : array of shape (calibration nodes,)
+        ``scores[i]`` is the score of ``calibration[i]`` at its label.
+    calibration : array
+        Node indices or a boolean mask: whose labels may be used.
+    nodes : array
+        Node indices or a boolean mask: where thresholds are wanted. A node never calibrates itself.
+    hop_weights : array of shape (hops,) or (decays, hops)
+        ``hop_weights[k-1]`` is the weight of a calibration node k hops away; several rows share one search.
+    alpha : float or sequence of floats
+        Error rates; several share one search.
+    threads : int, optional
+        Threads to use; by default all cores. The result does not depend on it.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in nodes.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(nodes,)``, with an axis for decays in front if `hop_weights` has two dimensions and then one for
+        alphas if `alpha` is a sequence. +∞ where 1−α of the mass cannot be reached.
+
+    Examples
+    --------
+    >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4)
+    >>> hop_thresholds(path, [0.2, 0.6, 0.4], calibration=[1, 2, 3], nodes=[0], hop_weights=[1, 1], alpha=0.5)
+    array([0.6])
+    """
+    weights = as_array("hop_weights", hop_weights)
+    index = CalibrationIndex(graph, scores, calibration)
+    chosen = check_index("nodes", nodes, graph.num_nodes)
+    found = neighbourhood_thresholds(index, chosen, weights, alpha, threads=threads, progress=progress)
+    values = found.values
+    if np.ndim(alpha) == 0:
+        values = values[:, 0]
+    return values[0] if weights.ndim == 1 else values
+
+
+def neighbourhood_thresholds(
+    index: CalibrationIndex,
+    nodes: IntArray,
+    hop_weights: ArrayLike,
+    alpha: float | Sequence[float],
+    *,
+    threads: int | None = None,
+    progress: Any = None,
+    strategy: str | None = None,
+) -> HopThresholds:
+    """Do what `hop_thresholds` does with an index made once, keeping the counts by hop beside the thresholds."""
+    return _thresholds(index, nodes, None, None, hop_weights, alpha, threads, progress, strategy)
+
+
+def split_thresholds(
+    index: CalibrationIndex,
+    splits: BoolArray,
+    nodes: Sequence[ArrayLike],
+    hop_weights: ArrayLike,
+    alpha: float | Sequence[float],
+    *,
+    threads: int | None = None,
+    progress: Any = None,
+    strategy: str | None = None,
+) -> list[HopThresholds]:
+    """Compute thresholds under many calibration splits of the same nodes, searching around each node only once.
+
+    Parameters
+    ----------
+    index : CalibrationIndex
+        Made with the scores of every node that calibrates in any split.
+    splits : boolean array of shape (splits, calibration nodes)
+        ``splits[s, i]`` says whether ``index.calibration[i]`` calibrates in split s.
+    nodes : sequence of arrays
+        For each split, the nodes whose thresholds are wanted.
+    hop_weights, alpha, threads, progress
+        As in `hop_thresholds`.
+    """
+    used = as_array("splits", splits)
+    if used.dtype != np.bool_ or used.shape != (len(nodes), index.calibration.size):
+        raise InvalidInputError(
+            f"`splits` must be boolean of shape ({len(nodes)}, {index.calibration.size}): one row for each entry of "
+            f"`nodes`, one column a calibration node; got {used.dtype} of shape {used.shape}"
+        )
+    chosen = [check_index("nodes", part, index.graph.num_nodes) for part in nodes]
+    sizes = [part.size for part in chosen]
+    pair_split = np.repeat(np.arange(len(chosen)), sizes)
+    pair_node = np.concatenate([np.empty(0, dtype=np.int64), *chosen])
+    found = _thresholds(index, pair_node, pair_split, used, hop_weights, alpha, threads, progress, strategy)
+    ends = np.cumsum(sizes)
+    return [
+        HopThresholds(found.values[:, :, end - size : end], found.hop_counts[end - size : end], found.weights)
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def _thresholds(
+    index: CalibrationIndex,
+    nodes: IntArray,
+    pair_split: IntArray | None,
+    splits: BoolArray | None,
+    hop_weights: ArrayLike,
+    alpha: float | Sequence[float],
+    threads: int | None,
+    progress: Any,
+    strategy: str | None,
+) -> HopThresholds:
+    weights = _weight_rows(hop_weights)
+    alphas = np.array([check_alpha(a) for a in np.atleast_1d(np.asarray(alpha))])
+    decays, hops = weights.shape
+    values = np.full((nodes.size, decays, alphas.size), np.inf)
+    counts = np.zeros((nodes.size, hops), dtype=np.int64)
+    if hops and nodes.size:
+        from napsets.kernels.search import Job, search
+
+        order = np.argsort(nodes, kind="stable")
+        sources, first = np.unique(nodes[order], return_index=True)
+        split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
+        job = Job(
+            index=index,
+            sources=sources,
+            pair_offsets=np.append(first, nodes.size).astype(np.int64),
+            pair_split=split,
+            masks=index.masks(splits),
+            weights=weights,
+            levels=1.0 - alphas,
+            thresholds=np.empty_like(values),
+            hop_counts=np.empty_like(counts),
+        )
+        search(job, threads=threads, progress=progress, strategy=strategy)
+        values[order] = job.thresholds
+        counts[order] = job.hop_counts
+    return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
+
+
+def _weight_rows(hop_weights: ArrayLike) -> FloatArray:
+    array = as_array("hop_weights", hop_weights)
+    if array.ndim not in (1, 2):
+        raise InvalidInputError(f"`hop_weights` must have shape (hops,) or (decays, hops); got {array.shape}")
+    rows = np.atleast_2d(array)
+    return np.stack([decay_weights(row, rows.shape[1]) for row in rows])
