@@ -1,0 +1,31 @@
+"""Graphs to work on: one embedded, some drawn from a seed, others read from files.
+
+`load` finds those that have a name; `from_files` and `from_pyg` take the user's own. All give a `NodeDataset`.
+"""
+
+from __future__ import annotations
+
+from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
+from napsets.datasets.files import from_files
+from napsets.datasets.graphsaint import read_graphsaint
+from napsets.datasets.pyg import from_pyg, to_pyg
+from napsets.datasets.registry import DATASETS, DatasetEntry, load
+from napsets.datasets.splits import random_split
+from napsets.datasets.synthetic import dcsbm, dcsbm_graph, sbm, sbm_graph
+
+__all__ = [
+    "DATASETS",
+    "SPLIT_NAMES",
+    "DatasetEntry",
+    "NodeDataset",
+    "dcsbm",
+    "dcsbm_graph",
+    "from_files",
+    "from_pyg",
+    "load",
+    "random_split",
+    "read_graphsaint",
+    "sbm",
+    "sbm_graph",
+    "to_pyg",
+]

@@ -1,0 +1,167 @@
+"""NodeDataset: a graph whose nodes have features, labels and a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import IntArray, as_array, check_index, check_integers, check_labels
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    Features: TypeAlias = npt.NDArray[np.float32] | scipy.sparse.csr_array
+
+__all__ = ["SPLIT_NAMES", "NodeDataset"]
+
+#: The parts of a split, in the order in which their nodes become visible to a model.
+SPLIT_NAMES = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeDataset:
+    """A graph, and what is known of its nodes.
+
+    Parameters
+    ----------
+    graph : Graph
+        The whole graph, on the nodes 0..n−1.
+    features : array of shape (n, d), or SciPy sparse matrix of that shape
+        One row a node; kept as float32, dense or as ``scipy.sparse.csr_array``.
+    labels : array of shape (n,)
+        Integers from 0; −1 where unknown, which is refused in `train` and `validation`.
+    train, validation, test : index arrays or boolean masks
+        Disjoint. Every class must occur in `train`. Nodes may lie in none of them.
+    class_names : sequence of str, optional
+        One name a class; without them the classes are as many as the labels show.
+    name : str
+        What results call this dataset.
+    node_ids : array, optional
+        The ids that the nodes had in the user's files, where those are not 0..n−1.
+    blocks : array of shape (n,), optional
+        For synthetic graphs, the block that each node was drawn in.
+    settings : mapping
+        How the dataset was made, for the record.
+
+    Examples
+    --------
+    >>> graph = Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=3)
+    >>> NodeDataset(graph, [[0.0], [1.0], [0.5]], [0, 1, 1], train=[0, 1], validation=[], test=[2])
+    NodeDataset('custom', 3 nodes, 4 stored edges, 1 features, 2 classes, split 2 / 0 / 1)
+    """
+
+    graph: Graph
+    features: Features
+    labels: IntArray
+    train: IntArray
+    validation: IntArray
+    test: IntArray
+    class_names: tuple[str, ...] | None = None
+    name: str = "custom"
+    node_ids: npt.NDArray[Any] | None = None
+    blocks: IntArray | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        nodes = self.graph.num_nodes
+        values: dict[str, Any] = {"features": _check_features(self.features, nodes)}
+        raw = check_integers("labels", self.labels)
+        names = None if self.class_names is None else tuple(str(name) for name in self.class_names)
+        classes = max(int(raw.max(initial=-1)) + 1, 1) if names is None else len(names)
+        values |= {"class_names": names, "labels": check_labels(raw, size=nodes, num_classes=classes)}
+        for part in SPLIT_NAMES:
+            values[part] = check_index(part, getattr(self, part), nodes, unique=True)
+        _check_split(values, nodes, classes)
+        for key, value in values.items():
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            object.__setattr__(self, key, value)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.graph.num_nodes
+
+    @property
+    def num_features(self) -> int:
+        """Number of features a node."""
+        return int(self.features.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes: the class names where they are given, otherwise the largest label plus one."""
+        return int(self.labels.max()) + 1 if self.class_names is None else len(self.class_names)
+
+    @property
+    def split(self) -> npt.NDArray[np.str_]:
+        """The part each node lies in: train, validation or test, or an empty string."""
+        parts = np.full(self.num_nodes, "", dtype="<U10")
+        for part in SPLIT_NAMES:
+            parts[getattr(self, part)] = part
+        return parts
+
+    def feature_rows(self, nodes: IntArray | slice) -> npt.NDArray[np.float32]:
+        """Return the features of some nodes, dense, whatever form they are kept in."""
+        rows: Any = self.features[nodes]
+        return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())
+
+    def __repr__(self) -> str:
+        split = " / ".join(f"{getattr(self, part).size:,}" for part in SPLIT_NAMES)
+        return (
+            f"NodeDataset({self.name!r}, {self.num_nodes:,} nodes, {self.graph.num_edges:,} stored edges, "
+            f"{self.num_features} features, {self.num_classes} classes, split {split})"
+        )
+
+
+def _check_features(value: Any, nodes: int) -> Any:
+    """Rows of finite numbers, one a node, as float32: dense, or sparse where they came so."""
+    if hasattr(value, "tocsr"):
+        import scipy.sparse
+
+        features: Any = scipy.sparse.csr_array(value, dtype=np.float32)
+        numbers = features.data
+    else:
+        array = as_array("features", value)
+        if array.dtype.kind not in "fiub":
+            raise InvalidInputError(f"`features` must hold numbers; got dtype {array.dtype}")
+        features = numbers = np.ascontiguousarray(array, dtype=np.float32)
+    if features.ndim != 2 or features.shape[0] != nodes:
+        raise InvalidInputError(f"`features` must have shape ({nodes}, features); got {features.shape}")
+    # The sum of float32 values in float64 is finite exactly if all of them are.
+    if not np.isfinite(numbers.sum(dtype=np.float64)):
+        bad = int(np.flatnonzero(~np.isfinite(numbers).ravel())[0])
+        sparse = hasattr(features, "indptr")
+        row = int(np.searchsorted(features.indptr, bad, "right")) - 1 if sparse else bad // features.shape[1]
+        raise InvalidInputError(f"`features` must be finite; row {row} has a NaN or infinite entry")
+    return features
+
+
+def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
+    seen = np.zeros(nodes, dtype=np.int8)
+    for i, part in enumerate(SPLIT_NAMES, start=1):
+        twice = np.flatnonzero(seen[values[part]])
+        if twice.size:
+            node = int(values[part][twice[0]])
+            other = SPLIT_NAMES[seen[node] - 1]
+            raise InvalidInputError(
+                f"`{part}` must not overlap `{other}`; they share {twice.size} nodes, the first is {node}"
+            )
+        seen[values[part]] = i
+    labels = values["labels"]
+    for part in ("train", "validation"):
+        unknown = np.flatnonzero(labels[values[part]] < 0)
+        if unknown.size:
+            raise InvalidInputError(f"`{part}` must hold labelled nodes; node {values[part][unknown[0]]} has label −1")
+    if values["train"].size:
+        unseen = np.flatnonzero(np.bincount(labels[values["train"]], minlength=classes) == 0)
+        if unseen.size:
+            raise InvalidInputError(
+                f"`train` must hold every class, or a model cannot learn it; unseen: {', '.join(map(str, unseen[:10]))}"
+            )
