@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from napsets._check import ArrayLike, FloatArray, as_array, check_count
+from napsets._names import choose
 from napsets.errors import InvalidInputError
 
 __all__ = ["DECAYS", "Decay", "hop_weights"]
@@ -47,11 +48,7 @@ def hop_weights(decay: Decay, hops: int) -> FloatArray:
     """
     hops = check_count("hops", hops)
     if isinstance(decay, str):
-        if decay not in DECAYS:
-            raise InvalidInputError(
-                f"`decay` must be one of {', '.join(DECAYS)}, a callable or an array; got {decay!r}"
-            )
-        decay = DECAYS[decay]
+        decay = choose("decay", decay, DECAYS)
     weights = _evaluate(decay, hops) if callable(decay) else _take(decay, hops)
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from napsets._files import replacing
+from napsets._files import reading, replacing
 from napsets.decay import hop_weights
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.graph import Graph
@@ -87,14 +86,10 @@ def _describe(score: Any) -> dict[str, Any]:
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
+    with reading(path) as source:
+        with np.load(source, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
-        raise FileFormatError(f"`path` must be a file written by save(); {os.fspath(path)} is not: {error}") from error
-    if header.get("format") != FORMAT:
-        raise FileFormatError(f"`path` must be a {FORMAT} file; {os.fspath(path)} says it is {header.get('format')!r}")
+        if header["format"] != FORMAT:
+            raise FileFormatError(f"{source} must be a {FORMAT} file; it says it is {header['format']!r}")
     return header, arrays

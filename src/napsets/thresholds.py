@@ -100,16 +100,22 @@ class CalibrationIndex:
         columns: npt.NDArray[Any] = self.numbers[self.graph.indices]
         return columns
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether `columns` has been made."""
+        return "columns" in self.__dict__
+
     def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
         """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""
         from napsets.kernels.selection import BLOCK_WORDS
 
         size = self.calibration.size
         words = -(-size // (64 * BLOCK_WORDS)) * BLOCK_WORDS
-        used = np.ones((1, size), dtype=bool) if splits is None else splits
-        position = self.numbers[self.calibration]
-        flags = np.zeros((used.shape[0], words * 64), dtype=bool)
-        flags[:, position] = used
+        flags = np.zeros((1 if splits is None else splits.shape[0], words * 64), dtype=bool)
+        if splits is None:
+            flags[:, :size] = True
+        else:
+            flags[:, self.numbers[self.calibration]] = splits
         return np.packbits(flags, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 
 

@@ -1,17 +1,20 @@
-"""Running a search over many sources: which kernel, in which pieces, on which threads."""
+"""Running a search over many sources: plan it, cut it into pieces, run these on threads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from queue import LifoQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels import shallow
-from napsets.kernels.threads import Progress, available_threads, run
+from napsets.kernels import deep, shallow
+from napsets.kernels.plan import BATCH, Batch, plan
+from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "search"]
 
-BATCH = 512
+#: What the bit vectors of all batches under way may take together.
+DEEP_BYTES = 2 << 30
+#: Edges that a thread walks between two looks at whether to stop.
+RANGE_EDGES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -41,38 +47,189 @@ class Job:
         """Depth of the search."""
         return int(self.weights.shape[1])
 
+    def selection(self, first: int, last: int) -> tuple[Any, ...]:
+        """Return what selection needs for the pairs of some sources, in the order in which kernels take it."""
+        offsets = self.pair_offsets[first : last + 1]
+        pairs = slice(offsets[0], offsets[-1])
+        return (
+            self.masks,
+            offsets - offsets[0],
+            self.pair_split[pairs],
+            self.weights,
+            self.levels,
+            ROUNDING,
+            self.index.sorted_scores,
+            self.thresholds[pairs],
+            self.hop_counts[pairs],
+        )
+
 
 def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
     """Fill the job's thresholds and counts."""
-    strategy = strategy or "dense"
-    run(_pieces(job, strategy), threads=available_threads(threads), total=job.sources.size, progress=progress)
-
-
-def _pieces(job: Job, strategy: str) -> Iterator[tuple[int, Callable[[], Any]]]:
-    kernel = {"dense": shallow.dense_thresholds, "sparse": shallow.sparse_thresholds}[strategy]
-    for first in range(0, job.sources.size, BATCH):
-        last = min(first + BATCH, job.sources.size)
-        yield last - first, partial(_shallow, kernel, job, first, last)
-
-
-def _shallow(kernel: Callable[..., Any], job: Job, first: int, last: int) -> None:
-    index = job.index
-    offsets = job.pair_offsets[first : last + 1]
-    pairs = slice(offsets[0], offsets[-1])
-    kernel(
-        index.numbers[job.sources[first:last]],
-        index.starts,
-        index.stops,
-        index.columns,
-        None,
+    count = available_threads(threads)
+    workspace_bytes = _Workspace.size(job)
+    batches = plan(
+        job.index.graph,
+        job.sources,
         job.hops,
-        job.masks,
-        offsets - offsets[0],
-        job.pair_split[pairs],
-        job.weights,
-        job.levels,
-        ROUNDING,
-        index.sorted_scores,
-        job.thresholds[pairs],
-        job.hop_counts[pairs],
+        job.masks.shape[1],
+        deep_fits=workspace_bytes <= DEEP_BYTES,
+        strategy=strategy,
     )
+    walkers = [batch for batch in batches if batch.strategy != "deep"]
+    swimmers = [batch for batch in batches if batch.strategy == "deep"]
+    total = job.sources.size
+    shift = sum(batch.last - batch.first for batch in walkers)
+    run(_shallow_pieces(job, walkers), threads=count, total=total, progress=progress)
+    if swimmers:
+        # Batches side by side as far as memory allows; threads left over share the work inside a batch.
+        abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
+        _run_deep(job, swimmers, abreast, max(1, count // abreast), total, shift, progress)
+
+
+# -- one source at a time ------------------------------------------------------------------------------------------
+
+
+def _shallow_pieces(job: Job, batches: list[Batch]) -> Iterator[Piece]:
+    index = job.index
+    reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
+    # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
+    renumbered = index.has_columns or reads > index.graph.num_edges / 4
+    graph = (index.starts, index.stops) + (
+        (index.columns, None) if batches and renumbered else (index.graph.indices, index.numbers)
+    )
+    kernels = {"dense": shallow.dense_thresholds, "sparse": shallow.sparse_thresholds}
+    for batch in batches:
+        for first, last in batch.pieces():
+            yield last - first, partial(_shallow, kernels[batch.strategy], job, graph, first, last)
+
+
+def _shallow(kernel: Callable[..., Any], job: Job, graph: tuple[Any, ...], first: int, last: int, stop: Stop) -> None:
+    kernel(job.index.numbers[job.sources[first:last]], *graph, job.hops, *job.selection(first, last))
+
+
+# -- 512 sources at a time -----------------------------------------------------------------------------------------
+
+
+class _Workspace:
+    """The bit vectors of one batch: two rows a node, one vector a source and hop."""
+
+    def __init__(self, job: Job) -> None:
+        nodes = job.index.graph.num_nodes
+        self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
+        self.level = np.empty((nodes, deep.WORDS), dtype=np.uint64)
+        self.vectors = np.empty((BATCH, job.hops, job.masks.shape[1]), dtype=np.uint64)
+
+    @staticmethod
+    def size(job: Job) -> int:
+        """Bytes of one workspace."""
+        return 8 * (2 * deep.WORDS * job.index.graph.num_nodes + BATCH * job.hops * int(job.masks.shape[1]))
+
+
+def _run_deep(
+    job: Job, batches: list[Batch], abreast: int, inner: int, total: int, done: int, progress: Progress | None
+) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    spaces: LifoQueue[_Workspace] = LifoQueue()
+    for _ in range(abreast):
+        spaces.put(_Workspace(job))
+    ranges = _ranges(job.index.graph.indptr)
+    report = None if progress is None else lambda ready, _: progress(done + ready, total)
+    with ThreadPoolExecutor(inner) as pool:
+        pieces = (
+            (batch.last - batch.first, partial(_deep, job, batch, spaces, ranges, pool if inner > 1 else None))
+            for batch in batches
+        )
+        run(pieces, threads=abreast, total=total - done, progress=report)
+
+
+def _deep(
+    job: Job,
+    batch: Batch,
+    spaces: LifoQueue[_Workspace],
+    ranges: list[tuple[int, int]],
+    pool: Executor | None,
+    stop: Stop,
+) -> None:
+    space = spaces.get()
+    try:
+        graph = job.index.graph
+        sources = job.sources[batch.first : batch.last]
+        everyone = _everyone(sources.size)
+        before, after = space.reach, space.level
+        deep.start(sources, graph.indptr, graph.indices, before, after)
+        _appear(job, space, before, after, 0, pool, stop)
+        for hop in range(1, job.hops):
+            _step(graph, everyone, after, before, ranges, pool, stop)
+            before, after = after, before
+            _appear(job, space, before, after, hop, pool, stop)
+        if not stop():
+            deep.select_all(space.vectors, sources.size, *job.selection(batch.first, batch.last))
+    finally:
+        spaces.put(space)
+
+
+def _step(
+    graph: Any,
+    everyone: npt.NDArray[np.uint64],
+    reach: npt.NDArray[np.uint64],
+    level: npt.NDArray[np.uint64],
+    ranges: list[tuple[int, int]],
+    pool: Executor | None,
+    stop: Stop,
+) -> None:
+    """Walk one hop from `reach` to `level`, in the direction that reads less."""
+    active = sum(deep.active_edges(first, last, graph.indptr, reach) for first, last in ranges)
+    if graph.undirected and 2 * active > graph.num_edges:
+        _each(ranges, deep.pull, (graph.indptr, graph.indices, everyone, reach, level), pool, stop)
+    else:
+        level[:] = reach
+        # Two threads may push to one node, so this direction stays on one.
+        _each(ranges, deep.push, (graph.indptr, graph.indices, reach, level), None, stop)
+
+
+def _appear(
+    job: Job,
+    space: _Workspace,
+    before: npt.NDArray[np.uint64],
+    after: npt.NDArray[np.uint64],
+    hop: int,
+    pool: Executor | None,
+    stop: Stop,
+) -> None:
+    """Write the bits that a hop added as vectors, a source each."""
+    words = job.masks.shape[1]
+    step = max(512, words // 64)
+    ranges = [(first, min(first + step, words)) for first in range(0, words, step)]
+    index = job.index
+    _each(ranges, deep.transpose, (index.nodes, index.calibration.size, before, after, hop, space.vectors), pool, stop)
+
+
+def _each(
+    ranges: list[tuple[int, int]],
+    kernel: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    pool: Executor | None,
+    stop: Stop,
+) -> None:
+    def work(bounds: tuple[int, int]) -> None:
+        if not stop():
+            kernel(*bounds, *arguments)
+
+    for _ in map(work, ranges) if pool is None else pool.map(work, ranges):
+        pass
+
+
+def _everyone(sources: int) -> npt.NDArray[np.uint64]:
+    flags = np.zeros(64 * deep.WORDS, dtype=bool)
+    flags[:sources] = True
+    return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def _ranges(indptr: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut the nodes into ranges with about `RANGE_EDGES` edges each."""
+    nodes = indptr.size - 1
+    marks = np.arange(0, indptr[-1] + nodes, RANGE_EDGES)
+    bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))

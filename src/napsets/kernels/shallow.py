@@ -216,10 +216,11 @@ def sparse_thresholds(
 
 
 @jit
-def count_touched(sources, starts, stops, columns, hops, limit, stamps, queue, touched):
+def count_touched(sources, indptr, indices, hops, limit, stamps, queue, touched):
     """Count, for each source, the edges that a search of `hops` hops reads; give up where they pass `limit`.
 
-    `stamps` must hold no number of `sources`. Nodes go by their ids here, with offsets by id.
+    Nodes go by their ids here. `stamps` must come as zeros; `queue` holds one entry more than there are nodes,
+    because an entry is written before it is known whether it stays.
     """
     for i in range(sources.shape[0]):
         mark = np.int64(i + 1)
@@ -232,10 +233,10 @@ def count_touched(sources, starts, stops, columns, hops, limit, stamps, queue, t
             while first < end and edges <= limit:
                 u = queue[first]
                 first += 1
-                edges += stops[u] - starts[u]
+                edges += indptr[u + 1] - indptr[u]
                 if k + 1 < hops:
-                    for e in range(starts[u], stops[u]):
-                        v = columns[e]
+                    for e in range(indptr[u], indptr[u + 1]):
+                        v = indices[e]
                         queue[last] = v
                         last += stamps[v] != mark
                         stamps[v] = mark

@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
 
 from napsets._check import check_count
 
-__all__ = ["Progress", "available_threads", "run"]
+__all__ = ["Piece", "Progress", "Stop", "available_threads", "run"]
 
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
+#: Tells a piece of work whether to stop early.
+Stop = Callable[[], bool]
+#: Units of work, and the work.
+Piece = tuple[int, Callable[[Stop], object]]
 
 
 def available_threads(threads: int | None = None) -> int:
@@ -29,14 +34,13 @@ def available_threads(threads: int | None = None) -> int:
     return os.cpu_count() or 1
 
 
-def run(
-    pieces: Iterable[tuple[int, Callable[[], object]]], *, threads: int, total: int, progress: Progress | None = None
-) -> None:
+def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress | None = None) -> None:
     """Run pieces of work, each with the number of units it stands for.
 
-    Pieces are taken from the iterable as threads come free. An exception, Ctrl-C among them, stops the taking,
-    waits for the few pieces under way and is raised.
+    Pieces are taken from the iterable as threads come free. An exception, Ctrl-C among them, stops the taking, tells
+    the pieces under way to stop, waits for them and is raised.
     """
+    stopped = Event()
     done = 0
 
     def advance(units: int) -> None:
@@ -47,7 +51,7 @@ def run(
 
     if threads == 1:
         for units, piece in pieces:
-            piece()
+            piece(stopped.is_set)
             advance(units)
         return
     waiting: dict[Future[object], int] = {}
@@ -63,9 +67,10 @@ def run(
     with ThreadPoolExecutor(threads, thread_name_prefix="napsets") as pool:
         try:
             for units, piece in pieces:
-                waiting[pool.submit(piece)] = units
+                waiting[pool.submit(piece, stopped.is_set)] = units
                 drain(2 * threads - 1)
             drain(0)
         except BaseException:
+            stopped.set()
             pool.shutdown(cancel_futures=True)
             raise

@@ -1,0 +1,164 @@
+"""Breadth-first search from 512 sources at once, one bit a source.
+
+Each node has a row of eight words. Bit j of a node's row says that source j reaches it within the hops walked so
+far, so one hop for all sources is ``row[v] |= row[u]`` for every edge (u, v): a cache line an edge serves 512
+searches. While few rows are filled, they are pushed to their neighbours (top-down); once most are, every node pulls
+from its neighbours (bottom-up) and stops as soon as all sources have reached it. A node's hop is the step at which
+its bit appears.
+
+For the selection, the bits that appeared are transposed in tiles of 64 × 64 from a row a node to a vector a source,
+with calibration nodes in score order, where `selection` counts them. No list of pairs is ever written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napsets.kernels._jit import jit
+from napsets.kernels.selection import BLOCK_WORDS, select
+
+__all__ = ["WORDS", "active_edges", "pull", "push", "select_all", "start", "transpose"]
+
+WORDS = 8  # 512 sources
+
+
+@jit
+def start(sources, indptr, indices, reach, level):
+    """Write hop 0 into `reach` and hops 0 and 1 into `level`."""
+    reach[:] = np.uint64(0)
+    level[:] = np.uint64(0)
+    for j in range(sources.shape[0]):
+        s = sources[j]
+        w = j >> 6
+        bit = np.uint64(1) << np.uint64(j & 63)
+        reach[s, w] |= bit
+        level[s, w] |= bit
+        for e in range(indptr[s], indptr[s + 1]):
+            level[indices[e], w] |= bit
+
+
+@jit
+def active_edges(first, last, indptr, reach):
+    """Count the edges that leave nodes which any source has reached."""
+    edges = np.int64(0)
+    for u in range(first, last):
+        row = reach[u]
+        if row[0] | row[1] | row[2] | row[3] | row[4] | row[5] | row[6] | row[7]:
+            edges += indptr[u + 1] - indptr[u]
+    return edges
+
+
+@jit
+def push(first, last, indptr, indices, reach, level):
+    """Add the rows of the nodes in a range to their neighbours' rows in `level`."""
+    for u in range(first, last):
+        r0, r1, r2, r3 = reach[u, 0], reach[u, 1], reach[u, 2], reach[u, 3]
+        r4, r5, r6, r7 = reach[u, 4], reach[u, 5], reach[u, 6], reach[u, 7]
+        if r0 | r1 | r2 | r3 | r4 | r5 | r6 | r7:
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                level[v, 0] |= r0
+                level[v, 1] |= r1
+                level[v, 2] |= r2
+                level[v, 3] |= r3
+                level[v, 4] |= r4
+                level[v, 5] |= r5
+                level[v, 6] |= r6
+                level[v, 7] |= r7
+
+
+@jit
+def pull(first, last, indptr, indices, everyone, reach, level):
+    """Write into `level` the rows of a range of nodes, joined with those of their neighbours.
+
+    `everyone` has the bits of all sources: a row that has them too needs no more neighbours.
+    """
+    e0, e1, e2, e3 = everyone[0], everyone[1], everyone[2], everyone[3]
+    e4, e5, e6, e7 = everyone[4], everyone[5], everyone[6], everyone[7]
+    for v in range(first, last):
+        r0, r1, r2, r3 = reach[v, 0], reach[v, 1], reach[v, 2], reach[v, 3]
+        r4, r5, r6, r7 = reach[v, 4], reach[v, 5], reach[v, 6], reach[v, 7]
+        e = indptr[v]
+        end = indptr[v + 1]
+        while e < end:
+            missing = (
+                (e0 & ~r0) | (e1 & ~r1) | (e2 & ~r2) | (e3 & ~r3) | (e4 & ~r4) | (e5 & ~r5) | (e6 & ~r6) | (e7 & ~r7)
+            )
+            if missing == np.uint64(0):
+                break
+            for i in range(e, min(e + 8, end)):  # looking whether all have arrived after each edge would cost more
+                u = indices[i]
+                r0 |= reach[u, 0]
+                r1 |= reach[u, 1]
+                r2 |= reach[u, 2]
+                r3 |= reach[u, 3]
+                r4 |= reach[u, 4]
+                r5 |= reach[u, 5]
+                r6 |= reach[u, 6]
+                r7 |= reach[u, 7]
+            e += 8
+        level[v, 0] = r0
+        level[v, 1] = r1
+        level[v, 2] = r2
+        level[v, 3] = r3
+        level[v, 4] = r4
+        level[v, 5] = r5
+        level[v, 6] = r6
+        level[v, 7] = r7
+
+
+@jit
+def _transpose_tile(tile):
+    """Transpose 64 × 64 bits in place by swapping ever smaller squares."""
+    width = 32
+    mask = np.uint64(0x00000000FFFFFFFF)
+    while width > 0:
+        shift = np.uint64(width)
+        for block in range(0, 64, 2 * width):
+            for i in range(block, block + width):
+                swap = ((tile[i] >> shift) ^ tile[i + width]) & mask
+                tile[i + width] ^= swap
+                tile[i] ^= swap << shift
+        width >>= 1
+        mask ^= mask << np.uint64(width)
+
+
+@jit
+def transpose(first, last, order, count, before, after, hop, vectors):
+    """Turn the bits that `after` has and `before` has not into one vector a source.
+
+    Words first..last of the vectors are written: ``vectors[j, hop, w]`` bit i is source j's bit in the row of node
+    ``order[64·w + i]``. Nodes from `count` on do not calibrate.
+    """
+    tiles = np.empty((WORDS, 64), np.uint64)
+    for w in range(first, last):
+        for i in range(64):
+            number = w * 64 + i
+            if number < count:
+                v = order[number]
+                for g in range(WORDS):
+                    tiles[g, i] = after[v, g] & ~before[v, g]
+            else:
+                for g in range(WORDS):
+                    tiles[g, i] = np.uint64(0)
+        for g in range(WORDS):
+            _transpose_tile(tiles[g])
+            for i in range(64):
+                vectors[g * 64 + i, hop, w] = tiles[g, i]
+
+
+@jit
+def select_all(
+    vectors, sources, masks, pair_offsets, pair_split, weights, levels, rounding, scores, thresholds, hop_counts
+):
+    """Choose the thresholds of every (source, split) pair from the sources' vectors."""
+    hops, mask_words = weights.shape[1], masks.shape[1]
+    blocks = mask_words // BLOCK_WORDS
+    base = np.arange(mask_words)
+    running = np.empty((hops, blocks + 1), np.int64)
+    for i in range(sources):
+        for p in range(pair_offsets[i], pair_offsets[i + 1]):
+            select(
+                vectors[i], masks[pair_split[p]], base, blocks, running, weights, levels, rounding, scores,
+                thresholds[p], hop_counts[p],
+            )  # fmt: skip

@@ -1,0 +1,116 @@
+"""Choosing how to search a batch of sources, from an estimate of what each way would cost.
+
+The estimate rests on a sample: for a few sources of each batch, the edges that a search reads are counted, and the
+counting stops once the search is known to be dear. The constants are nanoseconds measured on one core; only their
+ratios matter, and they change which kernel runs, never what comes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.graph import Graph
+from napsets.kernels.shallow import count_touched
+
+__all__ = ["BATCH", "STRATEGIES", "Batch", "plan"]
+
+#: Sources planned together; the bit-parallel search takes them all at once.
+BATCH = 512
+STRATEGIES = ("dense", "sparse", "deep")
+
+_SAMPLE = 4  # sources looked at in each batch
+_DENSE_EDGE, _DENSE_WORD = 1.6, 0.8
+_SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 300.0
+_DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
+_PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sources ``first..last``, the way to search them, and the edges that one of them reads on average."""
+
+    first: int
+    last: int
+    strategy: str
+    touched: float
+    cost: float  #: estimated nanoseconds a source
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Cut the batch so that no piece takes long; the bit-parallel search takes it whole."""
+        if self.strategy == "deep":
+            return [(self.first, self.last)]
+        step = int(min(BATCH, max(1.0, _PIECE / self.cost)))
+        return [(first, min(first + step, self.last)) for first in range(self.first, self.last, step)]
+
+
+def plan(
+    graph: Graph, sources: npt.NDArray[np.int64], hops: int, mask_words: int, *, deep_fits: bool, strategy: str | None
+) -> list[Batch]:
+    """Choose a strategy for each batch of sources, or take the one that is given."""
+    costs = _Costs(graph, hops, mask_words)
+    firsts = np.arange(0, sources.size, BATCH)
+    lasts = np.minimum(firsts + BATCH, sources.size)
+    touched = _sampled(graph, sources, firsts, lasts, hops, costs)
+    batches = []
+    for first, last, edges in zip(firsts.tolist(), lasts.tolist(), touched.tolist(), strict=True):
+        price = costs.of(edges, last - first)
+        allowed = [strategy] if strategy else [s for s in STRATEGIES if s != "deep" or (deep_fits and hops > 1)]
+        best = min(allowed, key=lambda name: price[name])
+        batches.append(Batch(first, last, best, edges, price[best]))
+    return batches
+
+
+class _Costs:
+    """Nanoseconds a source, by strategy."""
+
+    def __init__(self, graph: Graph, hops: int, mask_words: int) -> None:
+        self.words = (graph.num_nodes + 63) // 64
+        self.hops = hops
+        self.deep_batch = (
+            _DEEP_EDGE * graph.num_edges * (hops - 1)
+            + _DEEP_NODE * graph.num_nodes * hops
+            + _DEEP_WORD * mask_words * hops
+        )
+
+    def of(self, touched: float, sources: int) -> dict[str, float]:
+        """Return the cost of each strategy for a batch of so many sources that read so many edges each."""
+        return {
+            "dense": _DENSE_EDGE * touched + _DENSE_WORD * self.words * self.hops,
+            "sparse": _SPARSE_EDGE * touched + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,
+            "deep": self.deep_batch / sources + _DEEP_SOURCE,
+        }
+
+    @property
+    def dear(self) -> int:
+        """Edges beyond which a full batch is surely searched bit-parallel."""
+        return int(2 * (self.deep_batch / BATCH + _DEEP_SOURCE) / _DENSE_EDGE)
+
+
+def _sampled(
+    graph: Graph,
+    sources: npt.NDArray[np.int64],
+    firsts: npt.NDArray[np.int64],
+    lasts: npt.NDArray[np.int64],
+    hops: int,
+    costs: _Costs,
+) -> npt.NDArray[np.float64]:
+    """Return the mean number of edges that a search reads, estimated for each batch."""
+    offsets = (2 * np.arange(_SAMPLE) + 1) / (2 * _SAMPLE)
+    positions = firsts[:, None] + ((lasts - firsts)[:, None] * offsets).astype(np.int64)
+    sample = sources[positions.reshape(-1)]
+    touched = np.empty(sample.size, dtype=np.int64)
+    count_touched(
+        sample,
+        graph.indptr,
+        graph.indices,
+        hops,
+        costs.dear,
+        np.zeros(graph.num_nodes, dtype=np.int64),
+        np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype),
+        touched,
+    )
+    mean: npt.NDArray[np.float64] = touched.reshape(firsts.size, _SAMPLE).mean(axis=1)
+    return mean
