@@ -246,10 +246,12 @@ def _thresholds(
     values = np.full((nodes.size, decays, alphas.size), np.inf)
     counts = np.zeros((nodes.size, hops), dtype=np.int64)
     if hops and nodes.size:
-        from napsets.kernels.search import Job, search
+        from napsets.kernels.search import Job, handling_order, search
 
-        order = np.argsort(nodes, kind="stable")
-        sources, first = np.unique(nodes[order], return_index=True)
+        order = handling_order(index.graph, nodes)
+        ordered = nodes[order]
+        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        sources = ordered[first]
         split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
         job = Job(
             index=index,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from napsets.graph import Graph
 from napsets.kernels import deep, shallow
 from napsets.kernels.plan import BATCH, Batch, plan
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
@@ -20,7 +21,7 @@ from napsets.quantile import ROUNDING
 if TYPE_CHECKING:
     from napsets.thresholds import CalibrationIndex
 
-__all__ = ["Job", "search"]
+__all__ = ["Job", "handling_order", "search"]
 
 #: What the bit vectors of all batches under way may take together.
 DEEP_BYTES = 2 << 30
@@ -62,6 +63,13 @@ class Job:
             self.thresholds[pairs],
             self.hop_counts[pairs],
         )
+
+
+def handling_order(graph: Graph, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the order in which to search around `nodes`: those with a common hub together, so that rows stay near."""
+    hub = np.empty_like(nodes)
+    shallow.hubs(nodes, graph.indptr, graph.indices, hub)
+    return np.lexsort((nodes, hub))
 
 
 def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
@@ -171,7 +179,7 @@ def _deep(
 
 
 def _step(
-    graph: Any,
+    graph: Graph,
     everyone: npt.NDArray[np.uint64],
     reach: npt.NDArray[np.uint64],
     level: npt.NDArray[np.uint64],

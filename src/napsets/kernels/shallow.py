@@ -18,7 +18,7 @@ import numpy as np
 from napsets.kernels._jit import jit, lowest_bit, prefetch
 from napsets.kernels.selection import BLOCK_WORDS, select
 
-__all__ = ["count_touched", "dense_thresholds", "sparse_thresholds"]
+__all__ = ["count_touched", "dense_thresholds", "hubs", "sparse_thresholds"]
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it
 
@@ -213,6 +213,19 @@ def sparse_thresholds(
                 compact, mask, base, blocks, running, weights, levels, rounding, scores, thresholds[p], hop_counts[p]
             )
         _forget(sources[i], bits, marked, seen)
+
+
+@jit
+def hubs(nodes, indptr, indices, out):
+    """Write each node's best connected neighbour, or itself where it has none."""
+    for i in range(nodes.shape[0]):
+        u = nodes[i]
+        best, degree = np.int64(u), np.int64(-1)
+        for e in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[e])
+            if indptr[v + 1] - indptr[v] > degree:
+                best, degree = v, indptr[v + 1] - indptr[v]
+        out[i] = best
 
 
 @jit
