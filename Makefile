@@ -1,0 +1,49 @@
+# Two commands do everything from a fresh clone: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench docs clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "napsets needs Python 3.10 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp a set of extras: installed anew only when what is to be installed changes.
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cli,gnn,report]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## train a graph neural network on Amazon Computers, calibrate, compare, write the report
+	$(BIN)/napsets demo
+
+lint: $(VENV)/.dev  ## ruff and a strict type check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## lint, types and all tests but the slow ones
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+
+test-all: lint  ## the slow tests too
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.sampling
+
+docs: $(VENV)/.dev  ## build the documentation into site/, warnings are errors
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove what is built, but not the virtual environment
+	rm -rf build dist site artifacts .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
