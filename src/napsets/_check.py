@@ -150,7 +150,7 @@ def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
 
 
 def check_scores(name: str, value: object, *, size: int | None = None) -> FloatArray:
-    """Return a vector of scores without NaN, as float64."""
+    """Return a vector of scores without NaN, as float64; −0.0 becomes 0.0, so that equal scores have equal bits."""
     array = as_array(name, value)
     if array.ndim != 1:
         raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
@@ -158,7 +158,7 @@ def check_scores(name: str, value: object, *, size: int | None = None) -> FloatA
         raise InvalidInputError(f"`{name}` must have one entry a calibration node, {size}; got {array.shape[0]}")
     if array.dtype.kind not in "fiub":
         raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
-    scores = array.astype(np.float64, copy=False)
+    scores = array.astype(np.float64, copy=False) + 0.0
     missing = np.isnan(scores)
     if missing.any():
         raise InvalidInputError(f"`{name}` must not be NaN; entry {int(missing.argmax())} is")

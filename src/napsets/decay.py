@@ -26,7 +26,7 @@ DECAYS: dict[str, Callable[[int], float]] = {
 }
 
 
-def hop_weights(decay: Decay, hops: int) -> FloatArray:
+def hop_weights(decay: Decay, hops: int, *, name: str = "decay") -> FloatArray:
     """Weights w(1), …, w(hops) of a decay.
 
     Parameters
@@ -35,6 +35,8 @@ def hop_weights(decay: Decay, hops: int) -> FloatArray:
         A name from `DECAYS`, a function of the hop k ≥ 1, or weights indexed by k−1 (at least `hops` of them).
     hops : int
         The neighbourhood's depth, the paper's K.
+    name : str
+        What errors call the decay.
 
     Returns
     -------
@@ -48,29 +50,29 @@ def hop_weights(decay: Decay, hops: int) -> FloatArray:
     """
     hops = check_count("hops", hops)
     if isinstance(decay, str):
-        decay = choose("decay", decay, DECAYS)
-    weights = _evaluate(decay, hops) if callable(decay) else _take(decay, hops)
+        decay = choose(name, decay, DECAYS)
+    weights = _evaluate(name, decay, hops) if callable(decay) else _take(name, decay, hops)
     bad = ~np.isfinite(weights) | (weights < 0)
     if bad.any():
         k = int(bad.argmax())
-        raise InvalidInputError(f"`decay` must give finite weights of at least 0; hop {k + 1} weighs {weights[k]:g}")
+        raise InvalidInputError(f"`{name}` must give finite weights of at least 0; hop {k + 1} weighs {weights[k]:g}")
     return weights
 
 
-def _evaluate(decay: Callable[[int], Any], hops: int) -> FloatArray:
+def _evaluate(name: str, decay: Callable[[int], Any], hops: int) -> FloatArray:
     values = [decay(k) for k in range(1, hops + 1)]
     try:
         return np.array([float(value) for value in values], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"`decay` must return a number for each hop; got {values!r}") from error
+        raise InvalidInputError(f"`{name}` must return a number for each hop; got {values!r}") from error
 
 
-def _take(decay: object, hops: int) -> FloatArray:
-    array = as_array("decay", decay)
+def _take(name: str, decay: object, hops: int) -> FloatArray:
+    array = as_array(name, decay)
     if array.ndim != 1 or array.dtype.kind not in "fiub":
         raise InvalidInputError(
-            f"`decay` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}"
+            f"`{name}` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}"
         )
     if array.shape[0] < hops:
-        raise InvalidInputError(f"`decay` must have a weight for each of the {hops} hops; got {array.shape[0]}")
+        raise InvalidInputError(f"`{name}` must have a weight for each of the {hops} hops; got {array.shape[0]}")
     return array[:hops].astype(np.float64)

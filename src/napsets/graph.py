@@ -32,7 +32,7 @@ class Graph:
     indptr : numpy.ndarray
         int64 offsets of shape ``(num_nodes + 1,)``.
     indices : numpy.ndarray
-        Neighbours of node i at ``indices[indptr[i]:indptr[i + 1]]``, ascending; int32 while ids fit.
+        Neighbours of node i at ``indices[indptr[i]:indptr[i + 1]]``, ascending, without i; int32 while ids fit.
     undirected : bool
         Whether every edge is stored in both directions.
     original_ids : numpy.ndarray or None
@@ -47,13 +47,26 @@ class Graph:
     def __post_init__(self) -> None:
         indptr = check_integers("indptr", self.indptr).astype(np.int64, copy=False)
         indices = check_integers("indices", self.indices)
+        nodes = indptr.size - 1
         if indptr.size == 0 or indptr[0] != 0 or indptr[-1] != indices.size or (np.diff(indptr) < 0).any():
             raise InvalidInputError(
                 f"`indptr` must ascend from 0 to the number of stored edges, {indices.size}; it does not"
             )
-        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < indptr.size - 1:
-            raise InvalidInputError(f"`indices` must hold ids from 0 to {indptr.size - 2}; got {indices.max()}")
-        for name, array in (("indptr", indptr), ("indices", indices), ("original_ids", self.original_ids)):
+        if indices.size:
+            low, high = int(indices.min()), int(indices.max())
+            if low < 0 or high >= nodes:
+                raise InvalidInputError(
+                    f"`indices` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}"
+                )
+        # One width for ids and for whatever is indexed by them, whatever width they came in.
+        indices = np.ascontiguousarray(indices, dtype=_id_dtype(nodes))
+        _check_rows(indptr, indices)
+        ids = self.original_ids
+        if ids is not None:
+            ids = check_integers("original_ids", ids)
+            if ids.size != nodes:
+                raise InvalidInputError(f"`original_ids` must have one entry a node, {nodes}; got {ids.size}")
+        for name, array in (("indptr", indptr), ("indices", indices), ("original_ids", ids)):
             object.__setattr__(self, name, array if array is None else _frozen(array))
 
     @property
@@ -130,6 +143,8 @@ class Graph:
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Graph:
         """Make a graph from a NetworkX graph; node i is the i-th of ``graph.nodes``, directed if that is."""
+        if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+            raise InvalidInputError(f"`graph` must be a NetworkX graph; got {type(graph).__name__}")
         position = {node: i for i, node in enumerate(graph.nodes)}
         pairs = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
         return cls._from_ends(pairs[:, 0], pairs[:, 1], len(position), not graph.is_directed(), "graph")
@@ -181,7 +196,7 @@ class Graph:
         nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes)
         if low < 0 or high >= nodes:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
-        indptr, indices = _compress(_int32_or_int64(source), _int32_or_int64(target), nodes, undirected)
+        indptr, indices = _compress(_for_kernels(source, nodes), _for_kernels(target, nodes), nodes, undirected)
         return cls(indptr, indices, undirected=undirected)
 
     # -- derived graphs ----------------------------------------------------------------------------------------
@@ -233,9 +248,25 @@ def _id_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
 
 
-def _int32_or_int64(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Bring ids to one of the two widths that kernels are compiled for; a view where they have it already."""
-    return np.ascontiguousarray(ids, dtype=np.int32 if ids.dtype == np.int32 else np.int64)
+def _for_kernels(ids: npt.NDArray[Any], num_nodes: int) -> npt.NDArray[Any]:
+    """Bring ids to a layout that kernels are compiled for: as they are where they have one, else in a small copy."""
+    if ids.dtype in (np.int32, np.int64) and ids.flags.c_contiguous:
+        return ids
+    return np.ascontiguousarray(ids, dtype=_id_dtype(num_nodes))
+
+
+def _check_rows(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
+    """Refuse rows that are out of order, repeat a neighbour or name their own node: searches rely on it."""
+    if not indices.size:
+        return
+    from napsets.kernels.csr import first_bad_row
+
+    row = first_bad_row(_frozen(indptr), _frozen(indices))  # read-only, so that one compiled version serves all
+    if row >= 0:
+        raise InvalidInputError(
+            f"`indices` must ascend within each row, without repeats and without the row's own node; row {row} does not"
+            " (Graph.from_edge_index sorts, merges and drops)"
+        )
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

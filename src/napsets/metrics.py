@@ -126,10 +126,11 @@ def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]
     size = int(max(sets.nodes.max(initial=-1) + 1, sets.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
     row[sets.nodes] = np.arange(len(sets))
-    groups = [row[check_index("partition", part, size)] for part in partition]
-    for part, group in zip(partition, groups, strict=True):
+    parts = [check_index("partition", part, size) for part in partition]
+    groups = [row[part] for part in parts]
+    for part, group in zip(parts, groups, strict=True):
         if (group < 0).any():
-            node = int(np.asarray(part)[int((group < 0).argmax())])
+            node = int(part[int((group < 0).argmax())])
             raise InvalidInputError(f"`partition` must hold nodes that have a set; node {node} has none")
     return _worst_violation(sets.contains(labels), groups, sets.alpha)
 
@@ -195,7 +196,7 @@ def coverage_by_degree(
         So many groups of about equal size, or the smallest degree of each group, ascending.
     """
     degrees = graph.degrees[sets.nodes]
-    if isinstance(bins, int):
+    if np.ndim(bins) == 0:
         count = check_count("bins", bins, minimum=1)
         shares = np.linspace(0, 1, count, endpoint=False)
         lows = np.unique(np.quantile(degrees, shares, method="lower")) if degrees.size else np.array([0])

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from napsets._check import check_index, check_probabilities, check_scores
 from napsets._files import reading, replacing
+from napsets._names import choose
 from napsets.decay import hop_weights
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.graph import Graph
@@ -21,6 +23,7 @@ __all__ = ["load", "save"]
 
 FORMAT = "napsets-predictor-1"
 SCORES: dict[str, type] = {score.__name__: score for score in (APS, RAPS, SAPS, THR)}
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (NAPS, SplitConformal)}
 
 
 def save(predictor: Any, path: str | os.PathLike[str]) -> None:
@@ -55,26 +58,45 @@ def save(predictor: Any, path: str | os.PathLike[str]) -> None:
         "settings": settings,
     }
     with replacing(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+        np.savez(stream, header=np.array(json.dumps(header, default=_plain)), **arrays)
 
 
 def load(path: str | os.PathLike[str]) -> NAPS | SplitConformal:
-    """Read what `save` wrote."""
-    header, arrays = _read(path)
+    """Read what `save` wrote; anything else, or a damaged file, is a `FileFormatError`."""
+    with reading(path) as source:
+        with np.load(source, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays["header"]))
+        if header["format"] != FORMAT:
+            raise FileFormatError(f"`path` must be a {FORMAT} file; {source} says it is {header['format']!r}")
+        return _build(header, arrays)
+
+
+def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConformal:
+    """Put a predictor together, checking its parts as `calibrate` would."""
     settings, score = header["settings"], header["score"]
     made: dict[str, Any] = {
         "seed": settings["seed"],
         "allow_empty": settings["allow_empty"],
-        "score": SCORES[score["name"]](**score["settings"]),
+        "score": choose("score", score["name"], SCORES)(**score["settings"]),
     }
-    data = CalibrationData(arrays["probabilities"], arrays["calibration"], arrays["scores"], arrays["u"])
-    if header["kind"] == "SplitConformal":
+    p = check_probabilities(arrays["probabilities"])
+    calibration = check_index("calibration", arrays["calibration"], p.shape[0], unique=True)
+    scores = check_scores("scores", arrays["scores"], size=calibration.size)
+    u = check_scores("u", arrays["u"])
+    if u.size != p.shape[0]:
+        raise FileFormatError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
+    data = CalibrationData(p, calibration, scores, u)
+    if choose("kind", header["kind"], KINDS) is SplitConformal:
         split = SplitConformal(**made)
         split.data_ = data
         return split
     naps = NAPS(hops=settings["hops"], decay=settings["decay"], fallback=settings["fallback"], **made)
+    hop_weights(naps.decay, naps.hops)
     graph = Graph(arrays["indptr"], arrays["indices"], undirected=settings["undirected"])
-    naps.data_, naps.index_ = data, CalibrationIndex(graph, data.scores, data.calibration)
+    if graph.num_nodes != p.shape[0]:
+        raise FileFormatError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
+    naps.data_, naps.index_ = data, CalibrationIndex(graph, scores, calibration)
     return naps
 
 
@@ -85,11 +107,8 @@ def _describe(score: Any) -> dict[str, Any]:
     return {"name": name, "settings": asdict(score)}  # type: ignore[arg-type]
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    with reading(path) as source:
-        with np.load(source, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays.pop("header")))
-        if header["format"] != FORMAT:
-            raise FileFormatError(f"{source} must be a {FORMAT} file; it says it is {header['format']!r}")
-    return header, arrays
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers, which JSON does not know, into Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be written")

@@ -17,7 +17,6 @@ from napsets._check import (
     ArrayLike,
     FloatArray,
     IntArray,
-    as_array,
     check_alpha,
     check_count,
     check_index,
@@ -78,7 +77,7 @@ class _Predictor:
             raise InvalidInputError(
                 f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
             )
-        names = np.arange(p.shape[0]) if ids is None else as_array("ids", ids)
+        names = np.arange(p.shape[0]) if ids is None else np.asarray(ids)
         if names.shape != (p.shape[0],):
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
         u = node_uniforms(names, self.seed)

@@ -67,6 +67,8 @@ def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1)
     masses = as_array("weights", weights)
     if masses.shape != values.shape:
         raise InvalidInputError(f"`weights` must have one entry a score, {values.size}; got shape {masses.shape}")
+    if masses.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`weights` must hold numbers; got dtype {masses.dtype}")
     masses = masses.astype(np.float64, copy=False)
     bad = ~np.isfinite(masses) | (masses < 0)
     if bad.any():

@@ -97,13 +97,18 @@ class RankScore(ABC):
             raise InvalidInputError(
                 f"`u` must be given to a randomised {type(self).__name__}, one number in [0, 1] a node; got None"
             )
-        array = as_array("u", u).astype(np.float64, copy=False)
+        array = as_array("u", u)
+        if array.dtype.kind not in "fiub":
+            raise InvalidInputError(f"`u` must hold numbers in [0, 1]; got dtype {array.dtype}")
+        array = array.astype(np.float64, copy=False)
         if array.ndim == 0:
             array = np.full(size, float(array))
         if array.shape != (size,):
             raise InvalidInputError(f"`u` must have one entry a node, {size}; got shape {array.shape}")
-        if size and not (array.min() >= 0 and array.max() <= 1):
-            raise InvalidInputError("`u` must lie in [0, 1]; it does not")
+        outside = ~((array >= 0) & (array <= 1))  # NaN among them
+        if outside.any():
+            i = int(outside.argmax())
+            raise InvalidInputError(f"`u` must lie in [0, 1]; entry {i} is {array[i]:g}")
         return array
 
 

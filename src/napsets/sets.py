@@ -98,7 +98,10 @@ class PredictionSets:
     def own_labels(self, labels: ArrayLike) -> IntArray:
         """Return the label of each set's node, from labels of all nodes of the graph or of these alone."""
         y = check_integers("labels", labels)
-        if y.size == self.num_nodes or (y.size != len(self) and len(self) and y.size > int(self.nodes.max())):
+        whole = y.size == self.num_nodes
+        if self.num_nodes is None and y.size != len(self):  # then any length that reaches every node will do
+            whole = y.size > int(self.nodes.max(initial=-1))
+        if whole:
             y = y[self.nodes]
         elif y.size != len(self):
             graph = "" if self.num_nodes is None else f" or a node of the graph, {self.num_nodes}"

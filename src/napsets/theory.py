@@ -163,8 +163,9 @@ def _labels(labels: ArrayLike) -> IntArray:
 
 def _weights(name: str, value: ArrayLike) -> FloatArray:
     array = as_array(name, value).astype(np.float64)
-    if array.size and not (np.isfinite(array).all() and array.min() >= 0):
-        raise InvalidInputError(f"`{name}` must be finite and at least 0; got {array.min():g}")
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        raise InvalidInputError(f"`{name}` must be finite and at least 0; got {array[bad][0]:g}")
     return array
 
 

@@ -78,6 +78,8 @@ class CalibrationIndex:
     """
 
     def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
+        if not isinstance(graph, Graph):
+            raise InvalidInputError(f"`graph` must be a napsets.Graph; got {type(graph).__name__}")
         self.graph = graph
         self.calibration = check_index("calibration", calibration, graph.num_nodes, unique=True)
         if self.calibration.size == 0:
@@ -165,8 +167,7 @@ def hop_thresholds(
     """
     weights = as_array("hop_weights", hop_weights)
     index = CalibrationIndex(graph, scores, calibration)
-    chosen = check_index("nodes", nodes, graph.num_nodes)
-    found = neighbourhood_thresholds(index, chosen, weights, alpha, threads=threads, progress=progress)
+    found = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, progress=progress)
     values = found.values
     if np.ndim(alpha) == 0:
         values = values[:, 0]
@@ -175,7 +176,7 @@ def hop_thresholds(
 
 def neighbourhood_thresholds(
     index: CalibrationIndex,
-    nodes: IntArray,
+    nodes: ArrayLike,
     hop_weights: ArrayLike,
     alpha: float | Sequence[float],
     *,
@@ -184,7 +185,8 @@ def neighbourhood_thresholds(
     strategy: str | None = None,
 ) -> HopThresholds:
     """Do what `hop_thresholds` does with an index made once, keeping the counts by hop beside the thresholds."""
-    return _thresholds(index, nodes, None, None, hop_weights, alpha, threads, progress, strategy)
+    chosen = check_index("nodes", nodes, index.graph.num_nodes)
+    return _thresholds(index, chosen, None, None, hop_weights, alpha, threads, progress, strategy)
 
 
 def split_thresholds(
@@ -272,7 +274,7 @@ def _thresholds(
 
 def _weight_rows(hop_weights: ArrayLike) -> FloatArray:
     array = as_array("hop_weights", hop_weights)
-    if array.ndim not in (1, 2):
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[0] == 0):
         raise InvalidInputError(f"`hop_weights` must have shape (hops,) or (decays, hops); got {array.shape}")
     rows = np.atleast_2d(array)
-    return np.stack([decay_weights(row, rows.shape[1]) for row in rows])
+    return np.stack([decay_weights(row, rows.shape[1], name="hop_weights") for row in rows])

@@ -27,8 +27,9 @@ def available_threads(threads: int | None = None) -> int:
     """Return the number asked for, or else ``NAPSETS_THREADS``, or else the cores this process may use."""
     if threads is not None:
         return check_count("threads", threads, minimum=1)
-    if "NAPSETS_THREADS" in os.environ:
-        return check_count("NAPSETS_THREADS", float(os.environ["NAPSETS_THREADS"]), minimum=1)
+    wanted = os.environ.get("NAPSETS_THREADS")
+    if wanted:
+        return check_count("NAPSETS_THREADS", int(wanted) if wanted.strip().isdecimal() else wanted, minimum=1)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,0 +1,117 @@
+"""Slow, independent ways to compute what napsets computes: the other side of the comparisons.
+
+Nothing here calls napsets. Distances come from SciPy, NetworkX or a search over sets; masses are exact rational
+numbers, so that "reached exactly" needs no forgiveness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+#: Every way of searching that must give the same bits.
+STRATEGIES = ("dense", "sparse")
+
+
+def adjacency_sets(edges, num_nodes, undirected=True):
+    """Neighbours of each node as a set, without self-loops."""
+    neighbours = [set() for _ in range(num_nodes)]
+    for u, v in edges:
+        if u != v:
+            neighbours[u].add(v)
+            if undirected:
+                neighbours[v].add(u)
+    return neighbours
+
+
+def rows_of(neighbours):
+    """The compressed sparse rows of adjacency sets, as two lists."""
+    indptr, indices = [0], []
+    for row in neighbours:
+        indices += sorted(row)
+        indptr.append(len(indices))
+    return indptr, indices
+
+
+def hops_from(neighbours, source):
+    """Distance of every node that can be reached from `source`, by a search over sets."""
+    distance = {source: 0}
+    frontier = {source}
+    k = 0
+    while frontier:
+        k += 1
+        frontier = {v for u in frontier for v in neighbours[u] if v not in distance}
+        distance.update(dict.fromkeys(frontier, k))
+    return distance
+
+
+def scipy_distances(edges, num_nodes, undirected=True):
+    """All pairs of distances from SciPy; inf where there is no path."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(num_nodes, num_nodes))
+    return shortest_path(matrix.tocsr(), method="D", directed=not undirected, unweighted=True)
+
+
+def order_statistic(scores: Sequence[float], alpha: Fraction) -> float:
+    """The ⌈(n+1)(1−α)⌉-th smallest score, in exact arithmetic; inf where there are fewer."""
+    place = math.ceil((len(scores) + 1) * (1 - alpha))
+    return sorted(scores)[place - 1] if place <= len(scores) else math.inf
+
+
+def exact_quantile(scores: Sequence[float], weights: Sequence[Fraction], alpha: Fraction) -> float:
+    """The smallest s with Σ_{s_i ≤ s} w_i ≥ (1−α)(1+Σ w_i), in exact arithmetic; inf where there is none."""
+    needed = (1 - alpha) * (1 + sum(weights))
+    for s in sorted(scores):
+        if sum(w for t, w in zip(scores, weights, strict=True) if t <= s) >= needed:
+            return s
+    return math.inf
+
+
+def exact_hop_threshold(distance, calibration, scores, node, weights: Sequence[Fraction], alpha: Fraction) -> float:
+    """The threshold of one node from distances (a mapping or a row of them), in exact arithmetic."""
+    around = [
+        (scores[i], weights[int(hop) - 1])
+        for i, hop in ((i, distance[v]) for i, v in enumerate(calibration) if v != node)
+        if 1 <= hop <= len(weights)
+    ]
+    return exact_quantile([s for s, _ in around], [w for _, w in around], alpha)
+
+
+def float_hop_threshold(distance, calibration, scores, node, weights: Sequence[float], alpha: float) -> float:
+    """The specification word for word in Python floats: counts by hop, weighted in order of k, one part in 10⁹."""
+    around = [
+        (scores[i], int(distance[v])) for i, v in enumerate(calibration) if v != node and distance[v] <= len(weights)
+    ]
+    total = 0.0
+    for k, w in enumerate(weights, 1):
+        total += w * sum(hop == k for _, hop in around)
+    needed = (1.0 - alpha) * (1.0 + total) * (1.0 - 1e-9)
+    for s in sorted({score for score, _ in around}):
+        mass = 0.0
+        for k, w in enumerate(weights, 1):
+            mass += w * sum(hop == k and score <= s for score, hop in around)
+        if mass >= needed:
+            return s
+    return math.inf
+
+
+def aps_row(p: Sequence[float], u: float) -> list[float]:
+    """APS scores of one row, from the definition: classes sorted by (−p, index), running sums."""
+    scores = [0.0] * len(p)
+    total = 0.0
+    for y in sorted(range(len(p)), key=lambda y: (-p[y], y)):
+        total += p[y]
+        scores[y] = total - u * p[y]
+    return scores
+
+
+def same_bits(a, b) -> bool:
+    """Whether two arrays of floats agree in every bit."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
