@@ -1,0 +1,336 @@
+"""APS beside the NAPS variants on the same nodes: what every table and the report are made from.
+
+The variants share one search of the neighbourhoods; the labels of `nodes` are used to judge sets, never to make them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_index
+from napsets.decay import hop_weights
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Graph
+from napsets.metrics import (
+    coverage,
+    empty_rate,
+    full_rate,
+    mean_size,
+    neighbourhood_partition,
+    pccv,
+    singleton_rate,
+    size_given_coverage,
+    sscv,
+)
+from napsets.predictors import NAPS, CalibrationData, split_thresholds_of
+from napsets.scores import APS, Score
+from napsets.sets import PredictionSets, members
+from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
+
+__all__ = ["CURVE_ALPHAS", "METHODS", "Comparison", "Method", "MethodResult", "compare", "size_strata"]
+
+#: Entries of the score matrix held at a time.
+_CHUNK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to calibrate: a decay over hops, or None for all calibration nodes alike, the graph unused."""
+
+    name: str
+    decay: str | None
+
+
+#: The paper's four methods, the baseline first.
+METHODS: tuple[Method, ...] = (
+    Method("APS", None),
+    Method("NAPS", "uniform"),
+    Method("NAPS-H", "hyperbolic"),
+    Method("NAPS-G", "geometric"),
+)
+
+#: Where a calibration curve is drawn.
+CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """One method's sets and what they are worth.
+
+    Attributes
+    ----------
+    method : Method
+        Which one.
+    sets : PredictionSets
+        The sets of the nodes compared on.
+    coverage, mean_size, size_given_coverage, sscv, pccv, singleton_rate, empty_rate, full_rate : float
+        The metrics of the same names.
+    coverage_se : float
+        Binomial standard error of the coverage, as if nodes were independent.
+    mean_size_se : float
+        Standard error of the mean size, as if nodes were independent.
+    infinite : int
+        Nodes whose threshold is +∞, because their neighbourhood has too little mass.
+    curve_coverage, curve_size : numpy.ndarray
+        Coverage and mean size at each of the comparison's `alphas`.
+    """
+
+    method: Method
+    sets: PredictionSets
+    coverage: float
+    coverage_se: float
+    mean_size: float
+    mean_size_se: float
+    size_given_coverage: float
+    sscv: float
+    pccv: float
+    singleton_rate: float
+    empty_rate: float
+    full_rate: float
+    infinite: int
+    curve_coverage: FloatArray = field(default_factory=lambda: np.empty(0))
+    curve_size: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def name(self) -> str:
+        """The method's name."""
+        return self.method.name
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The methods side by side.
+
+    Attributes
+    ----------
+    results : tuple of MethodResult
+        One for each of `METHODS`, in that order.
+    alpha, hops
+        What was asked for.
+    strata : list of (low, high)
+        Set sizes that SSCV groups.
+    partition : list of numpy.ndarray
+        Neighbourhoods that PCCV compares.
+    alphas : tuple of float
+        Where the curves are.
+    data : CalibrationData
+        Checked arrays and the calibration nodes' scores.
+    index : CalibrationIndex
+        The graph with its calibration nodes in order of score.
+    """
+
+    results: tuple[MethodResult, ...]
+    alpha: float
+    hops: int
+    strata: list[tuple[int, int]]
+    partition: list[IntArray]
+    alphas: tuple[float, ...]
+    data: CalibrationData
+    index: CalibrationIndex
+
+    def __iter__(self) -> Iterator[MethodResult]:
+        return iter(self.results)
+
+    def __getitem__(self, name: str) -> MethodResult:
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one plain dictionary a method, for tables and JSON."""
+        names = (
+            "coverage",
+            "coverage_se",
+            "mean_size",
+            "mean_size_se",
+            "size_given_coverage",
+            "sscv",
+            "pccv",
+            "singleton_rate",
+            "empty_rate",
+            "full_rate",
+            "infinite",
+        )
+        return [
+            {"method": result.name, "hops": self.hops, "alpha": self.alpha, "nodes": len(result.sets)}
+            | {name: getattr(result, name) for name in names}
+            for result in self.results
+        ]
+
+
+def compare(
+    graph: Graph,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    calibration: ArrayLike,
+    nodes: ArrayLike,
+    *,
+    alpha: float = 0.1,
+    hops: int = 2,
+    score: Score | None = None,
+    seed: int = 0,
+    ids: ArrayLike | None = None,
+    alphas: Sequence[float] = (),
+    strata: Sequence[tuple[int, int]] | None = None,
+    progress: Any = None,
+) -> Comparison:
+    """Make the sets of `nodes` with each of `METHODS`, and judge them by the labels.
+
+    Parameters
+    ----------
+    graph, probabilities, labels, calibration, ids
+        As in `NAPS.calibrate`.
+    nodes : array
+        Node indices or a boolean mask, with known labels: what to predict and judge.
+    alpha : float
+        Error rate.
+    hops : int
+        Depth of the neighbourhoods.
+    score : Score, optional
+        `APS()` by default.
+    seed : int
+        Seed of the nodes' uniform numbers and of the partition's roots.
+    alphas : sequence of float
+        More error rates, for the calibration curve (see `CURVE_ALPHAS`).
+    strata : sequence of (low, high), optional
+        Set sizes that SSCV groups; by default `size_strata` of the number of classes.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in nodes.
+    """
+    rates = (check_alpha(alpha), *(check_alpha(rate) for rate in alphas))
+    hops = check_count("hops", hops)
+    naps = NAPS(hops=hops, score=APS() if score is None else score, seed=seed)
+    naps.calibrate(graph, probabilities, labels, calibration, ids=ids)
+    data, index = naps.data_, naps.index_
+    assert data is not None
+    assert index is not None
+    chosen = _judged(nodes, data)
+    known = np.asarray(labels)[chosen]
+    if (known < 0).any():
+        node = int(chosen[(known < 0).argmax()])
+        raise InvalidInputError(
+            f"`nodes` must have known labels to be compared on; {(known < 0).sum()} do not, node {node} first"
+        )
+    drafts, thresholds = _calibrated(index, data, chosen, hops, rates, progress)
+    covered, sizes = _filled(drafts, thresholds, data, chosen, known, naps.score)
+    groups = size_strata(data.probabilities.shape[1]) if strata is None else list(strata)
+    partition = neighbourhood_partition(graph, chosen, seed=seed)
+    results = tuple(
+        replace(_judge(method, draft, labels, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
+        for method, draft, hit, size in zip(METHODS, drafts, covered, sizes, strict=True)
+    )
+    return Comparison(results, rates[0], hops, groups, partition, rates[1:], data, index)
+
+
+def size_strata(num_classes: int) -> list[tuple[int, int]]:
+    """Return the default strata of set sizes: 0–1, 2–3 and 4 or more, as the paper has them for ten classes.
+
+    Examples
+    --------
+    >>> size_strata(10), size_strata(3)
+    ([(0, 1), (2, 3), (4, 10)], [(0, 1), (2, 3)])
+    """
+    ends = [(0, min(1, num_classes)), (2, min(3, num_classes)), (4, num_classes)]
+    return [(low, high) for low, high in ends if low <= high]
+
+
+def _judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
+    chosen = check_index("nodes", nodes, data.probabilities.shape[0], unique=True)
+    if chosen.size == 0:
+        raise InvalidInputError("`nodes` must hold at least one node; it is empty")
+    both = int(np.isin(chosen, data.calibration).sum())
+    if both:
+        warnings.warn(
+            f"`nodes` holds {both} calibration nodes: labels that judge these sets also helped to make others",
+            NapsetsWarning,
+            stacklevel=3,
+        )
+    return chosen
+
+
+def _calibrated(
+    index: CalibrationIndex,
+    data: CalibrationData,
+    nodes: IntArray,
+    hops: int,
+    rates: tuple[float, ...],
+    progress: Any,
+) -> tuple[list[PredictionSets], npt.NDArray[np.float64]]:
+    """Return sets still to be filled, one a method, and thresholds of shape (methods, rates, nodes)."""
+    decays = [method.decay for method in METHODS if method.decay is not None]
+    rows = np.stack([hop_weights(decay, hops) for decay in decays])
+    found = neighbourhood_thresholds(index, nodes, rows, rates, progress=progress)
+    split = [split_thresholds_of(index, nodes, rate) for rate in rates]
+    thresholds = np.empty((len(METHODS), len(rates), nodes.size))
+    drafts = []
+    for m, method in enumerate(METHODS):
+        if method.decay is None:
+            thresholds[m] = [values for values, _ in split]
+            support = split[0][1]
+            size = support.astype(np.float64)
+        else:
+            d = decays.index(method.decay)
+            thresholds[m], support, size = found.values[d], found.support[d], found.effective_size[d]
+        member = np.empty((nodes.size, data.probabilities.shape[1]), dtype=bool)
+        total = data.probabilities.shape[0]
+        drafts.append(PredictionSets(nodes, member, thresholds[m, 0], support, size, rates[0], num_nodes=total))
+    return drafts, thresholds
+
+
+def _filled(
+    drafts: list[PredictionSets],
+    thresholds: FloatArray,
+    data: CalibrationData,
+    nodes: IntArray,
+    labels: IntArray,
+    score: Score,
+) -> tuple[FloatArray, FloatArray]:
+    """Fill the sets' members in pieces; return coverage and mean size of shape (methods, rates)."""
+    hits = np.zeros(thresholds.shape[:2])
+    sizes = np.zeros(thresholds.shape[:2])
+    step = max(1, _CHUNK_ENTRIES // data.probabilities.shape[1])
+    for start in range(0, nodes.size, step):
+        rows = slice(start, start + step)
+        matrix = score.matrix(data.probabilities[nodes[rows]], data.u[nodes[rows]])
+        at_label = np.arange(matrix.shape[0]), labels[rows]
+        for m, draft in enumerate(drafts):
+            for r in range(thresholds.shape[1]):
+                member: BoolArray = members(matrix, thresholds[m, r, rows])
+                hits[m, r] += member[at_label].sum()
+                sizes[m, r] += member.sum()
+                if r == 0:
+                    draft.member[rows] = member
+    return hits / nodes.size, sizes / nodes.size
+
+
+def _judge(
+    method: Method,
+    sets: PredictionSets,
+    labels: ArrayLike,
+    strata: Sequence[tuple[int, int]],
+    partition: list[IntArray],
+) -> MethodResult:
+    share, count = coverage(sets, labels), len(sets)
+    return MethodResult(
+        method=method,
+        sets=sets,
+        coverage=share,
+        coverage_se=math.sqrt(share * (1.0 - share) / count),
+        mean_size=mean_size(sets),
+        mean_size_se=float(sets.sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
+        size_given_coverage=size_given_coverage(sets, labels),
+        sscv=sscv(sets, labels, strata),
+        pccv=pccv(sets, labels, partition),
+        singleton_rate=singleton_rate(sets),
+        empty_rate=empty_rate(sets),
+        full_rate=full_rate(sets),
+        infinite=int(np.isinf(sets.thresholds).sum()),
+    )
