@@ -1,0 +1,110 @@
+"""Compressed sparse rows by counting, against adjacency sets."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napsets.kernels import csr
+from oracles import adjacency_sets, rows_of
+from strategies import edge_lists
+
+sized_edges = st.integers(1, 15).flatmap(lambda n: st.tuples(st.just(n), edge_lists(n)))
+
+
+def ends(edges, dtype):
+    pairs = np.array(edges, dtype=dtype).reshape(-1, 2)
+    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@given(sized=sized_edges)
+def test_two_counting_passes_leave_sorted_rows_without_self_loops(dtype, sized):
+    size, edges = sized
+    source, target = ends(edges, dtype)
+    buckets = np.empty(source.size, np.int32)
+    offsets = csr.bucket_by_column(source, target, size, False, buckets)
+    columns = np.empty(offsets[-1], np.int32)
+    rows = csr.rows_from_buckets(offsets, buckets, size, columns)
+    expected = sorted((u, v) for u, v in edges if u != v)
+    found = [(u, int(v)) for u in range(size) for v in columns[rows[u] : rows[u + 1]]]
+    assert found == expected
+    assert rows.dtype == np.int64
+
+
+@given(sized=sized_edges)
+def test_dropping_repeats_and_mirroring_gives_the_undirected_graph(sized):
+    size, edges = sized
+    source, target = ends(edges, np.int64)
+    buckets = np.empty(source.size, np.int32)
+    offsets = csr.bucket_by_column(source, target, size, True, buckets)
+    columns = np.empty(offsets[-1], np.int32)
+    rows = csr.rows_from_buckets(offsets, buckets, size, columns)
+    kept = csr.deduplicate(rows, columns)
+    out = np.empty(2 * kept, np.int32)
+    indptr = csr.mirror(rows, columns, out)
+    expected = rows_of(adjacency_sets(edges, size))
+    assert (indptr.tolist(), out.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "row"),
+    [
+        ([0, 2, 2, 2], [1, 2], -1),
+        ([0, 0, 0], [], -1),
+        ([0, 1, 3], [1, 0, 0], 1),  # a repeat
+        ([0, 2, 2, 2], [2, 1], 0),  # out of order
+        ([0, 1, 2], [1, 1], 1),  # a self-loop
+    ],
+)
+def test_rows_that_searches_cannot_use_are_found(indptr, indices, row):
+    assert csr.first_bad_row(np.array(indptr, np.int64), np.array(indices, np.int32)) == row
+
+
+@pytest.fixture
+def far_columns():
+    """More than 2³¹ columns, of which only the last are ever touched; the rest is address space, not memory."""
+    count = 2**31 + 64
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    columns = np.frombuffer(mmap.mmap(-1, 4 * count, flags=flags), dtype=np.int32)
+    assert columns.flags.writeable
+    return columns
+
+
+def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrored(far_columns):
+    start = 2**31 + 1  # past what 32 bits can count
+    far_columns[start : start + 4] = [1, 2, 2, 3]
+    rows = np.array([start, start + 2, start + 3, start + 4, start + 4], np.int64)  # 0-1, 0-2, 1-2, 2-3
+    out = np.empty(8, np.int32)
+    assert csr.mirror(rows, far_columns, out).tolist() == [0, 2, 4, 7, 8]
+    assert out.tolist() == [1, 2, 0, 2, 0, 1, 3, 2]
+    nodes, position = np.array([2, 0, 3]), np.array([1, -1, 0, 2], np.int32)
+    offsets = csr.offsets_of_rows(rows, far_columns, nodes, position)
+    assert offsets.tolist() == [0, 1, 2, 2]
+    kept = np.empty(2, np.int32)
+    csr.subgraph(rows, far_columns, nodes, position, offsets, kept)
+    assert kept.tolist() == [2, 0]
+    assert csr.first_bad_row(rows, far_columns) == -1
+
+
+@pytest.mark.parametrize("kernel", ["dense_thresholds", "sparse_thresholds"])
+def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
+    from napsets.kernels import shallow
+
+    start = 2**31 + 1
+    far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
+    starts = np.array([start, start + 1, start + 3], np.int64)
+    stops = np.array([start + 1, start + 3, start + 4], np.int64)
+    masks = np.zeros((1, 8), np.uint64)
+    masks[0, 0] = 0b111
+    thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
+    getattr(shallow, kernel)(
+        np.arange(3, dtype=np.int32), starts, stops, far_columns, None, 2, masks, np.arange(4), np.zeros(3, np.int64),
+        np.ones((1, 2)), np.array([0.5]), 1e-9, np.array([0.1, 0.2, 0.3]), thresholds, counts,
+    )  # fmt: skip
+    assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
+    assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]

@@ -1,0 +1,118 @@
+"""Searches on graphs of thousands of nodes: many words, many blocks, every strategy and splits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.kernels.shallow import count_touched
+from napsets.quantile import hop_quantile
+from oracles import STRATEGIES, adjacency_sets, hops_from, same_bits
+
+KINDS = ["sparse", "dense", "hubs", "rings", "directed"]
+
+
+def edges_of(kind, size, rng):
+    """A graph too large for one word or one block."""
+    if kind in ("sparse", "directed"):
+        return rng.integers(size, size=(2, 2 * size))
+    if kind == "dense":
+        return rng.integers(size, size=(2, 40 * size))
+    if kind == "hubs":
+        return np.stack([rng.integers(3, size=3 * size), rng.integers(size, size=3 * size)])
+    ring = np.arange(size)
+    return np.stack([ring, np.where(ring % 50 == 49, ring - 49, (ring + 1) % size)])
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def world(request):
+    rng = np.random.default_rng(KINDS.index(request.param))
+    size = 3001
+    edges = edges_of(request.param, size, rng)
+    undirected = request.param != "directed"
+    calibration = rng.permutation(size)[:1777]
+    scores = np.round(rng.random(calibration.size), 3)
+    graph = ns.Graph.from_edge_index(edges, size, undirected=undirected)
+    return graph, adjacency_sets(edges.T.tolist(), size, undirected), calibration, scores
+
+
+def slow_thresholds(neighbours, calibration, scores, node, weights, alpha, used=None):
+    hop = hops_from(neighbours, node)
+    hops = np.array([hop.get(v, 0) if v != node else 0 for v in calibration.tolist()])
+    near = (hops >= 1) & (hops <= len(weights))
+    if used is not None:
+        near &= used
+    return hop_quantile(scores[near], hops[near], np.asarray(weights), alpha), np.bincount(
+        hops[near], minlength=len(weights) + 1
+    )[1:]
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 6])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_thresholds_and_counts_equal_a_search_over_sets(world, strategy, hops):
+    graph, neighbours, calibration, scores = world
+    nodes = np.random.default_rng(hops).integers(graph.num_nodes, size=25)
+    weights = 1.0 / np.arange(1, hops + 1)
+    index = ns.CalibrationIndex(graph, scores, calibration)
+    found = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
+    for i, node in enumerate(nodes.tolist()):
+        for a, alpha in enumerate([0.1, 0.5]):
+            threshold, counts = slow_thresholds(neighbours, calibration, scores, node, weights, alpha)
+            assert same_bits(found.values[0, a, i], threshold)
+            assert found.hop_counts[i].tolist() == counts.tolist()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_splits_equal_a_search_over_sets_that_ignores_the_others(world, strategy):
+    graph, neighbours, calibration, scores = world
+    rng = np.random.default_rng(5)
+    splits = rng.random((4, calibration.size)) < [[0.9], [0.5], [0.05], [0.0]]
+    nodes = [rng.integers(graph.num_nodes, size=6) for _ in splits]
+    index = ns.CalibrationIndex(graph, scores, calibration)
+    found = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
+    for used, part, result in zip(splits, nodes, found, strict=True):
+        expected = [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
+        assert same_bits(result.values[0, 0], [threshold for threshold, _ in expected])
+        assert result.hop_counts.tolist() == [counts.tolist() for _, counts in expected]
+
+
+@pytest.mark.parametrize("hops", [2, 5])
+def test_all_strategies_agree_on_any_number_of_threads(world, hops):
+    graph, _, calibration, scores = world
+    index = ns.CalibrationIndex(graph, scores, calibration)
+    every = np.arange(0, graph.num_nodes, 5)
+    weights = np.stack([np.ones(hops), 0.5 ** np.arange(1, hops + 1)])
+    results = [
+        ns.neighbourhood_thresholds(index, every, weights, [0.1, 0.3], strategy=strategy, threads=threads)
+        for strategy in (*STRATEGIES, None)
+        for threads in (1, 3)
+    ]
+    for other in results[1:]:
+        assert same_bits(other.values, results[0].values)
+        assert np.array_equal(other.hop_counts, results[0].hop_counts)
+
+
+def test_more_hops_than_the_graph_is_deep_change_only_the_columns_of_zeros(world):
+    graph, _, calibration, scores = world
+    index = ns.CalibrationIndex(graph, scores, calibration)
+    nodes = np.arange(0, graph.num_nodes, 97)
+    for strategy in STRATEGIES:
+        deep = ns.neighbourhood_thresholds(index, nodes, np.ones(70), 0.1, strategy=strategy)
+        deeper = ns.neighbourhood_thresholds(index, nodes, np.ones(90), 0.1, strategy=strategy)
+        reached = deeper.hop_counts[:, 70:].sum()
+        assert reached == 0
+        assert same_bits(deep.values, deeper.values)
+
+
+def test_edges_that_a_search_reads_are_counted(world):
+    graph, neighbours, _, _ = world
+    sources = np.arange(0, graph.num_nodes, 301)
+    touched = np.empty(sources.size, np.int64)
+    stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
+    count_touched(
+        sources, graph.indptr[:-1], graph.indptr[1:], graph.indices, 2, graph.num_edges, stamps, queue, touched
+    )
+    for source, found in zip(sources.tolist(), touched.tolist(), strict=True):
+        hop = hops_from(neighbours, source)
+        assert found == sum(len(neighbours[v]) for v, k in hop.items() if k <= 1)

@@ -1,0 +1,76 @@
+"""Choosing thresholds by counting bits, against the specification on the scores that the bits stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from napsets.kernels._jit import count_bits, jit, lowest_bit, prefetch
+from napsets.kernels.selection import BLOCK_WORDS, count_blocks, select
+from napsets.quantile import ROUNDING, hop_quantile
+from oracles import same_bits
+
+
+@jit
+def bits_of(word):
+    return count_bits(word), lowest_bit(word)
+
+
+@jit
+def read_ahead(array, position):
+    prefetch(array, position)
+    return array[position]
+
+
+@pytest.mark.parametrize("word", [1, 2, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0F0F00F000000000, 0b1011000])
+def test_machine_instructions_count_and_find_bits(word):
+    assert bits_of(np.uint64(word)) == (bin(word).count("1"), (word & -word).bit_length() - 1)
+
+
+def test_a_prefetch_changes_nothing():
+    assert read_ahead(np.arange(10, dtype=np.int32), 7) == 7
+
+
+def pack(flags):
+    return np.packbits(flags, axis=-1, bitorder="little").view(np.uint64)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 9])
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.2, 1.0])
+def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
+    rng = np.random.default_rng(blocks)
+    size = blocks * BLOCK_WORDS * 64
+    scores = np.sort(np.round(rng.random(size), 2))
+    hop = np.where(rng.random(size) < share, rng.integers(1, 4, size), 0)
+    used = rng.random(size) < 0.7
+    bits = pack(np.stack([hop == k for k in (1, 2, 3)]))
+    weights = np.array([[1.0, 1.0, 1.0], [1.0, 1 / 2, 1 / 3], [0.0, 0.0, 2.5]])
+    alphas = np.array([0.5, 0.1, 0.9, 0.001])
+    thresholds, counts = np.empty((3, 4)), np.empty(3, np.int64)
+    running = np.empty((3, blocks + 1), np.int64)
+    words = np.arange(blocks * BLOCK_WORDS)
+    select(bits, pack(used), words, blocks, running, weights, 1.0 - alphas, ROUNDING, scores, thresholds, counts)
+    kept = used & (hop > 0)
+    expected = [[hop_quantile(scores[kept], hop[kept], w, a) for a in alphas] for w in weights]
+    assert same_bits(thresholds, expected)
+    assert counts.tolist() == [int((hop[used] == k).sum()) for k in (1, 2, 3)]
+    count_blocks(bits, pack(used), blocks, running)
+    per_block = [[(hop[used & (np.arange(size) < 512 * b)] == k).sum() for b in range(blocks + 1)] for k in (1, 2, 3)]
+    assert running.tolist() == per_block
+
+
+def test_words_without_bits_may_be_left_out():
+    # Only the words 3, 9 and 700 have bits; they stand side by side, with `base` saying where they came from.
+    base = np.zeros(BLOCK_WORDS, np.int64)
+    base[:3] = [3, 9, 700]
+    bits = np.zeros((1, BLOCK_WORDS), np.uint64)
+    bits[0, :3] = [1 << 5, 1 << 63, 0b11]
+    scores = np.arange(701 * 64, dtype=np.float64)
+    thresholds, counts = np.empty((1, 3)), np.empty(1, np.int64)
+    full = np.full(BLOCK_WORDS, 0xFFFFFFFFFFFFFFFF, np.uint64)
+    levels = np.array([0.2, 0.4, 0.8])
+    select(
+        bits, full, base, 1, np.empty((1, 2), np.int64), np.ones((1, 1)), levels, ROUNDING, scores, thresholds, counts
+    )
+    assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
+    assert counts.tolist() == [4]

@@ -1,0 +1,85 @@
+"""100 000 random small cases: every strategy against an oracle in exact integers, to the last bit."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from oracles import STRATEGIES, adjacency_sets, hops_from, same_bits
+
+CASES = 100_000
+DENOMINATOR = 60
+#: w(k) in sixtieths: uniform, hyperbolic, geometric, skipping a hop, heavier far away, and nothing at all.
+DECAYS = [(60, 60, 60, 60), (60, 30, 20, 15), (32, 16, 8, 4), (0, 60, 0, 60), (7, 60, 119, 240), (0, 0, 0, 0)]
+ALPHAS = [Fraction(a, 840) for a in (1, 8, 42, 84, 120, 168, 210, 280, 420, 600, 756, 839)]
+
+
+def random_case(rng):
+    """Return size, edges, direction, calibrators, their scores, weights in sixtieths and an alpha."""
+    size = int(rng.integers(1, 15))
+    kind = rng.integers(4)
+    pairs = [(u, v) for u in range(size) for v in range(u)]
+    if kind == 0:  # sparse, with isolated nodes and several components
+        share = 0.15
+    elif kind == 1:  # dense
+        share = 0.6
+    elif kind == 2:  # a hub and little else
+        hub = int(rng.integers(size))
+        pairs, share = [(hub, v) for v in range(size)], 0.9
+    else:  # a path, broken here and there
+        pairs, share = [(v, v + 1) for v in range(size - 1)], 0.9
+    edges = [pair if flip else pair[::-1] for pair, flip, keep in zip(
+        pairs, rng.random(len(pairs)) < 0.5, rng.random(len(pairs)) < share, strict=True) if keep]  # fmt: skip
+    edges += edges[: int(rng.integers(3))]  # some twice
+    calibration = rng.permutation(size)[: int(rng.integers(1, size + 1))]
+    scores = rng.random(calibration.size)
+    if rng.random() < 0.5:
+        scores = np.round(scores * 4) / 4  # ties
+    weights = DECAYS[rng.integers(len(DECAYS))][: int(rng.integers(1, 5))]
+    return size, edges, bool(rng.random() < 0.8), calibration, scores, weights, ALPHAS[rng.integers(len(ALPHAS))]
+
+
+def exact_threshold(hop, calibration, scores, node, weights, alpha):
+    """The smallest score whose mass, in integers, reaches (1−α)(1+Σw)."""
+    around = sorted((s, weights[hop[v] - 1]) for v, s in zip(calibration, scores, strict=True)
+                    if v != node and hop.get(v, math.inf) <= len(weights))  # fmt: skip
+    needed = (alpha.denominator - alpha.numerator) * (DENOMINATOR + sum(w for _, w in around))
+    mass = 0
+    for score, weight in around:
+        mass += weight
+        # Of tied scores, the first to reach the mass has the value of them all.
+        if mass * alpha.denominator >= needed:
+            return score
+    return math.inf
+
+
+@pytest.mark.slow
+def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
+    rng = np.random.default_rng(20231123)
+    finite = plateaus = thresholds = 0
+    for number in range(CASES):
+        size, edges, undirected, calibration, scores, weights, alpha = random_case(rng)
+        neighbours = adjacency_sets(edges, size, undirected)
+        order, values = calibration.tolist(), scores.tolist()
+        expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        graph = ns.Graph.from_edge_index(pairs.T, size, undirected=undirected)
+        index = ns.CalibrationIndex(graph, scores, calibration)
+        for strategy in STRATEGIES:
+            found = ns.neighbourhood_thresholds(
+                index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
+            )
+            assert same_bits(found.values[0, 0], expected), (number, strategy, found.values[0, 0], expected)
+        counts = found.hop_counts @ np.array(weights)
+        needed = (alpha.denominator - alpha.numerator) * (DENOMINATOR + counts)
+        plateaus += int((needed % alpha.denominator == 0).sum())
+        finite += int(np.isfinite(expected).sum())
+        thresholds += size
+    # The draw must have reached what it is meant to reach.
+    assert finite > thresholds / 10
+    assert plateaus > thresholds / 10
+    assert thresholds - finite > thresholds / 10

@@ -1,0 +1,205 @@
+"""Graph: every constructor gives the same immutable rows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import napsets as ns
+from oracles import adjacency_sets, rows_of
+from strategies import edge_lists
+
+EDGES = [(0, 1), (1, 0), (1, 2), (1, 2), (3, 3), (2, 4)]  # both directions, a repeat, a self-loop; 3 and 5 are isolated
+SIZE = 6
+ROWS = ([0, 1, 3, 5, 5, 6, 6], [1, 0, 2, 1, 4, 2])
+DIRECTED_ROWS = ([0, 1, 3, 4, 4, 4, 4], [1, 0, 2, 4])
+INDEX = np.array(EDGES).T
+
+
+def rows(graph):
+    return graph.indptr.tolist(), graph.indices.tolist()
+
+
+COLUMNS = {"source": INDEX[0], "target": INDEX[1]}
+
+
+def arrow(columns):
+    return pytest.importorskip("pyarrow").table(columns)
+
+
+def duckdb_table(columns):
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("edges", arrow(columns))
+    return connection.sql("select source, target from edges").arrow()
+
+
+TABLES = {
+    "dict": lambda: COLUMNS,
+    "lists": lambda: {name: column.tolist() for name, column in COLUMNS.items()},
+    "any two columns": lambda: {"from": INDEX[0], "to": INDEX[1]},
+    "with a weight": lambda: {"weight": np.ones(len(EDGES)), **COLUMNS},
+    "small integers": lambda: {"source": INDEX[0].astype(np.uint8), "target": INDEX[1].astype(np.int16)},
+    "arrow": lambda: arrow(COLUMNS),
+    "chunked arrow": lambda: pytest.importorskip("pyarrow").concat_tables([arrow(COLUMNS)[:2], arrow(COLUMNS)[2:]]),
+    "pandas": lambda: pytest.importorskip("pandas").DataFrame(COLUMNS),
+    "pandas with an index": lambda: pytest.importorskip("pandas").DataFrame(COLUMNS, index=list("abcdef")),
+    "polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS),
+    "duckdb": lambda: duckdb_table(COLUMNS),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_any_table_gives_the_graph(kind):
+    assert rows(ns.Graph.from_table(TABLES[kind](), SIZE)) == ROWS
+    assert rows(ns.Graph.from_table(TABLES[kind](), SIZE, undirected=False)) == DIRECTED_ROWS
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
+def test_an_edge_index_of_any_width_and_layout_gives_the_graph(dtype):
+    for index in (INDEX, np.array(EDGES, order="F").T, np.ascontiguousarray(INDEX)[:, ::1], INDEX[:, ::-1]):
+        graph = ns.Graph.from_edge_index(index.astype(dtype), SIZE)
+        assert rows(graph) == ROWS
+        assert graph.indices.dtype == np.int32
+
+
+def test_a_torch_tensor_and_anything_with_array_give_the_graph():
+    torch = pytest.importorskip("torch")
+
+    class Lazy:
+        def __array__(self, dtype=None, copy=None):
+            return INDEX
+
+    assert rows(ns.Graph.from_edge_index(torch.tensor(INDEX), SIZE)) == ROWS
+    assert rows(ns.Graph.from_edge_index(Lazy(), SIZE)) == ROWS
+    assert rows(ns.Graph.from_edge_index(INDEX.tolist(), SIZE)) == ROWS
+
+
+@pytest.mark.parametrize("kind", [sp.coo_array, sp.csr_array, sp.csc_matrix, sp.lil_matrix, sp.dok_array])
+def test_a_scipy_matrix_of_any_kind_gives_the_graph(kind):
+    matrix = kind(sp.coo_array((np.ones(len(EDGES)), tuple(INDEX)), shape=(SIZE, SIZE)))
+    assert rows(ns.Graph.from_scipy(matrix)) == ROWS
+    assert rows(ns.Graph.from_scipy(matrix, undirected=False)) == DIRECTED_ROWS
+
+
+def test_entries_of_a_scipy_matrix_that_are_zero_are_no_edges():
+    matrix = sp.coo_array(([1.0, 0.0], ([0, 1], [1, 2])), shape=(3, 3))
+    assert rows(ns.Graph.from_scipy(matrix)) == ([0, 1, 2, 2], [1, 0])
+
+
+def test_scipy_gets_back_what_it_gave():
+    matrix = ns.Graph.from_edge_index(INDEX, SIZE).to_scipy()
+    theirs = nx.Graph()
+    theirs.add_nodes_from(range(SIZE))
+    theirs.add_edges_from((u, v) for u, v in EDGES if u != v)
+    assert np.array_equal(matrix.toarray(), nx.to_numpy_array(theirs))
+    assert rows(ns.Graph.from_scipy(matrix)) == ROWS
+
+
+def test_networkx_graphs_keep_the_order_of_their_nodes_and_their_direction():
+    theirs = nx.Graph()
+    theirs.add_nodes_from("fedcba")
+    theirs.add_edges_from([("a", "b"), ("b", "b"), ("f", "a")])
+    assert rows(ns.Graph.from_networkx(theirs)) == ([0, 1, 1, 1, 1, 2, 4], [5, 5, 0, 4])
+    directed = ns.Graph.from_networkx(nx.MultiDiGraph([(0, 1), (0, 1), (2, 0)]))
+    assert rows(directed) == ([0, 1, 1, 2], [1, 0])
+    assert not directed.undirected
+
+
+def test_pyg_data_is_read_by_its_attributes_alone():
+    assert rows(ns.Graph.from_pyg(SimpleNamespace(edge_index=INDEX, num_nodes=SIZE))) == ROWS
+    assert ns.Graph.from_pyg(SimpleNamespace(edge_index=INDEX)).num_nodes == 5
+
+
+@pytest.mark.gnn
+def test_pyg_data_itself_gives_the_graph():
+    torch = pytest.importorskip("torch")
+    data = pytest.importorskip("torch_geometric.data").Data(edge_index=torch.tensor(INDEX), num_nodes=SIZE)
+    assert rows(ns.Graph.from_pyg(data)) == ROWS
+
+
+@given(st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), edge_lists(n))), st.booleans())
+def test_the_rows_are_the_sorted_sets_of_neighbours(sized, undirected):
+    size, edges = sized
+    graph = ns.Graph.from_edge_index(np.array(edges, np.int64).reshape(-1, 2).T, size, undirected=undirected)
+    neighbours = adjacency_sets(edges, size, undirected)
+    assert rows(graph) == rows_of(neighbours)
+    assert graph.degrees.tolist() == [len(row) for row in neighbours]
+    assert [graph.neighbours(v).tolist() for v in range(size)] == [sorted(row) for row in neighbours]
+    assert graph.indptr.dtype == np.int64
+
+
+@given(st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), edge_lists(n), st.permutations(range(n)))), st.data())
+def test_a_subgraph_is_networkx_subgraph_with_a_map_back(sized, data):
+    size, edges, order = sized
+    nodes = order[: data.draw(st.integers(0, size))]
+    whole = ns.Graph.from_edge_index(np.array(edges, np.int64).reshape(-1, 2).T, size)
+    part = whole.subgraph(nodes)
+    theirs = nx.Graph(e for e in edges if e[0] != e[1])
+    theirs.add_nodes_from(range(size))
+    found = {(part.original_ids[u], part.original_ids[v]) for u in range(len(nodes)) for v in part.neighbours(u)}
+    assert found == {pair for u, v in theirs.subgraph(nodes).edges for pair in ((u, v), (v, u))}
+    assert all((np.diff(part.neighbours(u)) > 0).all() for u in range(len(nodes)))
+    again = part.subgraph(range(len(nodes) // 2))
+    assert again.original_ids.tolist() == list(nodes[: len(nodes) // 2])
+
+
+def test_a_subgraph_by_mask_keeps_the_order_of_ids():
+    part = ns.Graph.from_edge_index(INDEX, SIZE).subgraph([True, True, True, False, False, True])
+    assert part.original_ids.tolist() == [0, 1, 2, 5]
+    assert rows(part) == ([0, 1, 3, 4, 4], [1, 0, 2, 1])
+
+
+def test_a_graph_cannot_be_changed():
+    graph = ns.Graph.from_edge_index(INDEX, SIZE)
+    with pytest.raises(ValueError, match="read-only"):
+        graph.indices[0] = 3
+    with pytest.raises(ValueError, match="read-only"):
+        graph.indptr[0] = 3
+    with pytest.raises(AttributeError):
+        graph.indices = np.array([1])
+    with pytest.raises(TypeError):
+        hash(graph)
+
+
+def test_edges_are_counted_as_stored_and_shown():
+    graph = ns.Graph.from_edge_index(INDEX, SIZE)
+    assert (graph.num_nodes, graph.num_edges) == (6, 6)
+    assert repr(graph) == "Graph(6 nodes, 6 stored edges, undirected)"
+    assert repr(ns.Graph.from_edge_index(INDEX, SIZE, undirected=False)) == "Graph(6 nodes, 4 stored edges, directed)"
+
+
+def test_graphs_are_equal_if_their_rows_are():
+    graph = ns.Graph.from_edge_index(INDEX, SIZE)
+    assert graph == ns.Graph.from_edge_index(INDEX[::-1], SIZE)
+    assert graph == ns.Graph(graph.indptr, graph.indices)
+    assert graph != ns.Graph.from_edge_index(INDEX, SIZE + 1)
+    assert graph != "a graph"
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_graphs_without_edges_are_graphs(size):
+    graph = ns.Graph.from_edge_index([[], []], size)
+    assert (graph.num_nodes, graph.num_edges) == (size, 0)
+    assert graph.subgraph([]).num_nodes == 0
+    assert ns.Graph.from_networkx(nx.empty_graph(size)) == graph
+
+
+def test_without_a_number_of_nodes_the_largest_id_counts():
+    assert ns.Graph.from_edge_index(INDEX).num_nodes == 5
+    assert ns.Graph.from_edge_index([[], []]).num_nodes == 0
+
+
+def test_narrow_ids_of_a_large_graph_are_widened():
+    # 300 nodes do not fit the type of the ids that happen to occur.
+    graph = ns.Graph(np.r_[0, np.ones(300, np.int64)], np.array([1], np.int8), undirected=False)
+    assert graph.indices.dtype == np.int32
+    found = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
+    assert found.tolist() == [1.0, np.inf]
+    assert graph.subgraph(np.arange(300)[::-1]).neighbours(299).tolist() == [298]

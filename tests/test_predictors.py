@@ -1,0 +1,198 @@
+"""NAPS and SplitConformal: calibrate, predict, and the choices between."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.predictors import split_thresholds_of
+from oracles import order_statistic, same_bits
+
+RNG = np.random.default_rng(0)
+SIZE, CLASSES = 400, 5
+GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 1200)), SIZE)
+P = RNG.dirichlet(np.ones(CLASSES), SIZE)
+Y = RNG.integers(CLASSES, size=SIZE)
+CALIBRATION, NODES = np.arange(0, 300), np.arange(300, 400)
+
+
+def naps(**settings):
+    return ns.NAPS(**settings).calibrate(GRAPH, P, Y, calibration=CALIBRATION)
+
+
+def split(**settings):
+    return ns.SplitConformal(**settings).calibrate(P, Y, calibration=CALIBRATION)
+
+
+def test_naps_is_the_score_the_thresholds_and_the_comparison():
+    sets = naps(hops=2, decay="hyperbolic", seed=9).predict(NODES, alpha=0.2)
+    u = ns.node_uniforms(np.arange(SIZE), 9)
+    S = ns.aps_scores(P, u)
+    tau = ns.hop_thresholds(GRAPH, S[CALIBRATION, Y[CALIBRATION]], CALIBRATION, NODES, [1, 0.5], 0.2)
+    assert same_bits(sets.thresholds, tau)
+    assert np.array_equal(sets.member, S[NODES] <= tau[:, None])
+    assert np.array_equal(sets.nodes, NODES)
+    assert (sets.alpha, sets.num_nodes) == (0.2, SIZE)
+
+
+def test_split_conformal_is_the_order_statistic_of_all_calibration_scores():
+    sets = split(seed=9).predict(NODES, alpha=0.2)
+    S = ns.aps_scores(P, ns.node_uniforms(np.arange(SIZE), 9))
+    tau = order_statistic(S[CALIBRATION, Y[CALIBRATION]].tolist(), Fraction(1, 5))
+    assert set(sets.thresholds.tolist()) == {tau}
+    assert np.array_equal(sets.member, S[NODES] <= tau)
+    assert (sets.support == 300).all()
+    assert (sets.effective_size == 300).all()
+
+
+@pytest.mark.parametrize("alpha", [0.003, 0.1, 0.25, 0.5, 0.99])
+def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
+    scores = np.round(np.random.default_rng(1).random(30), 1)
+    index = ns.CalibrationIndex(ns.Graph.from_edge_index([[], []], 40), scores, np.arange(30))
+    thresholds, support = split_thresholds_of(index, np.arange(40), alpha)
+    exact = Fraction(str(alpha))
+    expected = [order_statistic(np.delete(scores, v).tolist() if v < 30 else scores.tolist(), exact) for v in range(40)]
+    assert same_bits(thresholds, expected)
+    assert support.tolist() == [29] * 30 + [30] * 10
+
+
+def test_settings_are_stored_unchecked_until_calibration():
+    predictor = ns.NAPS(hops=-3, decay="wrong", fallback="none")
+    assert (predictor.hops, predictor.decay, predictor.fallback) == (-3, "wrong", "none")
+    assert "hops=-3" in repr(predictor)
+
+
+def test_calibrate_returns_the_predictor():
+    predictor, other = ns.NAPS(), ns.SplitConformal()
+    assert predictor.calibrate(GRAPH, P, Y, calibration=CALIBRATION) is predictor
+    assert other.calibrate(P, Y, calibration=CALIBRATION) is other
+
+
+def test_a_failed_calibration_leaves_the_last_one_in_place():
+    predictor = naps()
+    before = predictor.predict(NODES)
+    with pytest.raises(ns.InvalidInputError):
+        predictor.calibrate(GRAPH, P, Y, calibration=[])
+    assert np.array_equal(predictor.predict(NODES).member, before.member)
+
+
+@pytest.mark.parametrize("predictor", [ns.NAPS(), ns.SplitConformal()])
+def test_predicting_before_calibrating_says_so(predictor):
+    with pytest.raises(ns.NotCalibratedError, match=r"predict\(\) needs calibrate\(...\) to be called first"):
+        predictor.predict([0])
+    with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
+        predictor.save("never-written")
+
+
+def test_nodes_with_too_little_around_them_get_the_full_set():
+    sets = naps(hops=1).predict(NODES, alpha=0.1)
+    short = np.isinf(sets.thresholds)
+    assert short.any()
+    assert (sets.sizes[short] == CLASSES).all()
+    assert (sets.support[short] < 9).all()
+    assert (sets.support[~short] >= 9).all()
+
+
+def test_the_global_fallback_gives_them_the_split_conformal_threshold_instead():
+    full, fallback = (naps(hops=1, fallback=f).predict(NODES, alpha=0.1) for f in ("full", "global"))
+    short = np.isinf(full.thresholds)
+    flat = split().predict(NODES, alpha=0.1)
+    assert same_bits(fallback.thresholds[short], flat.thresholds[short])
+    assert np.array_equal(fallback.member[short], flat.member[short])
+    assert (fallback.support[short] == 300).all()
+    assert (fallback.effective_size[short] == 300).all()
+    assert same_bits(fallback.thresholds[~short], full.thresholds[~short])
+    assert np.array_equal(fallback.support[~short], full.support[~short])
+
+
+def test_empty_sets_can_be_forbidden_as_a_setting_or_in_a_call():
+    loose, strict = split().predict(NODES, 0.9), split(allow_empty=False).predict(NODES, 0.9)
+    assert (loose.sizes == 0).any()
+    assert (strict.sizes > 0).all()
+    assert np.array_equal(split().predict(NODES, 0.9, allow_empty=False).member, strict.member)
+    assert np.array_equal(split(allow_empty=False).predict(NODES, 0.9, allow_empty=True).member, loose.member)
+    assert naps(allow_empty=False).predict(NODES, 0.9).sizes.min() == 1
+
+
+@pytest.mark.parametrize("make", [naps, split])
+def test_calibration_nodes_among_the_nodes_give_a_warning(make):
+    with pytest.warns(
+        ns.NapsetsWarning, match="`nodes` holds 2 calibration nodes; a node's own label is left out"
+    ) as w:
+        make().predict([299, 5, 300])
+    assert w[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().predict([300, 301])
+
+
+@pytest.mark.parametrize("make", [naps, split])
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+def test_a_calibration_nodes_own_label_is_not_in_its_own_set(make):
+    before = make().predict(CALIBRATION, 0.3)
+    for v in (0, 17, 250):
+        changed = Y.copy()
+        changed[v] = (changed[v] + 1) % CLASSES
+        predictor = make()
+        args = (GRAPH, P, changed) if make is naps else (P, changed)
+        after = predictor.calibrate(*args, calibration=CALIBRATION).predict([v], 0.3)
+        assert same_bits(after.thresholds, before.thresholds[[v]])
+
+
+def test_masks_and_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    mask = np.arange(SIZE) < 300
+    one = naps().predict(NODES)
+    predictor = ns.NAPS().calibrate(GRAPH, torch.tensor(P), torch.tensor(Y), calibration=torch.tensor(mask))
+    other = predictor.predict(torch.tensor(~mask))
+    assert np.array_equal(one.member, other.member)
+    grown = torch.tensor(P, requires_grad=True)
+    assert np.array_equal(
+        ns.SplitConformal().calibrate(grown, torch.tensor(Y), calibration=mask).predict(NODES).member,
+        split().predict(NODES).member,
+    )
+
+
+def test_ids_decide_the_uniform_number_and_may_be_strings():
+    names = np.array([f"n{i}" for i in range(SIZE)])
+    by_name = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names)
+    assert same_bits(by_name.data_.u, ns.node_uniforms(names, 0))
+    objects = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names.astype(object))
+    assert np.array_equal(by_name.predict(NODES).member, objects.predict(NODES).member)
+    numbered = ns.SplitConformal().calibrate(P, Y, calibration=CALIBRATION, ids=np.arange(SIZE))
+    assert np.array_equal(numbered.predict(NODES).member, split().predict(NODES).member)
+
+
+def test_seeds_change_the_randomised_sets_and_nothing_else():
+    assert not np.array_equal(naps(seed=0).predict(NODES).member, naps(seed=1).predict(NODES).member)
+    one, other = (naps(seed=s, score=ns.APS(randomized=False)).predict(NODES) for s in (0, 1))
+    assert np.array_equal(one.member, other.member)
+
+
+def test_float32_probabilities_are_kept_at_their_width():
+    predictor = ns.NAPS().calibrate(GRAPH, P.astype(np.float32), Y, calibration=CALIBRATION)
+    assert predictor.data_.probabilities.dtype == np.float32
+    assert len(predictor.predict(NODES)) == 100
+
+
+def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
+    from napsets import predictors
+
+    whole = naps().predict(NODES)
+    monkeypatch.setattr(predictors, "_CHUNK_ROWS", 7)
+    assert np.array_equal(naps().predict(NODES).member, whole.member)
+
+
+def test_no_nodes_have_no_sets():
+    for predictor in (naps(), split(), naps(fallback="global")):
+        sets = predictor.predict([])
+        assert len(sets) == 0
+        assert sets.member.shape == (0, CLASSES)
+
+
+def test_zero_hops_know_nothing():
+    assert (naps(hops=0).predict(NODES).sizes == CLASSES).all()

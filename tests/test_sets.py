@@ -1,0 +1,116 @@
+"""PredictionSets: what the sets hold, as tables and for people."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.sets import members
+
+
+def make(**changes):
+    values = {
+        "nodes": np.array([4, 1, 7]),
+        "member": np.array([[True, False, True], [False, False, False], [True, True, True]]),
+        "thresholds": np.array([0.9, 0.2, np.inf]),
+        "support": np.array([12, 30, 1]),
+        "effective_size": np.array([10.5, 30.0, 1.0]),
+        "alpha": 0.1,
+        "num_nodes": 8,
+    }
+    return ns.PredictionSets(**(values | changes))
+
+
+def test_sizes_labels_and_length_read_the_member_matrix():
+    sets = make()
+    assert len(sets) == 3
+    assert sets.num_classes == 3
+    assert sets.sizes.tolist() == [2, 0, 3]
+    assert [labels.tolist() for labels in sets.labels()] == [[0, 2], [], [0, 1, 2]]
+    none = make(nodes=np.array([], int), member=np.zeros((0, 3), bool), thresholds=np.array([]))
+    assert none.labels() == []
+    assert len(none) == 0
+
+
+def test_labels_may_be_those_of_the_graph_or_of_the_sets():
+    graph_labels = np.array([0, 0, 0, 0, 2, 0, 0, 1])
+    assert make().contains(graph_labels).tolist() == [True, False, True]
+    assert make().contains([2, 0, 1]).tolist() == [True, False, True]
+    assert make().contains([1, 1, 1]).tolist() == [False, False, True]
+    assert make(num_nodes=None).contains(graph_labels).tolist() == [True, False, True]
+
+
+def test_labels_of_the_graph_may_be_unknown_elsewhere():
+    labels = np.full(8, -1)
+    labels[[4, 1, 7]] = 0
+    assert make().contains(labels).tolist() == [True, False, True]
+
+
+def test_where_a_set_is_empty_the_top_label_enters_if_given():
+    S, thresholds = np.array([[0.5, 0.9], [0.4, 0.2]]), np.array([0.1, 0.2])
+    assert members(S, thresholds).tolist() == [[False, False], [False, True]]
+    assert members(S, thresholds, top_labels=np.array([1, 0])).tolist() == [[False, True], [False, True]]
+
+
+def test_the_arrow_table_has_the_agreed_columns():
+    pa = pytest.importorskip("pyarrow")
+    table = make(class_names=["cat", "dog", "emu"]).to_arrow()
+    assert table.column_names == ["node", "labels", "size", "threshold", "support", "effective_size", "alpha"]
+    assert table.to_pylist()[0] == {
+        "node": 4, "labels": ["cat", "emu"], "size": 2, "threshold": 0.9, "support": 12, "effective_size": 10.5,
+        "alpha": 0.1,
+    }  # fmt: skip
+    assert table["labels"].to_pylist() == [["cat", "emu"], [], ["cat", "dog", "emu"]]
+    assert table["threshold"].to_pylist()[2] == float("inf")
+    assert make().to_arrow()["labels"].to_pylist()[0] == ["0", "2"]
+    assert table.schema.field("node").type == pa.int64()
+
+
+def test_the_pandas_frame_is_the_same_table():
+    pytest.importorskip("pandas")
+    frame = make().to_pandas()
+    assert frame["size"].tolist() == [2, 0, 3]
+    assert frame["labels"].map(list).tolist() == [["0", "2"], [], ["0", "1", "2"]]
+
+
+@pytest.mark.parametrize(("method", "package"), [("to_arrow", "pyarrow"), ("to_pandas", "pandas")])
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(method, package, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.split(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(
+        ns.MissingDependencyError, match=rf"'{package}'; install it with: pip install 'napsets\["
+    ) as info:
+        getattr(make(), method)()
+    assert info.value.package == package
+
+
+def test_the_repr_tells_sizes_and_what_is_odd():
+    assert repr(make()) == (
+        "PredictionSets(3 nodes, 3 classes, alpha=0.1: mean size 1.67, 1 empty, 1 full, 1 with too little support)"
+    )
+    none = make(nodes=np.array([], int), member=np.zeros((0, 3), bool), thresholds=np.array([]))
+    assert repr(none) == "PredictionSets(no nodes, alpha=0.1)"
+
+
+def test_notebooks_get_a_table_that_is_safe_to_show():
+    page = make(class_names=["<b>cat</b>", "dog & co", "emu"])._repr_html_()
+    assert "{&lt;b&gt;cat&lt;/b&gt;, emu}" in page
+    assert "<b>" not in page
+    assert "∞" in page
+    assert page.count("<tr>") == 4
+    many = make(nodes=np.arange(25), member=np.ones((25, 2), bool), thresholds=np.ones(25), support=np.ones(25, int))
+    assert "… and 15 more" in many._repr_html_()
+
+
+def test_sets_cannot_be_changed_by_assignment():
+    with pytest.raises(AttributeError):
+        make().alpha = 0.5
