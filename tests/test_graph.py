@@ -203,3 +203,21 @@ def test_narrow_ids_of_a_large_graph_are_widened():
     found = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
     assert found.tolist() == [1.0, np.inf]
     assert graph.subgraph(np.arange(300)[::-1]).neighbours(299).tolist() == [298]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("indptr", "indices", "row"),
+    [
+        ([0, 1, 3], [1, 0, 0], 1),  # a repeat
+        ([0, 2, 2, 2], [2, 1], 0),  # out of order
+        ([0, 1, 2], [1, 1], 1),  # a self-loop
+        ([0, 0, 4, 6, 6], [0, 2, 3, 2, 0, 1], 1),  # in the middle of a longer graph
+    ],
+)
+def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
+    monkeypatch, at_once, indptr, indices, row
+):
+    monkeypatch.setattr("napsets.graph._CHECKED_AT_ONCE", at_once)
+    with pytest.raises(ns.InvalidInputError, match=f"ascend within each row.*row {row} does not"):
+        ns.Graph(np.array(indptr), np.array(indices))

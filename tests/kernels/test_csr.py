@@ -51,20 +51,6 @@ def test_dropping_repeats_and_mirroring_gives_the_undirected_graph(sized):
     assert (indptr.tolist(), out.tolist()) == expected
 
 
-@pytest.mark.parametrize(
-    ("indptr", "indices", "row"),
-    [
-        ([0, 2, 2, 2], [1, 2], -1),
-        ([0, 0, 0], [], -1),
-        ([0, 1, 3], [1, 0, 0], 1),  # a repeat
-        ([0, 2, 2, 2], [2, 1], 0),  # out of order
-        ([0, 1, 2], [1, 1], 1),  # a self-loop
-    ],
-)
-def test_rows_that_searches_cannot_use_are_found(indptr, indices, row):
-    assert csr.first_bad_row(np.array(indptr, np.int64), np.array(indices, np.int32)) == row
-
-
 @pytest.fixture
 def far_columns():
     """More than 2³¹ columns, of which only the last are ever touched; the rest is address space, not memory."""
@@ -88,7 +74,6 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
     kept = np.empty(2, np.int32)
     csr.subgraph(rows, far_columns, nodes, position, offsets, kept)
     assert kept.tolist() == [2, 0]
-    assert csr.first_bad_row(rows, far_columns) == -1
 
 
 @pytest.mark.parametrize("kernel", ["dense_thresholds", "sparse_thresholds"])

@@ -15,7 +15,6 @@ from napsets.kernels._jit import jit
 __all__ = [
     "bucket_by_column",
     "deduplicate",
-    "first_bad_row",
     "mirror",
     "offsets_of_rows",
     "rows_from_buckets",
@@ -131,16 +130,3 @@ def subgraph(indptr, indices, nodes, position, offsets, out):
                 out[kept] = new
                 kept += 1
         out[offsets[i] : kept].sort()
-
-
-@jit
-def first_bad_row(indptr, indices):
-    """Return the first row whose columns do not strictly ascend or that holds itself, −1 where there is none."""
-    for u in range(indptr.shape[0] - 1):
-        before = np.int64(-1)
-        for e in range(indptr[u], indptr[u + 1]):
-            v = np.int64(indices[e])
-            if v <= before or v == u:
-                return u
-            before = v
-    return -1
