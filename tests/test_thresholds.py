@@ -92,13 +92,12 @@ def test_torch_tensors_are_taken_everywhere():
     assert same_bits(found, ns.hop_thresholds(PATH, SCORES, CALIBRATION, np.arange(6), [1.0, 1.0], 0.5))
 
 
-def test_int64_ids_give_the_same_bits():
+@pytest.mark.slow  # compiles a search a second time
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_int64_ids_give_the_same_bits(strategy):
     # Ids are 64 bits wide where a graph has 2³¹ nodes or more; the kernels must not care.
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide.numbers = wide.numbers.astype(np.int64)
-    for strategy in STRATEGIES:
-        one, other = (
-            ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)
-        )
-        assert same_bits(one.values, other.values)
+    found = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
+    assert same_bits(found[0].values, found[1].values)

@@ -85,7 +85,7 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
     scores = check_scores("scores", arrays["scores"], size=calibration.size)
     u = check_scores("u", arrays["u"])
     if u.size != p.shape[0]:
-        raise FileFormatError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
+        raise InvalidInputError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
     data = CalibrationData(p, calibration, scores, u)
     if choose("kind", header["kind"], KINDS) is SplitConformal:
         split = SplitConformal(**made)
@@ -95,7 +95,7 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
     hop_weights(naps.decay, naps.hops)
     graph = Graph(arrays["indptr"], arrays["indices"], undirected=settings["undirected"])
     if graph.num_nodes != p.shape[0]:
-        raise FileFormatError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
+        raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
     naps.data_, naps.index_ = data, CalibrationIndex(graph, scores, calibration)
     return naps
 

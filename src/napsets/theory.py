@@ -148,8 +148,10 @@ def _binomial(n: int, p: float) -> tuple[FloatArray, FloatArray]:
     """Return the counts that matter, and their probabilities."""
     from scipy.stats import binom
 
-    tail = 1e-18
-    low, high = int(max(0, binom.ppf(tail, n, p))), int(min(n, binom.isf(tail, n, p)))
+    # Bernstein: P(|X − np| ≥ t) ≤ 2·exp(−t² / (2(σ² + t/3))). A quantile function cannot tell 1 − 10⁻¹⁸ from 1.
+    log_tail = -np.log(0.5e-18)
+    reach = log_tail / 3 + np.sqrt((log_tail / 3) ** 2 + 2 * n * p * (1 - p) * log_tail)
+    low, high = max(0, int(np.floor(n * p - reach))), min(n, int(np.ceil(n * p + reach)))
     counts = np.arange(low, high + 1, dtype=np.float64)
     return counts, binom.pmf(counts, n, p)
 

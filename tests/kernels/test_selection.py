@@ -69,8 +69,7 @@ def test_words_without_bits_may_be_left_out():
     thresholds, counts = np.empty((1, 3)), np.empty(1, np.int64)
     full = np.full(BLOCK_WORDS, 0xFFFFFFFFFFFFFFFF, np.uint64)
     levels = np.array([0.2, 0.4, 0.8])
-    select(
-        bits, full, base, 1, np.empty((1, 2), np.int64), np.ones((1, 1)), levels, ROUNDING, scores, thresholds, counts
-    )
+    running, weights = np.empty((1, 2), np.int64), np.ones((1, 1))
+    select(bits, full, base, 1, running, weights, levels, ROUNDING, scores, thresholds, counts)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]

@@ -1,0 +1,101 @@
+"""The paper's formulas against enumeration, NetworkX and exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import napsets as ns
+
+
+def test_homophily_is_the_mean_share_of_like_neighbours():
+    theirs = nx.gnm_random_graph(100, 180, seed=0)
+    labels = np.random.default_rng(0).integers(3, size=100)
+    shares = [np.mean([labels[w] == labels[v] for w in theirs[v]]) if theirs[v] else 0.0 for v in theirs]
+    assert ns.node_homophily(ns.Graph.from_networkx(theirs), labels) == pytest.approx(np.mean(shares), rel=1e-14)
+
+
+def test_unknown_labels_are_left_out_of_homophily():
+    path = ns.Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], 5)
+    assert ns.node_homophily(path, [0, 0, -1, 1, -1]) == pytest.approx((1 + 1 + 0) / 3)
+    assert math.isnan(ns.node_homophily(path, [-1] * 5))
+
+
+def test_expected_homophily_is_that_of_shuffled_labels():
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    assert ns.expected_homophily(labels) == pytest.approx((9 + 4 + 1) / 36)
+    assert ns.expected_homophily([-1, 2, 2]) == 1.0
+    assert math.isnan(ns.expected_homophily([-1, -1]))
+    # Two nodes drawn with replacement agree so often; without replacement, as a shuffle has it, a little less.
+    graph = ns.Graph.from_edge_index([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], 6)
+    shuffles = {ns.node_homophily(graph, p) for p in set(permutations(labels.tolist()))}
+    assert min(shuffles) < ns.expected_homophily(labels) < max(shuffles)
+
+
+def test_the_gap_bound_of_any_weights():
+    assert ns.weighted_gap_bound([1, 1, 2], [0.5, 0.25, 0.125]) == pytest.approx((0.5 + 0.25 + 0.25) / 5)
+    assert ns.weighted_gap_bound([], []) == 0.0
+
+
+def test_the_gap_bound_by_hop_is_that_of_its_nodes():
+    weights, counts, tv = [1.0, 0.5], [3, 4], [0.2, 0.6]
+    each = ns.weighted_gap_bound([1.0] * 3 + [0.5] * 4, [0.2] * 3 + [0.6] * 4)
+    assert ns.coverage_gap_bound(weights, counts, tv) == pytest.approx(each)
+    assert isinstance(ns.coverage_gap_bound(weights, counts, tv), float)
+    many = ns.coverage_gap_bound(weights, [[3, 4], [0, 0]], tv)
+    assert many.tolist() == pytest.approx([each, 0.0])
+    # With all weights 1 it is Σ d / (1 + |N|).
+    assert ns.coverage_gap_bound([1, 1], [3, 4], [0.2, 0.6]) == pytest.approx((3 * 0.2 + 4 * 0.6) / 8)
+
+
+def exact_lemma(n, p_in, p_out):
+    def binomial(size, p):
+        return [math.comb(size, k) * p**k * (1 - p) ** (size - k) for k in range(size + 1)]
+
+    return sum(
+        a * b * Fraction(j, i + j + 1)
+        for i, a in enumerate(binomial(n - 1, p_in))
+        for j, b in enumerate(binomial(n, p_out))
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 30])
+@pytest.mark.parametrize(
+    ("p_in", "p_out"),
+    [(0, 0), (0, 1), (1, 0), (1, 1), ("1/2", "1/10"), ("1/10", "1/2"), ("1/100", "1/3"), ("1/7", "1/7")],
+)
+def test_lemma_1_is_the_sum_over_both_binomials(n, p_in, p_out):
+    p_in, p_out = Fraction(p_in), Fraction(p_out)
+    verdict = ns.sbm_favours_naps(n, float(p_in), float(p_out))
+    expected = exact_lemma(n, p_in, p_out)
+    assert verdict.exact == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
+    assert verdict.favours_naps == (expected < Fraction(1, 2))
+    assert verdict.mean_field == pytest.approx(float(n * p_out / (n * p_out + (n - 1) * p_in + 1)), rel=1e-14)
+
+
+@pytest.mark.parametrize("n", [20_000, 50_000])
+@pytest.mark.parametrize(("p_in", "p_out"), [(0.01, 0.001), (0.001, 0.01), (0.5, 0.49), (1e-5, 1e-5)])
+def test_lemma_1_is_stable_for_large_blocks(n, p_in, p_out):
+    # E[j / (i + j + 1)] over independent binomials, by a third road: E over j of j·∫₀¹ t^j·E[t^i] dt.
+    from scipy.integrate import quad
+
+    def integrand(t):
+        inside = math.exp((n - 1) * math.log1p(-p_in * (1 - t)))
+        return inside * n * p_out * t * math.exp((n - 1) * math.log1p(-p_out * (1 - t)))
+
+    # All of the mass is within about 1/(n·p) of t = 1.
+    width = min(1.0, 60 / (n * (p_in + p_out)))
+    expected, _ = quad(integrand, 1 - width, 1, epsabs=0, epsrel=1e-11, limit=500)
+    assert ns.sbm_favours_naps(n, p_in, p_out).exact == pytest.approx(expected, rel=1e-8)
+
+
+def test_lemma_1_at_the_edge_between_the_regimes():
+    assert ns.sbm_favours_naps(1000, 0.05, 0.01).favours_naps
+    assert not ns.sbm_favours_naps(1000, 0.01, 0.05).favours_naps
+    assert ns.sbm_favours_naps(1000, 0.05, 0.05).favours_naps  # the +1 of the test point tips it
+    assert ns.sbm_favours_naps(1000, 0.0, 0.0).exact == 0.0
