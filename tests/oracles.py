@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 #: Every way of searching that must give the same bits.
-STRATEGIES = ["dense", "sparse", "deep"]
+STRATEGIES = ("dense", "sparse", "deep")
 
 
 def adjacency_sets(edges, num_nodes, undirected=True):

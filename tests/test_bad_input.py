@@ -216,7 +216,7 @@ ROWS = {
     "hops in words": (lambda: ns.hop_weights("uniform", "two"), "`hops` must be an integer; got 'two'"),
     "an unknown decay": (
         lambda: calibrate(decay="linear"),
-        "`decay` must be one of uniform, hyperbolic, geometric, a callable or an array; got 'linear'",
+        "`decay` must be one of uniform, hyperbolic, geometric; got 'linear'",
     ),
     "a negative weight": (
         lambda: calibrate(decay=lambda k: 1 - k),

@@ -40,7 +40,7 @@ def split(**settings):
         split(seed=5, score=ns.APS(randomized=False), allow_empty=False),
         split(score=ns.SAPS()),
     ],
-    ids=str,
+    ids=["named", "function", "array", "numpy", "thr", "split", "split-saps"],
 )
 def test_what_is_read_predicts_what_was_written(tmp_path, predictor):
     path = tmp_path / "predictor.npz"

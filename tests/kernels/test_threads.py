@@ -9,7 +9,7 @@ import pytest
 
 import napsets as ns
 from napsets.errors import InvalidInputError
-from napsets.kernels import search
+from napsets.kernels import plan
 from napsets.kernels.threads import available_threads, run
 
 
@@ -23,7 +23,8 @@ def test_every_piece_runs_once_and_progress_counts_to_the_total(threads):
     lock = threading.Lock()
 
     def piece(i):
-        def work():
+        def work(stop):
+            assert not stop()
             with lock:
                 ran.append(i)
 
@@ -45,7 +46,7 @@ def test_an_error_in_a_piece_stops_the_taking_and_is_raised(threads):
     def pieces():
         for i in range(1000):
             taken.append(i)
-            yield 1, (lambda: 1 / 0) if i == 5 else (lambda: None)
+            yield 1, (lambda stop: 1 / 0) if i == 5 else (lambda stop: None)
 
     with pytest.raises(ZeroDivisionError):
         run(pieces(), threads=threads, total=1000)
@@ -53,9 +54,27 @@ def test_an_error_in_a_piece_stops_the_taking_and_is_raised(threads):
     assert not workers()
 
 
+def test_an_error_tells_the_pieces_under_way_to_stop():
+    begun, stopped = threading.Event(), threading.Event()
+
+    def patient(stop):
+        begun.set()
+        while not stop():
+            pass
+        stopped.set()
+
+    def failing(stop):
+        begun.wait()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run([(1, patient), (1, failing)], threads=2, total=2)
+    assert stopped.is_set()
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_in_the_progress_callback_stops_a_search_and_leaves_no_thread(threads, monkeypatch):
-    monkeypatch.setattr(search, "BATCH", 4)
+    monkeypatch.setattr(plan, "BATCH", 4)
     n = 4000
     graph = ns.Graph.from_edge_index([np.arange(n), np.roll(np.arange(n), 1)], n)
     calls = []

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from napsets.graph import Graph
 from napsets.kernels import deep, shallow
-from napsets.kernels.plan import BATCH, Batch, plan
+from napsets.kernels.plan import Batch, plan
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
 
@@ -126,12 +126,12 @@ class _Workspace:
         nodes = job.index.graph.num_nodes
         self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
         self.level = np.empty((nodes, deep.WORDS), dtype=np.uint64)
-        self.vectors = np.empty((BATCH, job.hops, job.masks.shape[1]), dtype=np.uint64)
+        self.vectors = np.empty((64 * deep.WORDS, job.hops, job.masks.shape[1]), dtype=np.uint64)
 
     @staticmethod
     def size(job: Job) -> int:
         """Bytes of one workspace."""
-        return 8 * (2 * deep.WORDS * job.index.graph.num_nodes + BATCH * job.hops * int(job.masks.shape[1]))
+        return 8 * deep.WORDS * (2 * job.index.graph.num_nodes + 64 * job.hops * int(job.masks.shape[1]))
 
 
 def _run_deep(
