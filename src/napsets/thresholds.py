@@ -57,8 +57,11 @@ class HopThresholds:
     @property
     def effective_size(self) -> FloatArray:
         """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
-        counts = self.hop_counts.T.astype(np.float64)
-        mass, square = self.weights @ counts, (self.weights**2) @ counts
+        mass, square = np.zeros((2, self.weights.shape[0], self.hop_counts.shape[0]))
+        # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
+        for k, count in enumerate(self.hop_counts.T.astype(np.float64)):
+            mass += self.weights[:, k, None] * count
+            square += self.weights[:, k, None] ** 2 * count
         return np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
 
 

@@ -1,0 +1,123 @@
+"""Targets in batches, each finished and written before the next begins.
+
+A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more than
+the batch under way: the adjacency, the scores and the thresholds of finished batches lie in Parquet.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.spark.adjacency import Adjacency
+from napsets.spark.session import plain_errors
+from napsets.spark.walk import Walker
+
+__all__ = ["Checkpoints", "batch_count", "in_batches", "sampled_cost"]
+
+#: Edges that one task of a batch should follow: enough to outweigh its start, little enough to lose.
+EDGES_PER_TASK = 4_000_000
+
+#: Targets whose cost is measured to estimate that of all.
+_SAMPLE = 400
+
+Progress = Callable[[int, int], Any]
+
+
+class Checkpoints:
+    """A directory of Parquet that belongs to one run.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session that reads and writes it.
+    directory : str
+        A place that outlives executors: a distributed file system, or a local folder where all runs on one machine.
+    """
+
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        self.spark = spark
+        self.path = f"{directory.rstrip('/')}/napsets-{uuid.uuid4().hex[:12]}"
+
+    def write(self, table: DataFrame, name: str) -> DataFrame:
+        """Write a table, and return it as read from there: its history ends here."""
+        path = f"{self.path}/{name}"
+        with plain_errors():
+            table.write.parquet(path)
+        return self.spark.read.schema(table.schema).parquet(path)
+
+    def write_adjacency(self, graph: Adjacency, hops: int) -> Adjacency:
+        """Write those tables of the adjacency that a walk of so many hops reads."""
+        degrees = self.write(graph.degrees, "degrees")
+        through = self.write(graph.through, "through") if hops > 1 else graph.through
+        return replace(graph, degrees=degrees, through=through, last=self.write(graph.last, "last"))
+
+
+def sampled_cost(walker: Walker, targets: DataFrame, count: int) -> float:
+    """Return how many edges the walk from a target follows: the mean over a sample, plus two standard errors."""
+    share = min(1.0, _SAMPLE / count) if count else 1.0
+    sample = targets.where(_shuffled(targets, "sample") < share)
+    followed = walker.followed(sample)
+    row = followed.agg(sf.sum("edges"), sf.sum(sf.col("edges").cast("double") ** 2), sf.count(sf.lit(1))).first()
+    total, squares, met = (float(value or 0.0) for value in (row or (0.0, 0.0, 0.0)))
+    size = max(met, share * count, 1.0)  # targets without an edge are not in the table, and cost nothing
+    mean = total / size
+    return mean + 2.0 * math.sqrt(max(squares / size - mean**2, 0.0) / size)
+
+
+def batch_count(count: int, cost: float, stored_edges: int, tasks: int, batch_size: int | None) -> int:
+    """Return into how many batches `count` targets are put, of which each costs so many edges.
+
+    A batch shuffles the adjacency once a hop whatever its size, so that it should follow at least as many edges as
+    there are.
+    """
+    if batch_size is not None:
+        return max(1, -(-count // batch_size))
+    return max(1, math.ceil(count * cost / max(EDGES_PER_TASK * tasks, stored_edges)))
+
+
+def in_batches(
+    targets: DataFrame,
+    work: Callable[[DataFrame], DataFrame],
+    batches: int,
+    checkpoints: Checkpoints,
+    progress: Progress | None,
+) -> DataFrame:
+    """Do `work` on the targets batch by batch; return all that was written, as one table."""
+    place = sf.floor(_shuffled(targets, "batch") * batches).cast("int")
+    paths, schema = [], None
+    for i in range(batches):
+        done = checkpoints.write(work(targets.where(place == i)), f"batch-{i:05d}")
+        paths.append(f"{checkpoints.path}/batch-{i:05d}")
+        schema = done.schema
+        if progress is not None:
+            progress(i + 1, batches)
+    if schema is None:
+        raise InvalidInputError(f"`batches` must be at least 1; got {batches}")
+    return checkpoints.spark.read.schema(schema).parquet(*paths)
+
+
+def report_caps(table: DataFrame, count: int, cap: int) -> None:
+    """Warn where a cap has cut neighbourhoods, and say how many."""
+    row = table.agg(sf.count("capped_at")).first()
+    cut = int(row[0]) if row else 0
+    if cut:
+        warnings.warn(
+            f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
+            f"says which",
+            NapsetsWarning,
+            stacklevel=4,
+        )
+
+
+def _shuffled(targets: DataFrame, purpose: str) -> Any:
+    """Return a number in [0, 1) for each target that has nothing to do with where Spark puts it."""
+    return sf.shiftrightunsigned(sf.xxhash64(sf.lit(purpose), targets["node"]), 11) * sf.lit(2.0**-53)

@@ -1,0 +1,206 @@
+"""predict_sets: DataFrames in, a DataFrame of prediction sets out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from napsets._check import check_alpha, check_count
+from napsets.decay import Decay, hop_weights
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.randomness import node_uniforms
+from napsets.scores import APS, Score
+from napsets.spark import arrow
+from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
+from napsets.spark.batches import Checkpoints, Progress, batch_count, in_batches, report_caps, sampled_cost
+from napsets.spark.session import plain_errors
+from napsets.spark.tables import Tables, as_tables
+from napsets.spark.walk import Walker
+
+__all__ = ["predict_sets"]
+
+_THRESHOLDS = "threshold double, support bigint, effective_size double"
+_SETS = "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double"
+
+
+def predict_sets(
+    spark: SparkSession,
+    edges: DataFrame,
+    probabilities: DataFrame,
+    labels: DataFrame,
+    nodes: DataFrame | None = None,
+    hops: int = 2,
+    decay: Decay = "uniform",
+    score: Score | None = None,
+    alpha: float = 0.1,
+    seed: int = 0,
+    *,
+    undirected: bool = True,
+    allow_empty: bool = True,
+    class_names: Sequence[str] | None = None,
+    max_neighbourhood: int | None = None,
+    checkpoint_dir: str | None = None,
+    batch_size: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Return the prediction sets of `nodes`, to the bit those that `NAPS` gives on one machine.
+
+    Without `checkpoint_dir` the result is a plan and nothing runs before it is asked for. With it, targets are walked
+    from in batches, each written before the next begins, so that a lost executor costs a batch; the sets are then a
+    plan over what was written. Nothing but counts, and the number of classes, is ever brought to the driver.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session. Its workers need this package.
+    edges : DataFrame
+        Columns ``source`` and ``target``. Duplicates are merged and self-loops dropped. Nodes that only occur here
+        are walked through.
+    probabilities : DataFrame
+        ``node`` and one column a class, or ``node`` and one list column ``probabilities``; a row for each labelled
+        node and for each of `nodes`.
+    labels : DataFrame
+        ``node`` and ``label``, a class's name or number: the calibration nodes. A node's own label never counts for
+        its own set.
+    nodes : DataFrame, optional
+        ``node``: what to predict, each once in the result. By default all nodes of `probabilities` without a label.
+    hops, decay, score, alpha, seed
+        As in `NAPS` and `NAPS.predict`; the score is `APS` by default.
+    undirected : bool
+        With False, neighbours are the targets of the edges that leave a node.
+    allow_empty : bool
+        With False, a set that would be empty gets the best label.
+    class_names : sequence of str, optional
+        Names of the classes; by default the columns', or 0, 1, … for a list column.
+    max_neighbourhood : int, optional
+        How many edges a target may follow in one hop; by default any number. A target that would follow more ends
+        there, with a random share of that hop's nodes that does not depend on labels. The result then has a further
+        column ``capped_at``: that hop, null where nothing was cut; and with `checkpoint_dir` a warning counts them.
+    checkpoint_dir : str, optional
+        Where to write what should outlive an executor; removed by no one but you. See above.
+    batch_size : int, optional
+        Targets in a batch; by default chosen from the cost of a sample. Needs `checkpoint_dir`.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in batches.
+
+    Returns
+    -------
+    DataFrame
+        ``node``, ``labels`` (names), ``size``, ``threshold``, ``support``, ``effective_size``, ``alpha``; in no
+        particular order.
+    """
+    tables = as_tables(edges, probabilities, labels, nodes, class_names)
+    settings = arrow.Settings(
+        weights=hop_weights(decay, check_count("hops", hops)),
+        score=_checked_score(score),
+        alpha=check_alpha(alpha),
+        seed=_checked_seed(seed),
+        allow_empty=bool(allow_empty),
+        class_names=tables.class_names,
+    )
+    cap = None if max_neighbourhood is None else check_count("max_neighbourhood", max_neighbourhood, minimum=1)
+    size = None if batch_size is None else check_count("batch_size", batch_size, minimum=1)
+    if size is not None and checkpoint_dir is None:
+        raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
+    if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
+        warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=2)
+    job = Job(tables, settings, undirected, cap)
+    if settings.weights.size == 0:
+        return job.sets(None)
+    if checkpoint_dir is None:
+        return job.sets(job.thresholds(job.walker(), tables.nodes))
+    return job.in_batches(Checkpoints(spark, checkpoint_dir), size, progress)
+
+
+def _checked_score(score: Score | None) -> Score:
+    chosen = APS() if score is None else score
+    if not isinstance(chosen, Score):
+        raise InvalidInputError(f"`score` must have the methods matrix and at; got {type(chosen).__name__}")
+    return chosen
+
+
+def _checked_seed(seed: int) -> int:
+    node_uniforms([0], seed)  # refuses what is no integer, before a task does
+    return int(seed)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call: the input in one shape, and the steps from it to the sets."""
+
+    tables: Tables
+    settings: arrow.Settings
+    undirected: bool
+    cap: int | None
+
+    def scores(self) -> DataFrame:
+        """Score the calibration nodes at their labels: ``node``, ``score``."""
+        labels, names = self.tables.labels, list(self.tables.class_names)
+        # One row, which every task gets: do all labels stand for names? Otherwise they are numbers.
+        by_name = labels.agg(sf.min(sf.col("label").isin(names)).alias("by_name"))
+        rows = labels.crossJoin(sf.broadcast(by_name)).join(self.tables.probabilities, "node", "left")
+        return rows.mapInArrow(
+            partial(arrow.calibration_scores, settings=self.settings), f"node {self.tables.id_type}, score double"
+        )
+
+    def walker(self, checkpoints: Checkpoints | None = None) -> Walker:
+        """Make the graph ready to be walked."""
+        hops = int(self.settings.weights.size)
+        scores = self.scores() if checkpoints is None else checkpoints.write(self.scores(), "scores")
+        if checkpoints is not None and scores.isEmpty():
+            raise InvalidInputError("`labels` must hold at least one known label; it holds none")
+        graph = adjacency(self.tables.edges, scores, undirected=self.undirected, pairs_per_part=PAIRS_PER_PART)
+        if checkpoints is not None:
+            graph = checkpoints.write_adjacency(graph, hops)
+        return Walker(graph, hops, self.undirected, PAIRS_PER_PART, self.cap)
+
+    def thresholds(self, walker: Walker, targets: DataFrame) -> DataFrame:
+        """Walk from the targets and choose their thresholds; a target that met no one has no row."""
+        walk = walker.walk(targets)
+        # A target's rows stand together in one partition: what `arrow.thresholds` relies on.
+        together = walk.pairs.repartition("target").sortWithinPartitions("target")
+        chosen = together.mapInArrow(
+            partial(arrow.thresholds, settings=self.settings), f"node {self.tables.id_type}, {_THRESHOLDS}"
+        )
+        if walk.caps is None:
+            return chosen
+        return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
+
+    def in_batches(self, checkpoints: Checkpoints, batch_size: int | None, progress: Progress | None) -> DataFrame:
+        """Walk from the targets batch by batch."""
+        with plain_errors():
+            walker = self.walker(checkpoints)
+            targets = checkpoints.write(self.tables.nodes, "nodes")
+            count = targets.count()
+            row = walker.adjacency.degrees.agg(sf.sum("degree")).first()
+            stored = int(row[0] or 0) if row else 0
+            tasks = int(checkpoints.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+            cost = sampled_cost(walker, targets, count) if batch_size is None else 0.0
+        batches = batch_count(count, cost, stored, tasks, batch_size)
+        chosen = in_batches(targets, partial(self.thresholds, walker), batches, checkpoints, progress)
+        if self.cap is not None:
+            report_caps(chosen, count, self.cap)
+        return self.sets(chosen, targets)
+
+    def sets(self, thresholds: DataFrame | None, targets: DataFrame | None = None) -> DataFrame:
+        """Join thresholds with probabilities, and make the sets."""
+        nodes = self.tables.nodes if targets is None else targets
+        rows = nodes.join(self.tables.probabilities, "node", "left")
+        extra = ""
+        if thresholds is None:
+            missing: dict[str, Any] = {
+                name: sf.lit(None).cast(kind) for name, kind in (part.split() for part in _THRESHOLDS.split(", "))
+            }
+            rows = rows.withColumns(missing)
+        else:
+            rows = rows.join(thresholds, "node", "left")
+            extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
+        return rows.mapInArrow(
+            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {_SETS}{extra}"
+        )

@@ -1,0 +1,201 @@
+"""Checking the DataFrames that come in, and bringing them to one shape.
+
+Columns and types are checked at once, from the schemas; values are checked by the tasks that read them, so that
+nothing runs before the result is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from napsets.errors import InvalidInputError
+
+__all__ = ["Tables", "as_tables"]
+
+_LIST_COLUMN = "probabilities"
+_INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
+_NUMBERS = (*_INTEGERS, st.FloatType, st.DoubleType, st.DecimalType)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The input in one shape; all ids are of one type.
+
+    Attributes
+    ----------
+    edges : DataFrame
+        ``source``, ``target``.
+    probabilities : DataFrame
+        ``node``, ``probabilities`` (an array of one number a class); one row a node.
+    labels : DataFrame
+        ``node``, ``label`` (text: a class's name or number); known labels only, one row a node.
+    nodes : DataFrame
+        ``node``, each once.
+    class_names : tuple of str
+        Names of the classes, in the order of the probabilities.
+    id_type : str
+        ``bigint`` or ``string``.
+    """
+
+    edges: DataFrame
+    probabilities: DataFrame
+    labels: DataFrame
+    nodes: DataFrame
+    class_names: tuple[str, ...]
+    id_type: str
+
+
+def as_tables(
+    edges: DataFrame,
+    probabilities: DataFrame,
+    labels: DataFrame,
+    nodes: DataFrame | None,
+    class_names: Sequence[str] | None = None,
+) -> Tables:
+    """Check columns and types, and return the input in one shape.
+
+    Reads nothing but, where the probabilities are one list column and the classes have no names, the length of its
+    first row.
+    """
+    _need_columns("edges", edges, ("source", "target"))
+    _need_columns("labels", labels, ("node", "label"))
+    _need_columns("probabilities", probabilities, ("node",))
+    found = {
+        "edges.source": edges.schema["source"].dataType,
+        "edges.target": edges.schema["target"].dataType,
+        "probabilities.node": probabilities.schema["node"].dataType,
+        "labels.node": labels.schema["node"].dataType,
+    }
+    if nodes is not None:
+        _need_columns("nodes", nodes, ("node",))
+        found["nodes.node"] = nodes.schema["node"].dataType
+    id_type = _id_type(found)
+    array, class_names = _one_array(probabilities, class_names)
+    rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"))
+    known = _known_labels(labels, id_type)
+    if nodes is None:
+        chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
+    else:
+        chosen = nodes.select(_id("nodes", "node", id_type)).distinct()
+    return Tables(
+        edges=edges.select(_id("edges", "source", id_type), _id("edges", "target", id_type)),
+        probabilities=_one_row_a_node("probabilities", rows),
+        labels=_one_row_a_node("labels", known),
+        nodes=chosen,
+        class_names=class_names,
+        id_type=id_type,
+    )
+
+
+def _need_columns(name: str, table: DataFrame, columns: Sequence[str]) -> None:
+    if not isinstance(getattr(table, "columns", None), list) or not hasattr(table, "schema"):
+        raise InvalidInputError(f"`{name}` must be a Spark DataFrame; got {type(table).__name__}")
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise InvalidInputError(
+            f"`{name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; "
+            f"{', '.join(missing)} is missing among {', '.join(table.columns)}"
+        )
+
+
+def _id_type(found: dict[str, st.DataType]) -> str:
+    """Return the one type that all id columns have: every width of integers counts as one."""
+    kinds = {}
+    for name, kind in found.items():
+        if isinstance(kind, _INTEGERS):
+            kinds[name] = "bigint"
+        elif isinstance(kind, st.StringType):
+            kinds[name] = "string"
+        else:
+            raise InvalidInputError(f"`{name}` must hold integers or strings; got {kind.simpleString()}")
+    if len(set(kinds.values())) > 1:
+        told = ", ".join(f"{name} is {found[name].simpleString()}" for name in kinds)
+        raise InvalidInputError(f"`edges`, `probabilities`, `labels` and `nodes` must have ids of one type; {told}")
+    return kinds["edges.source"]
+
+
+def _id(name: str, column: str, id_type: str) -> Column:
+    """Return an id column in the common type; a missing id stops the task that meets it."""
+    message = sf.lit(f"`{name}` must have an id in every row; the column {column} has a null")
+    return sf.coalesce(sf.col(column).cast(id_type), sf.raise_error(message).cast(id_type)).alias(column)
+
+
+def _one_array(probabilities: DataFrame, class_names: Sequence[str] | None) -> tuple[Column, tuple[str, ...]]:
+    """Return the probabilities as one array column, and the names of the classes."""
+    if _LIST_COLUMN in probabilities.columns:
+        return _list_column(probabilities, class_names)
+    columns = [field for field in probabilities.schema.fields if field.name != "node"]
+    if not columns:
+        raise InvalidInputError(
+            f"`probabilities` must have one column a class besides node, or one list column {_LIST_COLUMN}; it has none"
+        )
+    for field in columns:
+        if not isinstance(field.dataType, _NUMBERS):
+            raise InvalidInputError(
+                f"`probabilities` must have a column of numbers for each class; "
+                f"{field.name} is {field.dataType.simpleString()}"
+            )
+    # As NumPy would: float32 stays float32 where every column is, anything else becomes float64.
+    kind = "float" if all(isinstance(field.dataType, st.FloatType) for field in columns) else "double"
+    array = sf.array(*(sf.col(_quoted(field.name)).cast(kind) for field in columns))
+    return array, _names(class_names, [field.name for field in columns])
+
+
+def _list_column(probabilities: DataFrame, class_names: Sequence[str] | None) -> tuple[Column, tuple[str, ...]]:
+    kind = probabilities.schema[_LIST_COLUMN].dataType
+    if not isinstance(kind, st.ArrayType) or not isinstance(kind.elementType, _NUMBERS):
+        raise InvalidInputError(
+            f"`probabilities` must have a list of numbers in its column {_LIST_COLUMN}; got {kind.simpleString()}"
+        )
+    if class_names is None:
+        first = probabilities.select(sf.size(_LIST_COLUMN)).head(1)
+        class_names = [str(y) for y in range(first[0][0])] if first else []
+    element = "float" if isinstance(kind.elementType, st.FloatType) else "double"
+    return sf.col(_LIST_COLUMN).cast(f"array<{element}>"), tuple(class_names)
+
+
+def _names(given: Sequence[str] | None, found: Sequence[str]) -> tuple[str, ...]:
+    if given is not None and len(given) != len(found):
+        raise InvalidInputError(f"`class_names` must have one name a class, {len(found)}; got {len(given)}")
+    return tuple(str(name) for name in (found if given is None else given))
+
+
+def _known_labels(labels: DataFrame, id_type: str) -> DataFrame:
+    """Return known labels as text: a null, an empty text, NaN and −1 stand for an unknown one."""
+    kind = labels.schema["label"].dataType
+    label = sf.col("label")
+    if isinstance(kind, (st.FloatType, st.DoubleType)):
+        # What pandas makes of integers with gaps. A label with a fraction stays as it is: no class is called so.
+        whole = sf.when(label == sf.floor(label), sf.floor(label).cast("string")).otherwise(label.cast("string"))
+        label = sf.when(~sf.isnan(label), whole)
+    elif not isinstance(kind, (*_INTEGERS, st.StringType, st.BooleanType)):
+        raise InvalidInputError(
+            f"`labels` must have class names or indices in its column label; got {kind.simpleString()}"
+        )
+    rows = labels.select(_id("labels", "node", id_type), label.cast("string").alias("label"))
+    return rows.where(sf.col("label").isNotNull() & ~sf.col("label").isin("", "-1"))
+
+
+def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:
+    """Return the rows as they are; a node that has two stops the task that meets it."""
+    (value,) = (column for column in rows.columns if column != "node")
+    message = sf.concat(
+        sf.lit(f"`{name}` must have one row a node; node "),
+        sf.col("node"),
+        sf.lit(" has "),
+        sf.col("rows"),
+        sf.lit(" rows"),
+    )
+    counted = rows.groupBy("node").agg(sf.first(value).alias(value), sf.count(sf.lit(1)).alias("rows"))
+    kind = rows.schema[value].dataType
+    once = sf.when(sf.col("rows") == 1, sf.col(value)).otherwise(sf.raise_error(message).cast(kind))
+    return counted.select("node", once.alias(value))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

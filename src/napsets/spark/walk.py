@@ -1,0 +1,118 @@
+"""Breadth-first walks from many targets at once, as joins.
+
+A level holds, for each target, the nodes at one distance from it. The next level is a join of this one with the
+adjacency, without what occurs twice (grouped by target and node) and without what was seen (an anti-join).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from napsets.spark.adjacency import Adjacency, parts_of, place_of
+
+__all__ = ["Walk", "Walker"]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What a walk met.
+
+    Attributes
+    ----------
+    pairs : DataFrame
+        ``target``, ``hop``, ``score``: one row for each calibration node near a target.
+    caps : DataFrame or None
+        ``target``, ``capped_at``: the hop at which a target's neighbourhood was cut, where it was.
+    """
+
+    pairs: DataFrame
+    caps: DataFrame | None
+
+
+@dataclass
+class Walker:
+    """Walks `hops` deep; `cap` bounds how many edges a target may follow in one hop."""
+
+    adjacency: Adjacency
+    hops: int
+    undirected: bool
+    pairs_per_part: int
+    cap: int | None = None
+    _caps: list[DataFrame] = field(default_factory=list, init=False)
+
+    def walk(self, targets: DataFrame) -> Walk:
+        """Walk from each of the targets (``node``) to the calibration nodes around it."""
+        self._caps = []
+        levels = self._levels(targets, self.hops)
+        pairs = [
+            level.where(sf.col("score").isNotNull()).select("target", sf.lit(k).cast("tinyint").alias("hop"), "score")
+            for k, level in enumerate(levels[1:], start=1)
+        ]
+        caps = reduce(DataFrame.unionByName, self._caps) if self._caps else None
+        return Walk(reduce(DataFrame.unionByName, pairs), caps)
+
+    def followed(self, targets: DataFrame) -> DataFrame:
+        """Return how many edges the walk from each target follows, all hops together: ``target``, ``edges``.
+
+        The last hop is not walked for this: the degrees of the nodes before it tell.
+        """
+        levels = self._levels(targets, self.hops - 1)
+        visits = reduce(DataFrame.unionByName, (self._edges(level) for level in levels))
+        return visits.groupBy("target").agg(sf.sum("edges").alias("edges"))
+
+    def _edges(self, level: DataFrame) -> DataFrame:
+        edges = sf.sum("degree") if self.cap is None else sf.least(sf.sum("degree"), sf.lit(self.cap))
+        return level.groupBy("target").agg(edges.alias("edges"))
+
+    def _levels(self, targets: DataFrame, hops: int) -> list[DataFrame]:
+        start = targets.join(self.adjacency.degrees, "node")
+        levels = [
+            start.select(sf.col("node").alias("target"), "node", "degree", sf.lit(None).cast("double").alias("score"))
+        ]
+        frontier = levels[0]
+        for k in range(1, hops + 1):
+            table = self.adjacency.last if k == self.hops else self.adjacency.through
+            if self.cap is not None:
+                frontier = self._with_share(frontier, k)
+            level = self._next_level(frontier, table, levels, k)
+            levels.append(level)
+            # A target that was cut goes no further: what lies behind a sample has no known distance.
+            frontier = level if self.cap is None else level.where(sf.col("share") == 1.0).drop("share")
+        return levels
+
+    def _next_level(self, frontier: DataFrame, table: DataFrame, levels: list[DataFrame], k: int) -> DataFrame:
+        found = self._expand(frontier, table)
+        if k == 1:
+            return found  # an edge is there once: nothing occurs twice, and nothing was seen
+        kept = [sf.first(name).alias(name) for name in found.columns if name not in ("target", "node")]
+        once = found.groupBy("target", "node").agg(*kept)
+        # In an undirected graph a neighbour of hop k−1 is at k−2, k−1 or k: earlier levels cannot be met again.
+        seen = levels[max(1, k - 2) :] if self.undirected else levels[1:]
+        met = reduce(DataFrame.unionByName, (level.select("target", "node") for level in seen))
+        return once.join(met, ["target", "node"], "left_anti")
+
+    def _expand(self, frontier: DataFrame, table: DataFrame) -> DataFrame:
+        """Follow every edge from the frontier; a hub's frontier rows are sent to each of its parts."""
+        parts = parts_of(sf.col("degree"), self.pairs_per_part)
+        capped = "share" in frontier.columns
+        if capped:
+            # Parts are ranges of `place_of`, as a sample is: those beyond the share hold none of it.
+            parts = sf.greatest(sf.lit(1), sf.ceil(parts * sf.col("share")).cast("int"))
+        keys = ["target", "node"] + ["share"] * capped
+        rows = frontier.select(*keys, sf.explode(sf.sequence(sf.lit(0), parts - 1)).alias("part"))
+        met = rows.join(table, ["node", "part"]).select("target", *["share"] * capped, sf.inline("entries"))
+        met = met.withColumnRenamed("neighbour", "node").where(sf.col("node") != sf.col("target"))
+        return met.where(place_of(sf.col("node")) < sf.col("share")) if capped else met
+
+    def _with_share(self, frontier: DataFrame, k: int) -> DataFrame:
+        """Add which share of its edges a target may follow in this hop, and note where that is not all."""
+        edges = sf.greatest(sf.sum("degree"), sf.lit(1))
+        share = sf.least(sf.lit(1.0), sf.lit(float(self.cap or 0)) / edges)
+        shares = frontier.groupBy("target").agg(share.alias("share"))
+        cut = shares.where(sf.col("share") < 1.0)
+        self._caps.append(cut.select("target", sf.lit(k).alias("capped_at")))
+        return frontier.join(shares, "target")

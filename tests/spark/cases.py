@@ -1,0 +1,97 @@
+"""Random graphs as arrays for one machine and as DataFrames for Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import napsets as ns
+
+
+@dataclass
+class Case:
+    """A random graph with probabilities and labels, for one machine and for Spark."""
+
+    edge_index: np.ndarray
+    probabilities: np.ndarray
+    labels: np.ndarray
+    calibration: np.ndarray
+    ids: np.ndarray
+    nodes: np.ndarray
+    undirected: bool = True
+    frames: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> ns.Graph:
+        return ns.Graph.from_edge_index(self.edge_index, self.labels.size, undirected=self.undirected)
+
+    def expected(self, hops: int, decay: Any, alpha: float, seed: int, **settings: Any) -> ns.PredictionSets:
+        """What one machine gives."""
+        naps = ns.NAPS(hops=hops, decay=decay, seed=seed, **settings)
+        naps.calibrate(self.graph, self.probabilities, self.labels, self.calibration, ids=self.ids)
+        return naps.predict(self.nodes, alpha=alpha)
+
+    def tables(self, spark: Any) -> dict[str, Any]:
+        """The same as DataFrames, made once."""
+        if not self.frames:
+            import pyarrow as pa
+
+            ids = self.ids
+            columns = {f"class-{y}": self.probabilities[:, y] for y in range(self.probabilities.shape[1])}
+            names = [f"class-{y}" for y in self.labels[self.calibration]]
+            frames = {
+                "edges": {"source": ids[self.edge_index[0]], "target": ids[self.edge_index[1]]},
+                "probabilities": {"node": ids, **columns},
+                "labels": {"node": ids[self.calibration], "label": names},
+                "nodes": {"node": ids[self.nodes]},
+            }
+            self.frames = {name: spark.createDataFrame(pa.table(frame)) for name, frame in frames.items()}
+        return self.frames
+
+
+def random_case(
+    seed: int,
+    *,
+    nodes: int = 120,
+    edges: int = 200,
+    hubs: int = 2,
+    isolated: int = 4,
+    ids: str = "integer",
+    undirected: bool = True,
+    dtype: Any = np.float64,
+) -> Case:
+    """A sparse random graph with hubs, isolated nodes, duplicate edges, self-loops and tied scores."""
+    rng = np.random.default_rng(seed)
+    inside = nodes - isolated
+    ends = rng.integers(0, inside, (2, edges))
+    spokes = [np.stack([np.full(inside // 3, hub), rng.integers(0, inside, inside // 3)]) for hub in range(hubs)]
+    edge_index = np.concatenate([ends, *spokes, ends[:, :20], np.tile(np.arange(5), (2, 1))], axis=1)
+    probabilities = rng.dirichlet(np.full(4, 0.7), nodes).astype(dtype)
+    probabilities[rng.random(nodes) < 0.2] = np.array([0.4, 0.3, 0.2, 0.1], dtype=dtype)
+    names = rng.permutation(10 * nodes)[:nodes] - 3
+    return Case(
+        edge_index=edge_index,
+        probabilities=probabilities,
+        labels=rng.integers(0, 4, nodes),
+        calibration=np.flatnonzero(rng.random(nodes) < 0.6),
+        ids=names if ids == "integer" else np.array([f"nœud {name}" for name in names]),
+        nodes=np.sort(rng.permutation(nodes)[: nodes * 3 // 4]),
+        undirected=undirected,
+    )
+
+
+def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets) -> None:
+    """Every column that Spark gives is, bit for bit, what one machine gives."""
+    listed = table.toArrow().to_pylist()
+    rows = {row["node"]: row for row in listed}
+    assert len(rows) == len(listed)
+    assert sorted(rows) == sorted(case.ids[case.nodes].tolist())
+    ordered = [rows[node] for node in case.ids[case.nodes].tolist()]
+    assert np.array([row["threshold"] for row in ordered]).tobytes() == expected.thresholds.tobytes()
+    assert np.array([row["effective_size"] for row in ordered]).tobytes() == expected.effective_size.tobytes()
+    assert [row["support"] for row in ordered] == expected.support.tolist()
+    assert [row["size"] for row in ordered] == expected.sizes.tolist()
+    assert {row["alpha"] for row in ordered} == {expected.alpha}
+    assert [row["labels"] for row in ordered] == [[f"class-{y}" for y in labels] for labels in expected.labels()]

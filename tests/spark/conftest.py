@@ -1,0 +1,55 @@
+"""One local Spark for all tests of this folder.
+
+Where PySpark or Java is missing the tests are skipped, but fail in CI: there both must be present.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import napsets as ns
+
+#: Where the package under test lies, so that Spark's workers find the same one, installed or not.
+PACKAGE_ROOT = str(Path(ns.__file__).parents[1])
+
+#: Small data: interpreted plans start sooner than compiled ones run.
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.executorEnv.PYTHONPATH": PACKAGE_ROOT,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def need_spark() -> None:
+    """Skip where Spark cannot run; fail where it must."""
+    try:
+        from napsets.spark.session import check_java
+
+        check_java()
+    except ns.NapsetsError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI must have PySpark and Java: {error}")
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    need_spark()
+    from napsets.spark import start_session
+
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE_ROOT, path]))
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = start_session("local[2]", SMALL)
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+    os.environ["PYTHONPATH"] = path

@@ -1,0 +1,122 @@
+"""Spark gives what one machine gives, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.decay import hop_weights
+
+from .cases import Case, assert_same_bits, random_case
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
+
+COLUMNS = ["node", "labels", "size", "threshold", "support", "effective_size", "alpha"]
+NOTHING = {"threshold": np.inf, "support": 0, "effective_size": 0.0}
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return random_case(0)
+
+
+@pytest.mark.parametrize(
+    ("hops", "decay", "alpha"), [(1, "uniform", 0.5), (2, "hyperbolic", 0.25), (3, "geometric", 0.3)]
+)
+def test_the_sets_are_those_of_one_machine_bit_for_bit(
+    spark: Any, case: Case, hops: int, decay: Any, alpha: float
+) -> None:
+    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=hops, decay=decay, alpha=alpha, seed=7)
+    assert table.columns == COLUMNS
+    expected = case.expected(hops, decay, alpha, 7)
+    assert np.isfinite(expected.thresholds).any()
+    assert_same_bits(table, case, expected)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+@pytest.mark.parametrize("undirected", [True, False])
+def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, hops: int, undirected: bool) -> None:
+    """What the tasks met is brought here, and handed to the function that the tasks call."""
+    case = random_case(4 + hops, undirected=undirected, edges=150)
+    decays = np.stack([hop_weights(d, hops) for d in ("uniform", "hyperbolic", "geometric", [0.3, 0.0, 2.0])])
+    alphas = (0.02, 0.1, 0.3, 0.5)
+    from napsets.spark.arrow import Settings, thresholds
+    from napsets.spark.predict import Job
+    from napsets.spark.tables import as_tables
+
+    tables = as_tables(**case.tables(spark))
+    settings = Settings(decays[0], ns.APS(), 0.1, 3, True, tables.class_names)
+    met = Job(tables, settings, undirected, None).walker().walk(tables.nodes).pairs.toArrow().sort_by("target")
+    scores = ns.APS().at(
+        case.probabilities[case.calibration],
+        case.labels[case.calibration],
+        ns.node_uniforms(case.ids[case.calibration], 3),
+    )
+    index = ns.CalibrationIndex(case.graph, scores, case.calibration)
+    expected = ns.neighbourhood_thresholds(index, case.nodes, decays, alphas)
+    for d, weights in enumerate(decays):
+        for a, alpha in enumerate(alphas):
+            batches = thresholds(iter(met.to_batches(7)), replace(settings, weights=weights, alpha=alpha))
+            rows = {row["node"]: row for batch in batches for row in batch.to_pylist()}
+            got = [rows.get(node, NOTHING) for node in case.ids[case.nodes].tolist()]
+            assert [row["threshold"] for row in got] == expected.values[d, a].tolist()
+            assert [row["support"] for row in got] == expected.support[d].tolist()
+            assert [row["effective_size"] for row in got] == expected.effective_size[d].tolist()
+
+
+def test_string_ids_draw_the_same_numbers_as_on_one_machine(spark: Any) -> None:
+    case = random_case(1, ids="string")
+    table = ns.spark.predict_sets(spark, **case.tables(spark), alpha=0.2, seed=5)
+    assert_same_bits(table, case, case.expected(2, "uniform", 0.2, 5))
+
+
+@pytest.mark.parametrize("score", [ns.THR(), ns.RAPS(penalty=0.1, free_ranks=1)])
+def test_other_scores_in_single_precision_and_without_empty_sets(spark: Any, score: Any) -> None:
+    case = random_case(3, dtype=np.float32)
+    settings = {"score": score, "allow_empty": False}
+    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=1, alpha=0.5, seed=2, **settings)
+    assert_same_bits(table, case, case.expected(1, "uniform", 0.5, 2, **settings))
+
+
+def test_without_hops_every_set_is_full(spark: Any, case: Case) -> None:
+    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=0)
+    expected = case.expected(0, "uniform", 0.1, 0)
+    assert expected.member.all()
+    assert_same_bits(table, case, expected)
+
+
+def test_nothing_runs_before_the_result_is_asked_for(spark: Any, case: Case) -> None:
+    tables = case.tables(spark)
+    bad = tables["probabilities"].withColumn("class-0", tables["probabilities"]["class-0"] + 1)
+    spark.sparkContext.setJobGroup("lazy", "making the plan")
+    ns.spark.predict_sets(spark, tables["edges"], bad, tables["labels"], tables["nodes"])
+    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("lazy")) == []
+
+
+def test_by_default_all_nodes_without_a_label_are_predicted(spark: Any, case: Case) -> None:
+    tables = {name: table for name, table in case.tables(spark).items() if name != "nodes"}
+    rest = np.setdiff1d(np.arange(case.labels.size), case.calibration)
+    unlabelled = Case(
+        case.edge_index, case.probabilities, case.labels, case.calibration, case.ids, rest, case.undirected
+    )
+    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4)
+    assert_same_bits(table, unlabelled, unlabelled.expected(1, "uniform", 0.4, 0))
+
+
+def test_list_columns_and_class_numbers_stand_for_columns_and_names(spark: Any, case: Case) -> None:
+    from pyspark.sql import functions as sf
+
+    tables = dict(case.tables(spark))
+    names = [name for name in tables["probabilities"].columns if name != "node"]
+    tables["probabilities"] = tables["probabilities"].select(
+        "node", sf.array(*(sf.col(f"`{name}`") for name in names)).alias("probabilities"), sf.lit("x").alias("split")
+    )
+    numbers = tables["labels"].withColumn("label", sf.substring("label", 7, 1).cast("int"))
+    unknown = spark.createDataFrame([(10**6, -1), (10**6 + 1, None)], "node long, label int")
+    tables["labels"] = numbers.unionByName(unknown)
+    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, class_names=names)
+    assert_same_bits(table, case, case.expected(1, "uniform", 0.4, 0))
