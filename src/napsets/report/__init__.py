@@ -1,0 +1,8 @@
+"""One self-contained HTML page about prediction sets: results in, a file out, no network needed to read it."""
+
+from __future__ import annotations
+
+from napsets.report.data import ReportData, report_data
+from napsets.report.page import render, write_report
+
+__all__ = ["ReportData", "render", "report_data", "write_report"]

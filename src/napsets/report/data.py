@@ -1,0 +1,320 @@
+"""What the page shows, as plain rows: computed by pure functions, rendered elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets._check import ArrayLike, BoolArray, IntArray, as_array
+from napsets.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+from napsets.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
+from napsets.report.explorer import Explorer, explorer
+from napsets.report.neighbourhoods import ball_of_nodes, quotient
+from napsets.scores import Score
+from napsets.sets import PredictionSets
+
+__all__ = ["ReportData", "Table", "report_data", "wilson"]
+
+Row = dict[str, Any]
+Table = tuple[str, Sequence[Mapping[str, Any]]]
+
+#: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
+DRAWN_SIZE, JUDGED_SIZE = 10, 30
+#: The map holds so many neighbourhoods at most, the largest ones.
+DRAWN_BALLS = 120
+#: The 97.5 % point of the normal distribution: intervals are 95 % ones.
+Z = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """Everything that stands on the page.
+
+    Attributes
+    ----------
+    title : str
+        Heading.
+    facts : list of (name, value)
+        What was done, on what.
+    alpha, hops
+        As asked for.
+    class_names : list of str
+        One a class.
+    comparison : Comparison
+        The methods' sets and metrics.
+    methods, curve, by_size, by_class, by_degree : list of dict
+        Rows: a method each, and a method and an alpha, set size, class or range of degrees each.
+    balls, links : list of dict
+        Neighbourhoods with every method's coverage, and which of them are joined.
+    left_out : int
+        Nodes in no neighbourhood that is drawn.
+    explorer : Explorer
+        Some nodes with all that explains their sets.
+    tables : list of (title, rows)
+        Reproduction tables.
+    """
+
+    title: str
+    facts: list[tuple[str, str]]
+    alpha: float
+    hops: int
+    class_names: list[str]
+    comparison: Comparison
+    methods: list[Row]
+    curve: list[Row]
+    by_size: list[Row]
+    by_class: list[Row]
+    by_degree: list[Row]
+    balls: list[Row]
+    links: list[Row]
+    left_out: int
+    explorer: Explorer
+    tables: list[Table] = field(default_factory=list)
+
+
+def report_data(
+    *,
+    graph: Graph,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    calibration: ArrayLike,
+    nodes: ArrayLike,
+    alpha: float = 0.1,
+    hops: int = 2,
+    score: Score | None = None,
+    seed: int = 0,
+    class_names: Sequence[str] | None = None,
+    ids: ArrayLike | None = None,
+    title: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+    tables: Sequence[Table] | None = None,
+    progress: Any = None,
+) -> ReportData:
+    """Compute the page's contents; arguments as in `write_report`."""
+    found = compare(
+        graph,
+        probabilities,
+        labels,
+        calibration,
+        nodes,
+        alpha=alpha,
+        hops=hops,
+        score=score,
+        seed=seed,
+        ids=ids,
+        alphas=CURVE_ALPHAS,
+        progress=progress,
+    )
+    y = as_array("labels", labels).astype(np.int64, copy=False)
+    names = _class_names(class_names, found.data.probabilities.shape[1])
+    chosen = found.results[0].sets.nodes
+    balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
+    ball = ball_of_nodes(balls, graph.num_nodes)
+    joined = quotient(graph, balls, seed)
+    return ReportData(
+        title=title or (f"Prediction sets for {dataset}" if dataset else "Prediction sets on a graph"),
+        facts=_facts(graph, found, score, seed, dataset, model),
+        alpha=found.alpha,
+        hops=found.hops,
+        class_names=names,
+        comparison=found,
+        methods=_method_rows(found, y),
+        curve=_curve_rows(found),
+        by_size=_size_rows(found, y),
+        by_class=_group_rows(found, [coverage_by_class(r.sets, y) for r in found], "class", names),
+        by_degree=_group_rows(found, [coverage_by_degree(r.sets, y, graph) for r in found], "degree", None),
+        balls=_ball_rows(found, y, names, ball, joined.position),
+        links=[
+            {"source": int(a), "target": int(b), "edges": int(e)}
+            for a, b, e in zip(joined.source, joined.target, joined.edges, strict=True)
+        ],
+        left_out=int((ball[chosen] < 0).sum()),
+        explorer=explorer(graph, found, y, names=_node_names(ids, graph), ball=ball, score=score, seed=seed),
+        tables=list(tables or []),
+    )
+
+
+def wilson(hits: float, count: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a share.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(90, 100)]
+    [0.826, 0.945]
+    """
+    if count == 0:
+        return math.nan, math.nan
+    share, weight = hits / count, Z * Z / count
+    middle = (share + weight / 2) / (1 + weight)
+    half = Z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
+    if names is None:
+        return [f"class {y}" for y in range(count)]
+    if len(names) != count:
+        raise InvalidInputError(f"`class_names` must have one name a class, {count}; got {len(names)}")
+    return [str(name) for name in names]
+
+
+def _node_names(ids: ArrayLike | None, graph: Graph) -> npt.NDArray[Any]:
+    if ids is not None:
+        return np.asarray(ids)
+    return np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
+
+
+def _facts(
+    graph: Graph, found: Comparison, score: Score | None, seed: int, dataset: str | None, model: str | None
+) -> list[tuple[str, str]]:
+    from napsets import __version__
+
+    nodes, classes = found.data.probabilities.shape
+    halves = graph.num_edges // 2 if graph.undirected else graph.num_edges
+    facts = [
+        ("Dataset", dataset or ""),
+        ("Model", model or ""),
+        ("Graph", f"{nodes:,} nodes, {halves:,} edges, {classes} classes"),
+        ("Calibration", f"{found.data.calibration.size:,} labelled nodes"),
+        ("Judged on", f"{len(found.results[0].sets):,} other nodes"),
+        ("Neighbourhood", f"{found.hops} hop{'s' * (found.hops != 1)}"),
+        ("Error rate", f"alpha = {found.alpha:g}"),
+        ("Score", type(score).__name__ if score is not None else "APS"),
+        ("Seed", str(seed)),
+        ("Made with", f"napsets {__version__}"),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _share_row(covered: BoolArray) -> Row:
+    low, high = wilson(float(covered.sum()), covered.size)
+    return {"coverage": float(covered.mean()) if covered.size else math.nan, "low": low, "high": high}
+
+
+def _method_rows(found: Comparison, labels: IntArray) -> list[Row]:
+    supported = np.isfinite(found["NAPS"].sets.thresholds)
+    rows = []
+    for result, row in zip(found, found.rows(), strict=True):
+        sets = result.sets
+        covered = sets.contains(labels)
+        parts = [_rows_of(sets, part) for part in found.partition]
+        shares = [float(covered[part].mean()) for part in parts]
+        rows.append(
+            row
+            | _share_row(covered)
+            | {
+                "size_low": result.mean_size - Z * result.mean_size_se,
+                "size_high": result.mean_size + Z * result.mean_size_se,
+                "empty": int((sets.sizes == 0).sum()),
+                "singletons": int((sets.sizes == 1).sum()),
+                "full": int((sets.sizes == sets.num_classes).sum()),
+                "supported": int(supported.sum()),
+                "supported_coverage": float(covered[supported].mean()) if supported.any() else math.nan,
+                "supported_size": float(sets.sizes[supported].mean()) if supported.any() else math.nan,
+                "neighbourhoods": len(parts),
+                "lowest": min(shares, default=math.nan),
+                "highest": max(shares, default=math.nan),
+            }
+        )
+    return rows
+
+
+def _rows_of(sets: PredictionSets, nodes: IntArray) -> IntArray:
+    order = np.argsort(sets.nodes, kind="stable")
+    return order[np.searchsorted(sets.nodes[order], nodes)]
+
+
+def _curve_rows(found: Comparison) -> list[Row]:
+    rows = []
+    for result in found:
+        for a, alpha in enumerate(found.alphas):
+            share = float(result.curve_coverage[a])
+            low, high = wilson(share * len(result.sets), len(result.sets))
+            target = round(1.0 - alpha, 6)
+            rows.append(
+                {
+                    "method": result.name,
+                    "alpha": alpha,
+                    "target": target,
+                    "coverage": share,
+                    "mean_size": float(result.curve_size[a]),
+                    "gap": share - target,
+                    "gap_low": low - target,
+                    "gap_high": high - target,
+                }
+            )
+    return rows
+
+
+def _size_rows(found: Comparison, labels: IntArray) -> list[Row]:
+    rows = []
+    for result in found:
+        sizes, covered = result.sets.sizes, result.sets.contains(labels)
+        for size in range(result.sets.num_classes + 1):
+            mine = sizes == size
+            if mine.any() or size <= int(sizes.max()):
+                row = {"method": result.name, "size": size, "nodes": int(mine.sum()), "share": float(mine.mean())}
+                rows.append(row | _share_row(covered[mine]))
+    return rows
+
+
+def _group_rows(
+    found: Comparison, groups: Sequence[GroupCoverage], name: str, group_names: Sequence[str] | None
+) -> list[Row]:
+    rows = []
+    for result, grouped in zip(found, groups, strict=True):
+        for g, group in enumerate(grouped.group):
+            count, share = int(grouped.count[g]), float(grouped.coverage[g])
+            if count == 0:
+                continue
+            low, high = wilson(share * count, count)
+            rows.append(
+                {
+                    "method": result.name,
+                    name: group_names[g] if group_names is not None else _range(group),
+                    "order": g,
+                    "nodes": count,
+                    "coverage": share,
+                    "low": low,
+                    "high": high,
+                    "mean_size": float(grouped.mean_size[g]),
+                }
+            )
+    return rows
+
+
+def _range(group: Any) -> str:
+    low, high = group
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _ball_rows(found: Comparison, labels: IntArray, names: list[str], ball: IntArray, position: Any) -> list[Row]:
+    nodes = found.results[0].sets.nodes
+    mine = ball[nodes]
+    covered = [result.sets.contains(labels) for result in found]
+    rows = []
+    for b in range(position.shape[0]):
+        inside = mine == b
+        counts = np.bincount(labels[nodes[inside]], minlength=len(names))
+        row: Row = {
+            "ball": b,
+            "x": float(position[b, 0]),
+            "y": float(position[b, 1]),
+            "nodes": int(inside.sum()),
+            "judged": bool(inside.sum() >= JUDGED_SIZE),
+            "class": names[int(counts.argmax())],
+            "class_share": float(counts.max() / counts.sum()),
+        }
+        for result, hit in zip(found, covered, strict=True):
+            row[result.name] = float(hit[inside].mean())
+            row[f"{result.name} size"] = float(result.sets.sizes[inside].mean())
+        rows.append(row)
+    return rows

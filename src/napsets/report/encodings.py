@@ -1,0 +1,108 @@
+"""What the page's charts share: colours, scales, tooltips, and the frame of a Vega-Lite specification.
+
+Every colour is a CSS variable of the page's style sheet, so that charts follow dark mode and print without being drawn
+again. Every chart has the parameter `shown`, the methods to show, which the page sets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from napsets.comparison import METHODS
+from napsets.report.data import Row
+
+__all__ = ["COLOUR", "INTERVAL_TIPS", "METHOD", "NAMES", "SHAPE", "chart", "coverage", "dots", "layer", "number"]
+__all__ += ["reach", "target_rule", "tips"]
+
+Spec = dict[str, Any]
+
+NAMES = [method.name for method in METHODS]
+METHOD: Spec = {"field": "method", "type": "nominal", "sort": NAMES}
+COLOUR: Spec = {
+    "field": "method",
+    "type": "nominal",
+    "scale": {"domain": NAMES, "range": [f"var(--method-{i})" for i in range(len(NAMES))]},
+    "legend": None,
+}
+SHAPE: Spec = {
+    "field": "method",
+    "type": "nominal",
+    "scale": {"domain": NAMES, "range": ["circle", "square", "diamond", "triangle-up"]},
+    "legend": None,
+}
+#: Columns of the tooltip of any share with its interval.
+INTERVAL_TIPS = [
+    ("method", "Method", None),
+    ("coverage", "Coverage", ".1%"),
+    ("low", "95 % from", ".1%"),
+    ("high", "to", ".1%"),
+]
+
+
+def chart(height: int, layers: list[Spec], rows: list[Row] | None = None, params: dict[str, Any] | None = None) -> Spec:
+    """Return a chart as wide as its place on the page; `params` are more parameters that the page may set."""
+    values = {"shown": NAMES} | (params or {})
+    spec: Spec = {
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "params": [{"name": name, "value": value} for name, value in values.items()],
+        "layer": layers,
+    }
+    return spec if rows is None else spec | {"data": {"values": rows}}
+
+
+def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: Any) -> Spec:
+    """Return a layer that draws the rows of the methods shown."""
+    spec: Spec = {
+        "transform": [{"filter": "indexof(shown, datum.method) >= 0"}],
+        "mark": {"type": mark} | style,
+        "encoding": encoding,
+    }
+    return spec if rows is None else spec | {"data": {"values": rows}}
+
+
+def dots(encoding: Spec, size: int, *, rows: list[Row] | None = None, **style: Any) -> Spec:
+    """Return a layer of marks, each method with its own shape."""
+    return layer("point", encoding | {"shape": SHAPE}, rows=rows, filled=True, size=size, **style)
+
+
+def target_rule(value: float, channel: str) -> Spec:
+    """Return the dashed line at the coverage asked for."""
+    return {
+        "data": {"values": [{}]},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5},
+        "encoding": {channel: {"datum": value}},
+    }
+
+
+def number(field: str, title: str, *, form: str | None = None, domain: list[float] | None = None, **scale: Any) -> Spec:
+    """Return the encoding of a number on an axis that need not start at 0."""
+    axis: Spec = {"tickCount": 6} | ({} if form is None else {"format": form})
+    wide: Spec = {"zero": False} | ({} if domain is None else {"domain": domain}) | scale
+    return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": wide}
+
+
+def coverage(field: str = "coverage", domain: list[float] | None = None, title: str = "Coverage") -> Spec:
+    """Return the encoding of a share in percent."""
+    return number(field, title, form="%", domain=domain)
+
+
+def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
+    """Return the range that some columns and one more value take up; scales overlook where a rule ends."""
+    ends = [include, *(row[field] for row in rows for field in fields if not math.isnan(row[field]))]
+    room = 0.04 * (max(ends) - min(ends)) or 0.01
+    return [min(ends) - room, max(ends) + room]
+
+
+def tips(*columns: tuple[str, str, str | None]) -> list[Spec]:
+    """Return a tooltip of (field, title, number format or None)."""
+    return [
+        {"field": field, "title": title} | ({"type": "nominal"} if form is None else _formatted(form))
+        for field, title, form in columns
+    ]
+
+
+def _formatted(form: str) -> Spec:
+    return {"type": "quantitative", "format": form}

@@ -1,0 +1,136 @@
+"""The charts that need the graph: the map of neighbourhoods, the funnel beside it, and a node's scores."""
+
+from __future__ import annotations
+
+import math
+
+from napsets.report.data import Row
+from napsets.report.encodings import COLOUR, NAMES, Spec, chart, coverage, dots, number, reach, target_rule, tips
+from napsets.report.explorer import Explorer
+
+__all__ = ["funnel", "neighbourhood_map", "score_distribution"]
+
+#: Coverage minus target, where the colours of the map change.
+STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
+#: Hops that have a colour of their own in a node's scores.
+HOP_COLOURS = 7
+
+
+def neighbourhood_map(balls: list[Row], links: list[Row], target: float, method: str) -> Spec:
+    """Return the map for one method; the page may change the parameters `method` and `picked`."""
+    x, y = ({"field": axis, "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}} for axis in "xy")
+    lines = [
+        {
+            "x": balls[link["source"]]["x"],
+            "y": balls[link["source"]]["y"],
+            "x2": balls[link["target"]]["x"],
+            "y2": balls[link["target"]]["y"],
+        }
+        for link in links
+    ]
+    now = [
+        {"calculate": "datum[method]", "as": "covered"},
+        {"calculate": "datum[method + ' size']", "as": "size"},
+        {"calculate": f"datum.covered - {target!r}", "as": "gap"},
+    ]
+    colours = [f"var(--step-{i})" for i in range(len(STEPS) + 1)]
+    columns = [("nodes", "Nodes", ",d"), ("class", "Mostly", None), ("class_share", "of it", ".0%")]
+    circles = {
+        "x": x,
+        "y": y,
+        "size": {
+            "field": "nodes",
+            "type": "quantitative",
+            "legend": None,
+            "scale": {"domainMin": 0, "range": [0, 4600]},
+        },
+        "fill": {
+            "field": "gap",
+            "type": "quantitative",
+            "legend": None,
+            "scale": {"type": "threshold", "domain": STEPS, "range": colours},
+        },
+        "stroke": {"condition": {"test": "datum.ball === picked", "value": "var(--ink)"}, "value": "var(--card)"},
+        "opacity": {"condition": {"test": "!datum.judged", "value": 0.55}, "value": 1},
+        "tooltip": tips(*columns, ("covered", "Coverage", ".1%"), ("size", "Mean size", ".2f")),
+    }
+    layers: list[Spec] = [
+        {
+            "data": {"values": lines},
+            "mark": {"type": "rule", "color": "var(--line)", "strokeWidth": 1},
+            "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
+        },
+        {"transform": now, "mark": {"type": "circle", "strokeWidth": 1.5, "cursor": "pointer"}, "encoding": circles},
+    ]
+    return chart(330, layers, balls, params={"method": method, "picked": -1})
+
+
+def funnel(balls: list[Row], alpha: float) -> Spec:
+    """Return coverage against size of the neighbourhoods, over the band where chance alone would put 95 % of them."""
+    target = 1.0 - alpha
+    smallest, largest = (float(end([ball["nodes"] for ball in balls])) for end in (min, max))
+    sizes = [smallest * (largest / smallest) ** (i / 60) for i in range(61)]
+    half = [1.96 * math.sqrt(alpha * target / size) for size in sizes]
+    band = [
+        {"nodes": size, "low": max(0.0, target - h), "high": min(1.0, target + h)}
+        for size, h in zip(sizes, half, strict=True)
+    ]
+    rows = [
+        {"method": name, "coverage": ball[name], "nodes": ball["nodes"], "class": ball["class"]}
+        for ball in balls
+        for name in NAMES
+    ]
+    low, high = reach(rows, "coverage", include=target)
+    domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
+    x = number("nodes", "Nodes in the neighbourhood", form="~s", type="log", nice=False, padding=10)
+    columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
+    base = {"x": x, "y": coverage(domain=domain), "color": COLOUR, "tooltip": tips(*columns, ("class", "Mostly", None))}
+    layers: list[Spec] = [
+        {
+            "data": {"values": band},
+            "mark": {"type": "area", "color": "var(--band)", "opacity": 1},
+            "encoding": {"x": x, "y": coverage("low", domain), "y2": {"field": "high"}},
+        },
+        target_rule(target, "y"),
+        dots(base, 55),
+    ]
+    return chart(330, layers, rows)
+
+
+def score_distribution(found: Explorer) -> Spec:
+    """Return the explorer's chart; the page fills in a node's bars, labels and threshold."""
+    low = min(float(found.scores.min()), float(found.edges[0]))
+    high = max(float(found.scores.max()), float(found.edges[-1]))
+    x = number("from", "Score", domain=[low, high], nice=False, padding=6)
+    x["axis"]["offset"] = 10
+    y = number("mass", "Weight of calibration nodes", domainMin=0, domainMax={"expr": "top"}, nice=True)
+    groups = [*(f"hop {k}" for k in range(1, HOP_COLOURS + 1)), "later hops", "all calibration nodes"]
+    colours = {"domain": groups, "range": [f"var(--hop-{k})" for k in range(len(groups))]}
+    columns = [("group", "At", None), ("from", "Score from", ".3f"), ("to", "to", ".3f")]
+    bars = {
+        "x": x | {"bin": {"binned": True}},
+        "x2": {"field": "to"},
+        "y": y,
+        "color": {"field": "group", "type": "nominal", "legend": None, "scale": colours},
+        "order": {"field": "group"},
+        "tooltip": tips(*columns, ("count", "Nodes", ",d"), ("mass", "Weight", ".2f")),
+    }
+    labels = {
+        "x": {"field": "score", "type": "quantitative"},
+        "y": {"datum": 0},
+        "color": {"condition": {"test": "datum.inside", "value": "var(--good)"}, "value": "var(--muted)"},
+        "tooltip": tips(("name", "Label", None), ("score", "Score", ".4f"), ("verdict", "", None)),
+    }
+    triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
+    rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}
+    there = {"x": {"field": "threshold", "type": "quantitative"}}
+    layers: list[Spec] = [
+        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1}, "encoding": bars},
+        {"data": {"name": "labels"}, "mark": triangle, "encoding": labels},
+        {
+            "data": {"name": "threshold"},
+            "mark": rule,
+            "encoding": {"x": {"field": "threshold", "type": "quantitative"}},
+        },
+    ]
+    return chart(260, layers, params={"top": 1}) | {"datasets": {"bars": [], "labels": [], "threshold": []}}

@@ -1,0 +1,140 @@
+"""The map of neighbourhoods: balls of nodes, how many edges run between them, and where to draw them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napsets._check import FloatArray, IntArray
+from napsets.graph import Graph
+
+__all__ = ["Quotient", "ball_of_nodes", "force_layout", "quotient"]
+
+#: Strongest links of each ball that are drawn; all of them would hide the balls.
+LINKS_A_BALL = 3
+#: Edges looked at at a time.
+_CHUNK_EDGES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """A graph whose nodes are balls.
+
+    Attributes
+    ----------
+    source, target : numpy.ndarray
+        Balls that are joined, each pair once.
+    edges : numpy.ndarray
+        Edges of the underlying graph between them.
+    position : numpy.ndarray
+        Where each ball is drawn, shape (balls, 2), within [0, 1].
+    """
+
+    source: IntArray
+    target: IntArray
+    edges: IntArray
+    position: FloatArray
+
+
+def ball_of_nodes(balls: list[IntArray], num_nodes: int) -> IntArray:
+    """Return the ball that each node of the graph lies in, −1 for none."""
+    ball = np.full(num_nodes, -1, dtype=np.int64)
+    for b, members in enumerate(balls):
+        ball[members] = b
+    return ball
+
+
+def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> Quotient:
+    """Join balls by the edges between their nodes, keep each ball's strongest links, and lay the balls out."""
+    count = len(balls)
+    joined = _edges_between(graph, ball_of_nodes(balls, graph.num_nodes), count)
+    source, target = np.nonzero(np.triu(joined, 1))
+    edges = joined[source, target]
+    # Large balls have many edges to everything; what the layout should show is who is closer than size explains.
+    sizes = np.array([members.size for members in balls], dtype=np.float64)
+    strength = edges / np.sqrt(sizes[source] * sizes[target])
+    kept = _strongest(source, target, strength, count)
+    source, target, edges, strength = source[kept], target[kept], edges[kept], strength[kept]
+    position = force_layout(count, source, target, strength, radius=np.sqrt(sizes), seed=seed)
+    return Quotient(source, target, edges, position)
+
+
+def force_layout(
+    count: int,
+    source: IntArray,
+    target: IntArray,
+    strength: FloatArray,
+    *,
+    radius: FloatArray,
+    seed: int = 0,
+    steps: int = 400,
+) -> FloatArray:
+    """Lay a small graph out: links pull, nodes push, large nodes claim their room; the same seed, the same picture.
+
+    Parameters
+    ----------
+    count : int
+        Nodes; the work is quadratic in it.
+    source, target, strength
+        The links.
+    radius : array of shape (count,)
+        How much room each node needs, in any unit.
+    seed : int
+        Seed of the first positions.
+    steps : int
+        Steps; each moves less than the one before.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (count, 2), within [0, 1] on both axes.
+    """
+    if count == 0:
+        return np.empty((0, 2))
+    rng = np.random.default_rng(seed)
+    angle = np.arange(count) * np.pi * (3 - np.sqrt(5))
+    spiral = np.sqrt((np.arange(count) + 0.5) / count)[:, None]
+    position = spiral * np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(scale=1e-2, size=(count, 2))
+    pull = np.zeros((count, count))
+    pull[source, target] = strength / max(float(strength.max(initial=0.0)), 1e-12)
+    pull += pull.T
+    room = 0.5 * radius / np.sqrt(np.sum(radius**2))
+    reach = room[:, None] + room[None, :]
+    ideal = 1.2 / np.sqrt(count)
+    for step in range(steps):
+        gap = position[:, None, :] - position[None, :, :]
+        distance = np.sqrt(np.sum(gap**2, axis=2)) + 1e-9
+        push = ideal**2 / distance**2 + 8.0 * np.maximum(0.0, reach - distance) / distance
+        force = np.sum(gap * (push - pull * distance / ideal)[:, :, None], axis=1) - 0.6 * position
+        length = np.sqrt(np.sum(force**2, axis=1, keepdims=True)) + 1e-9
+        position += force / length * np.minimum(length, 0.12 * (1.0 - step / steps))
+    low, high = position.min(axis=0), position.max(axis=0)
+    return np.asarray((position - low) / np.where(high > low, high - low, 1.0))
+
+
+def _edges_between(graph: Graph, ball: IntArray, count: int) -> IntArray:
+    """Count stored edges between every two balls, both directions together."""
+    joined = np.zeros(count * count, dtype=np.int64)
+    degrees = graph.degrees
+    first = 0
+    while first < graph.num_nodes:
+        last = int(np.searchsorted(graph.indptr, graph.indptr[first] + _CHUNK_EDGES, side="right")) - 1
+        last = min(max(last, first + 1), graph.num_nodes)
+        ends: Any = graph.indices[graph.indptr[first] : graph.indptr[last]]
+        a, b = np.repeat(ball[first:last], degrees[first:last]), ball[ends]
+        inside = (a >= 0) & (b >= 0)
+        joined += np.bincount(a[inside] * count + b[inside], minlength=count * count)
+        first = last
+    square = joined.reshape(count, count)
+    # An undirected edge is stored twice, once from each side.
+    return square if graph.undirected else square + square.T
+
+
+def _strongest(source: IntArray, target: IntArray, strength: FloatArray, count: int) -> IntArray:
+    kept = np.zeros(source.size, dtype=bool)
+    for b in range(count):
+        mine = np.flatnonzero((source == b) | (target == b))
+        kept[mine[np.argsort(-strength[mine], kind="stable")[:LINKS_A_BALL]]] = True
+    return np.flatnonzero(kept)
