@@ -13,7 +13,7 @@ from napsets.errors import MissingDependencyError
 __all__ = ["main", "make_app"]
 
 #: Commands in the order in which the help lists them.
-COMMANDS = ("predict", "evaluate")
+COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "datasets")
 
 #: Commands that register themselves, where their module is there.
 OPTIONAL = ("napsets.cli.reproduce",)

@@ -85,16 +85,8 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     )
     del run.__wrapped__  # or Typer would look through to the bare function
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
-    app.command(
-        name,
-        help=_joined(function.__doc__),
-        epilog=epilog,
-        no_args_is_help=any(_required(parameter) for parameter in own),
-    )(run)
-
-
-def _required(parameter: inspect.Parameter) -> bool:
-    return parameter.default is inspect.Parameter.empty
+    needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
+    app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
 
 
 def _joined(text: str | None) -> str:

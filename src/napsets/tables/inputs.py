@@ -68,6 +68,7 @@ def read_inputs(
     directed: bool = False,
     ids: IdKind = "auto",
     skip_unknown: bool = False,
+    predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
 ) -> Inputs:
     """Read the files of a prediction.
@@ -80,6 +81,8 @@ def read_inputs(
         Follow edges from source to target only.
     ids, skip_unknown
         As in `read_edges`.
+    predicting : bool
+        Refuse files that leave no node to predict.
     stage : callable
         Told what is being read.
     """
@@ -90,7 +93,7 @@ def read_inputs(
     )
     if read.calibration.size == 0:
         raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
-    if read.nodes.size == 0:
+    if predicting and read.nodes.size == 0:
         raise InvalidInputError(
             "there is no node to predict: every node has a label. Pass --nodes, or leave some nodes out of `labels`."
         )
