@@ -1,0 +1,68 @@
+"""The ``napsets`` command: one module a command, thin wrappers around the library."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from napsets.errors import MissingDependencyError
+
+__all__ = ["main", "make_app"]
+
+#: Commands in the order in which the help lists them.
+COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "datasets")
+
+#: Commands that register themselves, where their module is there.
+OPTIONAL = ("napsets.cli.reproduce",)
+
+
+def make_app() -> Any:
+    """Put the commands together."""
+    try:
+        import rich  # noqa: F401
+        import typer
+    except ImportError as error:
+        raise MissingDependencyError("typer", "cli") from error
+    from napsets.cli._command import add_command
+    from napsets.cli._version import version_option
+
+    app = typer.Typer(
+        name="napsets",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="Examples:\n\nnapsets demo\n\n"
+        "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet\n\n"
+        "napsets --install-completion",
+    )
+    app.callback()(version_option)
+    for name in COMMANDS:
+        module = import_module(f"napsets.cli.{name}")
+        add_command(app, name, getattr(module, name), examples=module.EXAMPLES)
+    for name in OPTIONAL:
+        if find_spec(name) is not None:
+            import_module(name).register(app)
+    return app
+
+
+def main() -> None:
+    """Run the command; the process ends with 0 (fine), 1 (failed) or 2 (wrong use)."""
+    try:
+        app = make_app()
+    except MissingDependencyError as error:
+        sys.stderr.write(f"napsets: error: {error}\n")
+        sys.exit(1)
+    from napsets.cli._errors import Interrupted
+
+    def stop(number: int, frame: Any) -> None:
+        raise Interrupted
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        app(prog_name="napsets")
+    except KeyboardInterrupt:
+        sys.exit(1)

@@ -1,0 +1,95 @@
+"""What every command has: the common options, and one place where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from napsets.cli._config import apply_config
+from napsets.cli._errors import report_error
+from napsets.cli._output import Output
+from napsets.errors import NapsetsWarning
+
+__all__ = ["add_command"]
+
+_COMMON = "Common options"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.", rich_help_panel=_COMMON)]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no notes.", rich_help_panel=_COMMON)
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=_COMMON)]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="Settings file (TOML) that fills in what flags leave open.",
+        callback=apply_config,
+        is_eager=True,
+        rich_help_panel=_COMMON,
+    ),
+]
+
+
+def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
+    """Register ``function(output, ...)`` as a command.
+
+    Its first argument is the `Output` of the run and no option. The common options are added, and whatever the function
+    raises becomes a message and an exit code.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The application.
+    name : str
+        The command's name.
+    function : callable
+        Its docstring is the help text; its other arguments, annotated for Typer, are the options.
+    examples : list of str
+        Command lines that the help shows.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = list(inspect.signature(function).parameters.values())[1:]
+    common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
+
+    @functools.wraps(function)
+    def run(**options: Any) -> None:
+        options.pop("config", None)
+        output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("once", NapsetsWarning)
+                warnings.showwarning = lambda message, *rest: output.note(str(message))
+                function(output, **options)
+        except typer.Exit:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            if hasattr(error, "format_message"):  # wrong use, which Typer explains
+                raise
+            raise typer.Exit(report_error(name, error, debug=output.debug)) from None
+
+    options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
+    options += [(key, hint, None if key == "config" else False) for key, hint in common.items()]
+    run.__annotations__ = {key: hint for key, hint, _ in options}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+            for key, hint, default in options
+        ]
+    )
+    del run.__wrapped__  # or Typer would look through to the bare function
+    epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
+    needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
+    app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+def _joined(text: str | None) -> str:
+    """Join the lines of each paragraph of a docstring, so that the terminal can wrap them."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

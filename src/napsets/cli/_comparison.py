@@ -1,0 +1,42 @@
+"""The table that sets APS beside the NAPS variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from napsets._check import IntArray
+from napsets.cli._output import number, percent, table
+from napsets.errors import InvalidInputError
+
+__all__ = ["comparison_table", "halves"]
+
+
+def comparison_table(rows: list[dict[str, Any]]) -> Any:
+    """Make a table from `Comparison.rows()`."""
+    cells = [
+        (
+            row["method"],
+            f"{percent(row['coverage'])} ± {percent(row['coverage_se'])}",
+            f"{row['mean_size']:.3f} ± {row['mean_size_se']:.3f}",
+            number(row["size_given_coverage"], 3),
+            number(row["sscv"], 3),
+            number(row["pccv"], 3),
+            percent(row["singleton_rate"]),
+            percent(row["empty_rate"]),
+            percent(row["full_rate"]),
+        )
+        for row in rows
+    ]
+    columns = ["method", "coverage", "mean size", "size | cov.", "SSCV", "PCCV", "one label", "empty", "full"]
+    title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
+    return table(title, columns, cells)
+
+
+def halves(nodes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
+    """Split nodes at random into those that calibrate and those that judge; no label does both."""
+    if nodes.size < 2:
+        raise InvalidInputError(f"at least two labelled nodes are needed, to calibrate and to judge; got {nodes.size}")
+    shuffled = np.random.default_rng(seed).permutation(nodes)
+    return np.sort(shuffled[: nodes.size // 2]), np.sort(shuffled[nodes.size // 2 :])

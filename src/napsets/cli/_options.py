@@ -1,0 +1,135 @@
+"""The options that several commands share: one name, one meaning, one help text."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from napsets.decay import DECAYS, hop_weights
+from napsets.errors import InvalidInputError
+from napsets.scores import APS, RAPS, SAPS, THR, Score
+
+__all__ = [
+    "Alpha",
+    "DecayOption",
+    "Directed",
+    "Edges",
+    "Hops",
+    "IdsOption",
+    "Labels",
+    "Nodes",
+    "Probabilities",
+    "ScoreName",
+    "ScoreOption",
+    "Seed",
+    "SkipUnknown",
+    "make_decay",
+    "make_score",
+]
+
+_FORMATS = "Parquet, CSV, CSV.gz or npz"
+
+
+class ScoreName(str, Enum):
+    """Scores by name."""
+
+    aps = "aps"
+    thr = "thr"
+    raps = "raps"
+    saps = "saps"
+
+
+class IdsName(str, Enum):
+    """How ids are read."""
+
+    auto = "auto"
+    integer = "integer"
+    string = "string"
+
+
+_SCORES: dict[ScoreName, type[APS] | type[THR] | type[RAPS] | type[SAPS]] = {
+    ScoreName.aps: APS,
+    ScoreName.thr: THR,
+    ScoreName.raps: RAPS,
+    ScoreName.saps: SAPS,
+}
+
+
+def make_score(name: ScoreName) -> Score:
+    """Return the score of that name, with its usual settings."""
+    return _SCORES[name]()
+
+
+def make_decay(text: str, hops: int) -> str | list[float]:
+    """Turn the text of ``--decay`` into a name or into weights, one for each hop."""
+    decay: Any = text
+    if text not in DECAYS:
+        try:
+            decay = [float(part) for part in text.split(",")]
+        except ValueError:
+            names = ", ".join(DECAYS)
+            message = f"must be one of {names}, or a weight for each hop as in 1,0.5,0.25; got {text!r}"
+            raise typer.BadParameter(message, param_hint="--decay") from None
+    try:
+        hop_weights(decay, hops)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error), param_hint="--decay") from error
+    return decay  # type: ignore[no-any-return]
+
+
+def _check_alpha(value: float) -> float:
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"must lie strictly between 0 and 1; got {value:g}")
+    return value
+
+
+def _decay_names() -> list[str]:
+    return list(DECAYS)
+
+
+Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target. {_FORMATS}.")]
+Probabilities = Annotated[
+    Path,
+    typer.Option(
+        "--probabilities",
+        "-p",
+        help=f"Probabilities: column node, then one column a class (or one list column probabilities). {_FORMATS}.",
+    ),
+]
+Labels = Annotated[
+    Path,
+    typer.Option(
+        "--labels", "-l", help=f"Known labels: columns node, label (a class's name or number from 0). {_FORMATS}."
+    ),
+]
+Nodes = Annotated[
+    Path | None,
+    typer.Option("--nodes", "-n", help="Nodes to predict: column node. Without it, all that have no label."),
+]
+Alpha = Annotated[
+    float,
+    typer.Option("--alpha", "-a", help="Error rate: a set misses the truth this often.", callback=_check_alpha),
+]
+Hops = Annotated[int, typer.Option("--hops", "-k", min=0, help="Depth of a neighbourhood, the paper's K.")]
+DecayOption = Annotated[
+    str,
+    typer.Option(
+        "--decay",
+        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5.",
+        autocompletion=_decay_names,
+    ),
+]
+ScoreOption = Annotated[ScoreName, typer.Option("--score", help="How badly a label fits.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.")]
+Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
+IdsOption = Annotated[
+    IdsName,
+    typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
+]
+SkipUnknown = Annotated[
+    bool,
+    typer.Option("--skip-unknown", help="Leave out rows with ids that the probabilities lack, instead of failing."),
+]

@@ -1,0 +1,146 @@
+"""What the commands say: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Output", "Steps", "number", "percent", "table"]
+
+#: Width of tables that go to a file or a pipe, which has no width of its own.
+_PIPE_WIDTH = 120
+
+
+@dataclass
+class Output:
+    """How one run of a command speaks.
+
+    Attributes
+    ----------
+    json : bool
+        One JSON object instead of tables.
+    quiet : bool
+        Results and errors only.
+    debug : bool
+        Tracebacks.
+    """
+
+    json: bool = False
+    quiet: bool = False
+    debug: bool = False
+    _out: Console = field(init=False, repr=False)
+    _err: Console = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+        self._err = Console(stderr=True, highlight=False)
+
+    def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
+        """Print what was asked for: as one JSON object, or as tables."""
+        if self.json:
+            sys.stdout.write(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False) + "\n")
+            return
+        for shown in tables:
+            self._out.print(shown)
+
+    def summary(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
+        """Print what was done, where the result itself is a file; nothing with --quiet."""
+        if self.json or not self.quiet:
+            self.result(data, *tables)
+
+    def note(self, text: str) -> None:
+        """Say something worth knowing on standard error."""
+        if not self.quiet:
+            self._err.print(Text(f"note: {text}"), soft_wrap=True)
+
+    @contextmanager
+    def steps(self) -> Iterator[Steps]:
+        """Show what is being done and how far it is: a bar on a terminal, a line a step elsewhere."""
+        if self.quiet or not self._err.is_terminal:
+            yield Steps(None, None if self.quiet else self._err)
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=self._err, transient=True) as progress:
+            yield Steps(progress, None)
+
+
+class Steps:
+    """The steps of a piece of work, one after the other."""
+
+    def __init__(self, progress: Progress | None, log: Console | None) -> None:
+        self._bar = progress
+        self._log = log
+        self._task: Any = None
+        self._told = monotonic()
+
+    def stage(self, text: str) -> None:
+        """Start a step whose length is not known."""
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(text, total=None)
+        elif self._log is not None:
+            self._log.print(Text(f"{text} …"), soft_wrap=True)
+            self._told = monotonic()
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the step is."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+        elif self._log is not None and monotonic() - self._told > 10:
+            self._log.print(Text(f"  {done:,} of {total:,}"))
+            self._told = monotonic()
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Table:
+    """Make a table whose first `left` columns are text and whose others are numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_header=any(columns))
+    for i, column in enumerate(columns):
+        made.add_column(column, justify="left" if i < left else "right")
+    for row in rows:
+        made.add_row(*(Text(str(cell)) for cell in row))
+    return made
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number for people."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """Write a share for people."""
+    return "–" if value is None or math.isnan(value) else f"{100 * value:.2f} %"
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy values into what JSON has: NaN into null, infinity into a string."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    return value

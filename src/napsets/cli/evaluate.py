@@ -1,0 +1,101 @@
+"""``napsets evaluate``: how good a file of sets is, once labels are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from napsets.cli._options import Directed, Labels
+from napsets.cli._output import Output, number, percent, table
+
+__all__ = ["EXAMPLES", "evaluate"]
+
+EXAMPLES = [
+    "napsets evaluate sets.parquet --labels truth.csv",
+    "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --strata 0-1,2-3,4-10",
+    "napsets evaluate sets.parquet --labels truth.csv --json",
+]
+
+
+def evaluate(
+    run: Output,
+    sets: Annotated[Path, typer.Argument(help="A file that `napsets predict` wrote.", show_default=False)],
+    labels: Labels,
+    edges: Annotated[
+        Path | None,
+        typer.Option("--edges", "-e", help="Edges: adds coverage by degree and by neighbourhood (PCCV)."),
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
+    ] = None,
+    radius: Annotated[int, typer.Option("--radius", min=0, help="Radius of the neighbourhoods of PCCV.")] = 2,
+    min_size: Annotated[int, typer.Option("--min-size", min=1, help="Smallest neighbourhood that PCCV counts.")] = 30,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.")] = 0,
+    directed: Directed = False,
+) -> None:
+    """Compare sets with the truth: coverage, size, and how evenly the coverage is spread.
+
+    Sets whose node has no label in --labels are left out and counted; so are labels without a set. Labels that were
+    used to make the sets should not be used to judge them.
+    """
+    from napsets.comparison import size_strata
+    from napsets.tables import read_sets
+    from napsets.tables.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
+
+    ranges = None if strata is None else _parse_strata(strata)
+    with run.steps() as steps:
+        steps.stage("reading sets")
+        file = read_sets(sets)
+        steps.stage("reading labels")
+        judged = judge(file, labels)
+        result = evaluate_sets(judged, ranges or size_strata(judged.sets.num_classes))
+        if edges is not None:
+            steps.stage("reading edges")
+            graph = graph_around(edges, file.ids, undirected=not directed)
+            result |= evaluate_on_graph(judged, graph, radius=radius, min_size=min_size, seed=seed)
+    for note in judged.notes:
+        run.note(note)
+    result |= {"sets": str(sets), "settings": file.metadata}
+    tables = [_main_table(result), _group_table("Coverage by class", "class", result["coverage_by_class"])]
+    if edges is not None:
+        tables.append(_group_table("Coverage by degree", "degree", result["coverage_by_degree"]))
+    run.result(result, *tables)
+
+
+def _parse_strata(text: str) -> list[tuple[int, int]]:
+    parts = re.findall(r"(?:^|,)\s*(\d+)(?:-(\d+))?\s*(?=,|$)", text)
+    if len(parts) != text.count(",") + 1:
+        raise typer.BadParameter(f"must be ranges of sizes as in 0-1,2-3,4-10; got {text!r}", param_hint="--strata")
+    return [(int(low), int(high or low)) for low, high in parts]
+
+
+def _main_table(result: dict[str, Any]) -> Any:
+    rows = [
+        ("nodes judged", number(result["nodes"])),
+        ("sets without a known label", number(result["unlabelled"])),
+        ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
+        ("asked for", percent(1.0 - result["alpha"])),
+        ("mean size", f"{number(result['mean_size'])} ± {number(result['mean_size_se'])}"),
+        ("size given coverage", number(result["size_given_coverage"])),
+        ("SSCV", number(result["sscv"])),
+    ]
+    if "pccv" in result:
+        rows.append((f"PCCV ({result['neighbourhoods']} neighbourhoods)", number(result["pccv"])))
+    rows += [
+        ("sets of one label", percent(result["singleton_rate"])),
+        ("empty sets", percent(result["empty_rate"])),
+        ("full sets", percent(result["full_rate"])),
+        ("too little support (threshold ∞)", number(result["infinite"])),
+    ]
+    return table(f"{result['sets']} against labels", ["", ""], rows)
+
+
+def _group_table(title: str, name: str, groups: list[dict[str, Any]]) -> Any:
+    rows = [
+        (group["group"], number(group["nodes"]), percent(group["coverage"]), number(group["mean_size"], 3))
+        for group in groups
+    ]
+    return table(title, [name, "nodes", "coverage", "mean size"], rows)

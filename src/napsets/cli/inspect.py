@@ -1,0 +1,176 @@
+"""``napsets inspect``: why a node's set is what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from napsets.cli._options import (
+    Alpha,
+    DecayOption,
+    Directed,
+    Edges,
+    Hops,
+    IdsName,
+    IdsOption,
+    Labels,
+    Probabilities,
+    ScoreName,
+    ScoreOption,
+    Seed,
+    SkipUnknown,
+    make_decay,
+    make_score,
+)
+from napsets.cli._output import Output, number, percent, table
+
+if TYPE_CHECKING:
+    from napsets.inspection import NodeInspection
+    from napsets.tables import Inputs
+
+__all__ = ["EXAMPLES", "inspect"]
+
+EXAMPLES = [
+    "napsets inspect --node 42 --edges edges.parquet --probabilities p.parquet --labels y.parquet",
+    "napsets inspect --node user-7 -e edges.csv -p p.csv -l y.csv --hops 3 --decay geometric --neighbours 50",
+    "napsets inspect --node 42 --config napsets.toml --json",
+]
+
+
+def inspect(
+    run: Output,
+    node: Annotated[str, typer.Option("--node", help="The node's id, as the files have it.")],
+    edges: Edges,
+    probabilities: Probabilities,
+    labels: Labels,
+    alpha: Alpha = 0.1,
+    hops: Hops = 2,
+    decay: DecayOption = "uniform",
+    score: ScoreOption = ScoreName.aps,
+    seed: Seed = 0,
+    neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
+    directed: Directed = False,
+    ids: IdsOption = IdsName.auto,
+    skip_unknown: SkipUnknown = False,
+) -> None:
+    """Show why a node's set is what it is.
+
+    Its neighbourhood by hop with weights, the scores of its labels, the threshold and where that comes from, and the
+    calibration nodes whose scores are nearest to it.
+    """
+    from napsets import NAPS
+    from napsets.inspection import inspect_node
+    from napsets.tables import read_inputs
+
+    weights = make_decay(decay, hops)
+    with run.steps() as steps:
+        inputs = read_inputs(
+            edges,
+            probabilities,
+            labels,
+            directed=directed,
+            ids=ids.value,
+            skip_unknown=skip_unknown,
+            predicting=False,
+            stage=steps.stage,
+        )
+        place = inputs.ids.find(node)
+        predictor = NAPS(hops=hops, decay=weights, score=make_score(score), seed=seed)
+        predictor.calibrate(
+            inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
+        )
+        seen = inspect_node(predictor, place, alpha)
+    for note in inputs.notes:
+        run.note(note)
+    result = _described(seen, inputs, neighbours)
+    run.result(
+        result, _head_table(result), seen.reason(), _hop_table(seen), _label_table(result), _neighbour_table(result)
+    )
+
+
+def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, Any]:
+    names = inputs.class_names
+    nearest = abs(seen.neighbour_scores - min(seen.threshold, 2.0)).argsort(kind="stable")[:shown]
+    chosen = sorted(nearest.tolist())
+    around = zip(
+        inputs.ids.take(seen.neighbours[chosen]).to_pylist(),
+        seen.neighbour_hops[chosen],
+        seen.neighbour_weights[chosen],
+        inputs.labels[seen.neighbours[chosen]],
+        seen.neighbour_scores[chosen],
+        strict=True,
+    )
+    own = int(inputs.labels[seen.node])
+    return {
+        "node": inputs.ids.take(np.array([seen.node]))[0].as_py(),
+        "alpha": seen.alpha,
+        "set": [name for name, inside in zip(names, seen.member, strict=True) if inside],
+        "threshold": seen.threshold,
+        "support": seen.support,
+        "effective_size": seen.effective_size,
+        "u": seen.u,
+        "label": names[own] if own >= 0 else None,
+        "total_mass": seen.total_mass,
+        "needed_mass": seen.needed_mass,
+        "reached_mass": seen.reached_mass,
+        "reason": seen.reason(),
+        "hops": [vars(row) for row in seen.hops],
+        "labels": [
+            {"label": name, "probability": p, "score": s, "member": bool(inside)}
+            for name, p, s, inside in zip(names, seen.probabilities, seen.scores, seen.member, strict=True)
+        ],
+        "neighbours": [
+            {"node": who, "hop": int(hop), "weight": weight, "label": names[label], "score": s}
+            for who, hop, weight, label, s in around
+        ],
+    }
+
+
+def _head_table(result: dict[str, Any]) -> Any:
+    rows = [
+        ("set", "{" + ", ".join(result["set"]) + "}"),
+        ("threshold τ", number(result["threshold"])),
+        ("support", number(result["support"])),
+        ("effective size", number(result["effective_size"], 2)),
+        ("its uniform number u", number(result["u"], 6)),
+        ("its own label (never used for its own set)", "–" if result["label"] is None else result["label"]),
+    ]
+    return table(f"Node {result['node']} at alpha = {result['alpha']:g}", ["", ""], rows)
+
+
+def _hop_table(seen: NodeInspection) -> Any:
+    rows = [
+        (
+            row.hop,
+            number(row.nodes),
+            number(row.calibration),
+            f"{row.weight:.4g}",
+            f"{row.mass:.4g}",
+            percent(row.mass / seen.total_mass if seen.total_mass else 0.0),
+            number(row.median_score),
+            number(row.within),
+        )
+        for row in seen.hops
+    ]
+    columns = ["hop", "nodes", "calibration", "weight w(k)", "mass", "share", "median score", "scores ≤ τ"]
+    return table("Neighbourhood by hop", columns, rows)
+
+
+def _label_table(result: dict[str, Any]) -> Any:
+    ordered = sorted(result["labels"], key=lambda row: row["score"])
+    rows = [
+        (row["label"], number(row["probability"]), number(row["score"]), "in the set" if row["member"] else "out")
+        for row in ordered
+    ]
+    return table("Labels: in the set where the score is at most τ", ["label", "probability", "score", ""], rows)
+
+
+def _neighbour_table(result: dict[str, Any]) -> Any:
+    rows = [
+        (row["node"], row["label"], row["hop"], f"{row['weight']:.4g}", number(row["score"]))
+        for row in result["neighbours"]
+    ]
+    title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {result['support']})"
+    return table(title, ["node", "label", "hop", "weight", "score"], rows, left=2)

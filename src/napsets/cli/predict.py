@@ -1,0 +1,229 @@
+"""``napsets predict``: prediction sets from files to a file."""
+
+from __future__ import annotations
+
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from napsets.cli._options import (
+    Alpha,
+    DecayOption,
+    Directed,
+    Edges,
+    Hops,
+    IdsName,
+    IdsOption,
+    Labels,
+    Nodes,
+    Probabilities,
+    ScoreName,
+    ScoreOption,
+    Seed,
+    SkipUnknown,
+    make_decay,
+    make_score,
+)
+from napsets.cli._output import Output, number, percent, table
+
+__all__ = ["EXAMPLES", "predict"]
+
+EXAMPLES = [
+    "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
+    "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
+    "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
+    "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
+]
+
+
+class Engine(str, Enum):
+    """Where thresholds are computed."""
+
+    local = "local"
+    spark = "spark"
+
+
+class Fallback(str, Enum):
+    """What a node with too little support gets."""
+
+    full = "full"
+    global_ = "global"
+
+
+def predict(
+    run: Output,
+    edges: Edges,
+    probabilities: Probabilities,
+    labels: Labels,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
+    ],
+    nodes: Nodes = None,
+    alpha: Alpha = 0.1,
+    hops: Hops = 2,
+    decay: DecayOption = "uniform",
+    score: ScoreOption = ScoreName.aps,
+    seed: Seed = 0,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")
+    ] = True,
+    fallback: Annotated[
+        Fallback,
+        typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
+    ] = Fallback.full,
+    directed: Directed = False,
+    ids: IdsOption = IdsName.auto,
+    skip_unknown: SkipUnknown = False,
+    engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
+    master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
+) -> None:
+    """Give every node without a label (or those of --nodes) a set of labels.
+
+    Each set contains the truth with probability 1 − alpha and is calibrated on the labelled nodes around its node.
+
+    Ids may be any integers or strings and come back as they were. Sets are written as they are made. Memory, for
+    Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes of a probability × classes + 150 bytes) +
+    edges × 30 bytes, however many nodes are predicted.
+    """
+    weights = make_decay(decay, hops)
+    _refuse_overwriting(output, edges, probabilities, labels, nodes)
+    began = perf_counter()
+    settings: dict[str, Any] = {
+        "alpha": alpha,
+        "hops": hops,
+        "decay": weights,
+        "score": score.value,
+        "seed": seed,
+        "allow_empty": allow_empty,
+        "fallback": fallback.value,
+        "directed": directed,
+    }
+    files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+    if engine is Engine.spark:
+        _refuse_on_spark(settings, ids, skip_unknown)
+        _predict_on_spark(run, files, output, settings, master, began)
+        return
+    if master is not None:
+        raise typer.BadParameter("needs --engine spark", param_hint="--master")
+    _predict_here(run, files, output, settings, ids, skip_unknown, began)
+
+
+def _predict_here(
+    run: Output,
+    files: dict[str, Any],
+    target: Path,
+    settings: dict[str, Any],
+    ids: IdsName,
+    skip_unknown: bool,
+    began: float,
+) -> None:
+    from napsets import NAPS
+    from napsets.tables import check_writable, describe_settings, read_inputs, write_predictions
+
+    check_writable(target)
+    with run.steps() as steps:
+        inputs = read_inputs(
+            **files,
+            directed=settings["directed"],
+            ids=ids.value,
+            skip_unknown=skip_unknown,
+            stage=steps.stage,
+        )
+        for note in inputs.notes:
+            run.note(note)
+        steps.stage("making sets")
+        predictor = NAPS(
+            hops=settings["hops"],
+            decay=settings["decay"],
+            score=make_score(ScoreName(settings["score"])),
+            seed=settings["seed"],
+            allow_empty=settings["allow_empty"],
+            fallback=settings["fallback"],
+        )
+        metadata = describe_settings(
+            settings, inputs.class_names, nodes=len(inputs.ids), calibration=int(inputs.calibration.size)
+        )
+        summary = write_predictions(
+            inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
+        )
+    counts = summary.size_counts
+    result = {
+        "output": str(target),
+        "nodes": summary.nodes,
+        "calibration": int(inputs.calibration.size),
+        "classes": len(inputs.class_names),
+        "mean_size": summary.mean_size,
+        "empty_rate": counts[0] / summary.nodes,
+        "singleton_rate": counts[1] / summary.nodes,
+        "full_rate": counts[-1] / summary.nodes,
+        "infinite": summary.infinite,
+        "unsupported": summary.unsupported,
+        "seconds": round(perf_counter() - began, 3),
+        "engine": "local",
+        **settings,
+    }
+    run.summary(result, _summary_table(result))
+
+
+def _summary_table(result: dict[str, Any]) -> Any:
+    rows = [
+        ("nodes predicted", number(result["nodes"])),
+        ("calibration nodes", number(result["calibration"])),
+        ("mean size of a set", f"{result['mean_size']:.3f} of {result['classes']}"),
+        ("empty sets", percent(result["empty_rate"])),
+        ("sets of one label", percent(result["singleton_rate"])),
+        ("full sets", percent(result["full_rate"])),
+        ("too little support (threshold ∞)", number(result["infinite"])),
+        ("no calibration node in reach", number(result["unsupported"])),
+        ("seconds", f"{result['seconds']:.1f}"),
+    ]
+    return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
+
+
+def _refuse_overwriting(output: Path, *inputs: Path | None) -> None:
+    for path in inputs:
+        if path is not None and path.exists() and output.exists() and path.samefile(output):
+            raise typer.BadParameter(f"would overwrite the input {path}", param_hint="--output")
+
+
+def _refuse_on_spark(settings: dict[str, Any], ids: IdsName, skip_unknown: bool) -> None:
+    unsupported = {
+        "--no-empty": not settings["allow_empty"],
+        "--fallback": settings["fallback"] != Fallback.full.value,
+        "--directed": settings["directed"],
+        "--ids": ids is not IdsName.auto,
+        "--skip-unknown": skip_unknown,
+    }
+    for flag, used in unsupported.items():
+        if used:
+            raise typer.BadParameter("works with --engine local only", param_hint=flag)
+
+
+def _predict_on_spark(
+    run: Output,
+    files: dict[str, Any],
+    target: Path,
+    settings: dict[str, Any],
+    master: str | None,
+    began: float,
+) -> None:
+    # Imported by name, because it needs an extra and brings Spark with it.
+    predict_files = import_module("napsets.spark").predict_files
+    chosen = {key: settings[key] for key in ("hops", "decay", "alpha", "seed")}
+    with run.steps() as steps:
+        steps.stage("making sets on Spark")
+        predict_files(
+            **{name: None if path is None else str(path) for name, path in files.items()},
+            output=str(target),
+            score=make_score(ScoreName(settings["score"])),
+            master=master,
+            **chosen,
+        )
+    result = {"output": str(target), "engine": "spark", "seconds": round(perf_counter() - began, 3), **settings}
+    rows = [("alpha", f"{settings['alpha']:g}"), ("seconds", f"{result['seconds']:.1f}")]
+    run.summary(result, table(f"{target}: sets made on Spark", ["", ""], rows))

@@ -1,0 +1,117 @@
+"""``napsets report``: the report page from files."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._options import (
+    Alpha,
+    Directed,
+    Edges,
+    Hops,
+    IdsName,
+    IdsOption,
+    Labels,
+    Probabilities,
+    ScoreName,
+    ScoreOption,
+    Seed,
+    SkipUnknown,
+    make_score,
+)
+from napsets.cli._output import Output
+
+__all__ = ["EXAMPLES", "report"]
+
+EXAMPLES = [
+    "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
+    "napsets report -e edges.csv -p p.csv -l calibration.csv --truth truth.csv --title 'Fraud, May' -o report.html",
+]
+
+
+def report(
+    run: Output,
+    edges: Edges,
+    probabilities: Probabilities,
+    labels: Labels,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report: one HTML file that needs no network.")],
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            "--truth",
+            help="Labels to judge sets by: columns node, label. Without it, a random half of --labels judges "
+            "and the other half calibrates.",
+        ),
+    ] = None,
+    alpha: Alpha = 0.1,
+    hops: Hops = 2,
+    score: ScoreOption = ScoreName.aps,
+    seed: Seed = 0,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None,
+    directed: Directed = False,
+    ids: IdsOption = IdsName.auto,
+    skip_unknown: SkipUnknown = False,
+) -> None:
+    """Write the report: APS beside the NAPS variants on your own nodes, in one HTML file.
+
+    Labels that judge sets are never used to make them.
+    """
+    from napsets.comparison import compare
+    from napsets.tables import read_inputs, read_labels
+
+    write_report = import_module("napsets.report").write_report
+    with run.steps() as steps:
+        inputs = read_inputs(
+            edges,
+            probabilities,
+            labels,
+            directed=directed,
+            ids=ids.value,
+            skip_unknown=skip_unknown,
+            predicting=False,
+            stage=steps.stage,
+        )
+        y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
+        if truth is None:
+            calibration, nodes = halves(calibration, seed)
+        else:
+            found, _ = read_labels(truth, inputs.ids, inputs.class_names, ids=ids.value, skip_unknown=skip_unknown)
+            nodes = np.flatnonzero(found >= 0)
+            calibration = np.setdiff1d(calibration, nodes)
+            y = np.where(found >= 0, found, y)
+        common: dict[str, Any] = {
+            "graph": inputs.graph,
+            "probabilities": inputs.probabilities,
+            "labels": y,
+            "calibration": calibration,
+            "nodes": nodes,
+            "alpha": alpha,
+            "hops": hops,
+            "score": make_score(score),
+            "seed": seed,
+        }
+        steps.stage("comparing APS with NAPS")
+        rows = compare(**common, ids=inputs.ids.keys, progress=steps.advance).rows()
+        steps.stage("writing the report")
+        shown = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
+        path = write_report(
+            output,
+            **common,
+            ids=shown,
+            class_names=inputs.class_names,
+            title=title,
+            dataset=dataset,
+            model=model,
+        )
+    for note in inputs.notes:
+        run.note(note)
+    result = {"report": str(path), "calibration": int(calibration.size), "results": rows}
+    run.summary(result, comparison_table(rows), f"The report is at {path.resolve()}")

@@ -1,0 +1,32 @@
+"""Files: edges, probabilities, labels, nodes and sets as Parquet, CSV (plain or gzip) or npz."""
+
+from __future__ import annotations
+
+from napsets.tables.edges import read_edges
+from napsets.tables.ids import NodeIds
+from napsets.tables.inputs import Inputs, read_graph, read_inputs
+from napsets.tables.labels import read_labels, read_nodes
+from napsets.tables.prediction import SetsSummary, memory_bound, write_predictions
+from napsets.tables.probabilities import NodeProbabilities, read_probabilities
+from napsets.tables.sets_file import SetsFile, check_writable, describe_settings, read_sets, sets_schema, writing_sets
+
+__all__ = [
+    "Inputs",
+    "NodeIds",
+    "NodeProbabilities",
+    "SetsFile",
+    "SetsSummary",
+    "check_writable",
+    "describe_settings",
+    "memory_bound",
+    "read_edges",
+    "read_graph",
+    "read_inputs",
+    "read_labels",
+    "read_nodes",
+    "read_probabilities",
+    "read_sets",
+    "sets_schema",
+    "write_predictions",
+    "writing_sets",
+]

@@ -1,0 +1,176 @@
+"""Everything a prediction needs, from files: the graph, the probabilities, the labels and what to predict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from napsets._check import IntArray
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.graph import Graph
+from napsets.tables.edges import read_edges
+from napsets.tables.formats import TableFile, arrow, open_table
+from napsets.tables.ids import IdKind, NodeIds, id_column, looks_integer
+from napsets.tables.labels import read_labels, read_nodes
+from napsets.tables.probabilities import NodeProbabilities, read_probabilities
+
+__all__ = ["Inputs", "read_graph", "read_inputs"]
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Arrays on the places 0..n−1, and the ids and names that lead back to the files.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        The id of each node, in the order of the file of probabilities.
+    graph : Graph
+        The graph.
+    labels : numpy.ndarray
+        A class index for each node, −1 where there is none.
+    class_names : list of str
+        The classes.
+    nodes : numpy.ndarray
+        What to predict: the nodes asked for, otherwise those without a label.
+    probabilities : numpy.ndarray or None
+        One row a node.
+    notes : list of str
+        What the user should know of how the files were read.
+    """
+
+    ids: NodeIds
+    graph: Graph
+    labels: IntArray
+    class_names: list[str]
+    nodes: IntArray
+    probabilities: Any = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def calibration(self) -> IntArray:
+        """The nodes that have a label."""
+        return np.flatnonzero(self.labels >= 0)
+
+
+def read_inputs(
+    edges: PathLike,
+    probabilities: PathLike,
+    labels: PathLike,
+    nodes: PathLike | None = None,
+    *,
+    directed: bool = False,
+    ids: IdKind = "auto",
+    skip_unknown: bool = False,
+    predicting: bool = True,
+    stage: Callable[[str], None] = lambda text: None,
+) -> Inputs:
+    """Read the files of a prediction.
+
+    Parameters
+    ----------
+    edges, probabilities, labels, nodes : path
+        The files; without `nodes`, the nodes without a label are to be predicted.
+    directed : bool
+        Follow edges from source to target only.
+    ids, skip_unknown
+        As in `read_edges`.
+    predicting : bool
+        Refuse files that leave no node to predict.
+    stage : callable
+        Told what is being read.
+    """
+    stage("reading probabilities")
+    table: NodeProbabilities = read_probabilities(probabilities, ids=ids)
+    read = _graph_and_labels(
+        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, stage, table.values
+    )
+    if read.calibration.size == 0:
+        raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
+    if predicting and read.nodes.size == 0:
+        raise InvalidInputError(
+            "there is no node to predict: every node has a label. Pass --nodes, or leave some nodes out of `labels`."
+        )
+    return read
+
+
+def read_graph(
+    edges: PathLike,
+    labels: PathLike,
+    nodes: PathLike | None = None,
+    *,
+    directed: bool = False,
+    ids: IdKind = "auto",
+    stage: Callable[[str], None] = lambda text: None,
+) -> Inputs:
+    """Read a graph and labels without probabilities; the nodes are those that some file names."""
+    stage("reading ids")
+    sources = [("edges", edges, ("source", "target")), ("labels", labels, ("node",))]
+    if nodes is not None:
+        sources.append(("nodes", nodes, ("node",)))
+    known = _all_ids([(open_table(name, path), columns) for name, path, columns in sources], ids)
+    return _graph_and_labels(known, None, edges, labels, nodes, directed, ids, False, stage, None)
+
+
+def _graph_and_labels(
+    known: NodeIds,
+    class_names: list[str] | None,
+    edges: PathLike,
+    labels: PathLike,
+    nodes: PathLike | None,
+    directed: bool,
+    ids: IdKind,
+    skip_unknown: bool,
+    stage: Callable[[str], None],
+    probabilities: Any,
+) -> Inputs:
+    notes: list[str] = []
+    stage("reading edges")
+    graph = read_edges(edges, known, undirected=not directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    stage("reading labels")
+    y, names = read_labels(labels, known, class_names, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    if nodes is None:
+        chosen = np.flatnonzero(y < 0)
+    else:
+        chosen = read_nodes(nodes, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    both = int((y[chosen] >= 0).sum())
+    if both:
+        notes.append(f"{both:,} of the nodes to predict have a label; a node's own label never enters its own set")
+    return Inputs(known, graph, y, names, chosen, probabilities, notes)
+
+
+def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> NodeIds:
+    pa = arrow()
+    seen: dict[str, Any] = {}
+    for table, columns in tables:
+        table.require(*columns)
+        parts = []
+        for batch in table.batches(columns):
+            parts += [id_column(table, batch, column, "string" if ids == "string" else "auto") for column in columns]
+        if parts:
+            seen[table.name] = (table, pa.chunked_array(_alike(parts)).unique())
+    if not seen:
+        raise FileFormatError("`edges` and `labels` must name at least one node; they are empty")
+    texts = {name: column for name, (table, column) in seen.items() if not pa.types.is_integer(column.type)}
+    integers = [name for name in seen if name not in texts]
+    guessed = all(not seen[name][0].typed and looks_integer(column) for name, column in texts.items())
+    if integers and texts and not guessed:
+        raise FileFormatError(
+            f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
+            f"`{next(iter(texts))}` are text. Write them alike, or pass --ids string to read all of them as text."
+        )
+    kind = pa.int64() if guessed and ids != "string" else None
+    found = [column if kind is None else column.cast(kind) for _, column in seen.values()]
+    return NodeIds(pa.concat_arrays(_alike(found)).unique(), "edges")
+
+
+def _alike(columns: list[Any]) -> list[Any]:
+    """Bring integers of several widths to one."""
+    kinds = {column.type for column in columns}
+    return columns if len(kinds) == 1 else [column.cast(arrow().int64()) for column in columns]

@@ -1,0 +1,299 @@
+"""The sets file: one row a node, written as it is made, with the settings in its metadata.
+
+Columns: ``node`` (as the user's files had it), ``labels`` (list of class names), ``size``, ``threshold`` (+∞ where the
+neighbourhood has too little mass), ``support``, ``effective_size``, ``alpha``. In Parquet the key ``napsets`` of the
+file's metadata holds a JSON object with the version and the settings. CSV has no lists and no place for
+settings: there ``labels`` is a JSON array in a cell. npz keeps lists as ``labels`` and ``offsets``.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from napsets._files import replacing
+from napsets.errors import FileFormatError
+from napsets.sets import PredictionSets
+from napsets.tables.formats import TableFile, arrow, format_of, open_table
+from napsets.tables.ids import NodeIds, id_column, looks_integer
+from napsets.tables.labels import class_indices
+
+__all__ = [
+    "COLUMNS",
+    "METADATA_KEY",
+    "ROW_GROUP",
+    "SetsFile",
+    "check_writable",
+    "describe_settings",
+    "read_sets",
+    "sets_schema",
+    "writing_sets",
+]
+
+METADATA_KEY = b"napsets"
+
+#: Nodes written at a time, and rows of a Parquet row group.
+ROW_GROUP = 1 << 16
+
+COLUMNS = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that cannot be written to before any work is done."""
+    target = Path(path)
+    format_of("output", target)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=target.parent):
+        pass
+
+
+def sets_schema(id_type: Any, metadata: Mapping[str, Any]) -> Any:
+    """Return the Arrow schema of a sets file."""
+    pa = arrow()
+    types = [id_type, pa.list_(pa.string()), pa.int32(), pa.float64(), pa.int64(), pa.float64(), pa.float64()]
+    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(COLUMNS, types, strict=True)]
+    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata).encode()})
+
+
+def describe_settings(
+    settings: Mapping[str, Any], class_names: list[str], *, nodes: int, calibration: int
+) -> dict[str, Any]:
+    """Return what the metadata of a sets file says: the version, the classes and how the sets were made."""
+    from napsets import __version__
+
+    return {
+        "napsets": __version__,
+        "class_names": class_names,
+        "num_nodes": nodes,
+        "calibration": calibration,
+        **settings,
+    }
+
+
+class Writer(Protocol):
+    """What takes the sets, some nodes at a time."""
+
+    def write(self, table: Any) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+@contextmanager
+def writing_sets(path: str | os.PathLike[str], id_type: Any, metadata: Mapping[str, Any]) -> Iterator[Writer]:
+    """Give a writer of sets; the file appears under its name when all went well, and otherwise not at all.
+
+    Parameters
+    ----------
+    path : path
+        Where to; the ending chooses the format.
+    id_type : pyarrow.DataType
+        Type of the ids.
+    metadata : mapping
+        What JSON can hold: version and settings.
+    """
+    target = Path(path)
+    kind = format_of("output", target)
+    schema = sets_schema(id_type, metadata)
+    with replacing(target) as draft:
+        if kind == "parquet":
+            writer: Writer = _ParquetWriter(draft, schema)
+        elif kind == "csv":
+            writer = _CsvWriter(draft, compress=target.name.lower().endswith(".gz"))
+        else:
+            writer = _NpzWriter(draft, metadata)
+        try:
+            yield writer
+        except BaseException:
+            _abandon(writer)
+            raise
+        writer.close()
+
+
+def _abandon(writer: Writer) -> None:
+    """Close what will be thrown away; that it cannot be finished is known already."""
+    try:
+        writer.close()
+    except (OSError, ValueError, arrow().ArrowException):
+        return
+
+
+class _ParquetWriter:
+    def __init__(self, draft: Path, schema: Any) -> None:
+        self.schema = schema
+        self.writer = arrow().parquet.ParquetWriter(draft, schema, compression="zstd")
+
+    def write(self, table: Any) -> None:
+        self.writer.write_table(table.cast(self.schema), row_group_size=ROW_GROUP)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class _CsvWriter:
+    def __init__(self, draft: Path, *, compress: bool) -> None:
+        self.stream = gzip.open(draft, "wb") if compress else open(draft, "wb")  # noqa: SIM115  (closed by close)
+        self.header = True
+
+    def write(self, table: Any) -> None:
+        pa = arrow()
+        texts = pa.array([json.dumps(names, ensure_ascii=False) for names in table.column("labels").to_pylist()])
+        table = table.set_column(1, "labels", texts)
+        pa.csv.write_csv(table, self.stream, pa.csv.WriteOptions(include_header=self.header))
+        self.header = False
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+class _NpzWriter:
+    """Keeps all rows until the end: npz cannot grow."""
+
+    def __init__(self, draft: Path, metadata: Mapping[str, Any]) -> None:
+        self.draft = draft
+        self.metadata = metadata
+        self.tables: list[Any] = []
+
+    def write(self, table: Any) -> None:
+        self.tables.append(table)
+
+    def close(self) -> None:
+        if not self.tables:
+            return
+        table = arrow().concat_tables(self.tables).combine_chunks()
+        arrays = {name: _plain(table.column(name)) for name in COLUMNS if name != "labels"}
+        lists = table.column("labels").combine_chunks()
+        offsets = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
+        about = np.array(json.dumps(self.metadata))
+        with open(self.draft, "wb") as stream:
+            np.savez_compressed(stream, labels=_plain(lists.flatten()), offsets=offsets, about=about, **arrays)
+
+
+def _plain(column: Any) -> Any:
+    values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+    return values.astype(np.str_) if values.dtype == object else values
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SetsFile:
+    """A sets file in memory.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        The ids of the nodes, in the order of the file.
+    sets : PredictionSets
+        Their sets, on the places 0..n−1.
+    metadata : dict
+        Version and settings; empty where the file has none.
+    complete : bool
+        Whether the file says what all classes are; otherwise they are those that some set has.
+    """
+
+    ids: NodeIds
+    sets: PredictionSets
+    metadata: dict[str, Any]
+    complete: bool
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes."""
+        return list(self.sets.class_names or ())
+
+
+def read_sets(path: str | os.PathLike[str]) -> SetsFile:
+    """Read a sets file of any of the formats."""
+    table = open_table("sets", path)
+    table.require(*COLUMNS)
+    metadata = json.loads(table.metadata.get(METADATA_KEY, b"{}"))
+    columns = _npz_columns(table) if table.format == "npz" else _columns(table)
+    lengths = np.diff(columns["offsets"])
+    names = metadata.get("class_names")
+    codes, class_names = class_indices(table, columns["labels"], names)
+    if (lengths != columns["size"]).any():
+        row = int((lengths != columns["size"]).argmax())
+        raise FileFormatError(
+            f"`sets` must have sizes that fit their lists; row {row} of {table.path} has {lengths[row]} labels "
+            f"and size {columns['size'][row]}"
+        )
+    alphas = np.unique(columns["alpha"])
+    if alphas.size != 1:
+        raise FileFormatError(
+            f"`sets` must have one alpha for all rows, and at least one row; {table.path} has {alphas.size} alphas"
+        )
+    member = np.zeros((lengths.size, len(class_names)), dtype=bool)
+    member[np.repeat(np.arange(lengths.size), lengths), codes] = True
+    sets = PredictionSets(
+        np.arange(lengths.size),
+        member,
+        columns["threshold"].astype(np.float64),
+        columns["support"].astype(np.int64),
+        columns["effective_size"].astype(np.float64),
+        float(alphas[0]),
+        class_names,
+        num_nodes=lengths.size,
+    )
+    return SetsFile(NodeIds(columns["node"], "sets"), sets, metadata, names is not None)
+
+
+def _columns(table: TableFile) -> dict[str, Any]:
+    pa = arrow()
+    numbers = [name for name in COLUMNS if name not in ("node", "labels")]
+    parts: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "lengths")}
+    for batch in table.batches(COLUMNS):
+        parts["node"].append(id_column(table, batch, "node", "auto"))
+        lists = batch.column("labels")
+        if not table.typed:
+            lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
+        if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+            raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
+        parts["labels"].append(lists.flatten().cast(pa.large_string()))
+        parts["lengths"].append(pa.compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False))
+        for name in numbers:
+            parts[name].append(batch.column(name).to_numpy(zero_copy_only=False))
+    if not parts["node"]:
+        raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
+    columns = {name: np.concatenate(parts[name]) for name in numbers}
+    ids, labels = (pa.concat_arrays(parts[name]) for name in ("node", "labels"))
+    if not table.typed and looks_integer(ids):
+        ids = ids.cast(pa.int64())
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(parts["lengths"]), dtype=np.int64)])
+    return columns | {"node": ids, "labels": labels, "offsets": offsets}
+
+
+def _npz_columns(table: TableFile) -> dict[str, Any]:
+    pa = arrow()
+    with np.load(table.path, allow_pickle=False) as archive:
+        columns = {name: archive[name] for name in (*COLUMNS, "offsets")}
+    ids = pa.array(columns["node"])
+    if pa.types.is_string(ids.type):
+        ids = ids.cast(pa.large_string())
+    return columns | {"node": ids, "labels": pa.array(columns["labels"].astype(str), pa.large_string())}
+
+
+def _parsed(table: TableFile, text: str | None) -> list[str]:
+    try:
+        names = json.loads(text or "")
+    except json.JSONDecodeError:
+        names = None
+    if not isinstance(names, list):
+        raise FileFormatError(
+            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {text!r}"
+        )
+    return [str(name) for name in names]
