@@ -26,7 +26,7 @@ def make_app() -> Any:
         import typer
     except ImportError as error:
         raise MissingDependencyError("typer", "cli") from error
-    from napsets.cli._command import add_command
+    from napsets.cli._command import add_command, guarded
     from napsets.cli._version import version_option
 
     app = typer.Typer(
@@ -45,7 +45,11 @@ def make_app() -> Any:
         add_command(app, name, getattr(module, name), examples=module.EXAMPLES)
     for name in OPTIONAL:
         if find_spec(name) is not None:
+            before = len(app.registered_commands)
             import_module(name).register(app)
+            for command in app.registered_commands[before:]:
+                if command.callback is not None:
+                    command.callback = guarded(str(command.name), command.callback)
     return app
 
 

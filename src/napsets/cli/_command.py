@@ -16,7 +16,7 @@ from napsets.cli._errors import report_error
 from napsets.cli._output import Output
 from napsets.errors import NapsetsWarning
 
-__all__ = ["add_command"]
+__all__ = ["add_command", "guarded"]
 
 _COMMON = "Common options"
 
@@ -62,17 +62,10 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     def run(**options: Any) -> None:
         options.pop("config", None)
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("once", NapsetsWarning)
-                warnings.showwarning = lambda message, *rest: output.note(str(message))
-                function(output, **options)
-        except typer.Exit:
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            if hasattr(error, "format_message"):  # wrong use, which Typer explains
-                raise
-            raise typer.Exit(report_error(name, error, debug=output.debug)) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("once", NapsetsWarning)
+            warnings.showwarning = lambda message, *rest: output.note(str(message))
+            guarded(name, functools.partial(function, output), debug=output.debug)(**options)
 
     options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
     options += [(key, hint, None if key == "config" else False) for key, hint in common.items()]
@@ -87,6 +80,23 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
     app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+def guarded(name: str, function: Callable[..., None], *, debug: bool = False) -> Callable[..., None]:
+    """Wrap a command's function: whatever it raises becomes a message and an exit code."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            function(*arguments, **options)
+        except typer.Exit:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            if hasattr(error, "format_message"):  # wrong use, which Typer explains
+                raise
+            raise typer.Exit(report_error(name, error, debug=debug)) from None
+
+    return run
 
 
 def _joined(text: str | None) -> str:

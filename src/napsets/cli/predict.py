@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -105,8 +107,10 @@ def predict(
     }
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        _refuse_on_spark(settings, ids, skip_unknown)
-        _predict_on_spark(run, files, output, settings, master, began)
+        for flag, used in {"--fallback": fallback is not Fallback.full, "--skip-unknown": skip_unknown}.items():
+            if used:
+                raise typer.BadParameter("works with --engine local only", param_hint=flag)
+        _predict_on_spark(run, files, output, settings, ids, master, began)
         return
     if master is not None:
         raise typer.BadParameter("needs --engine spark", param_hint="--master")
@@ -170,18 +174,23 @@ def _predict_here(
     run.summary(result, _summary_table(result))
 
 
+#: What the summary shows, as far as an engine knows it.
+_ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "nodes": ("nodes predicted", number),
+    "calibration": ("calibration nodes", number),
+    "classes": ("classes", number),
+    "mean_size": ("mean size of a set", number),
+    "empty_rate": ("empty sets", percent),
+    "singleton_rate": ("sets of one label", percent),
+    "full_rate": ("full sets", percent),
+    "infinite": ("too little support (threshold ∞)", number),
+    "unsupported": ("no calibration node in reach", number),
+    "seconds": ("seconds", partial(number, digits=1)),
+}
+
+
 def _summary_table(result: dict[str, Any]) -> Any:
-    rows = [
-        ("nodes predicted", number(result["nodes"])),
-        ("calibration nodes", number(result["calibration"])),
-        ("mean size of a set", f"{result['mean_size']:.3f} of {result['classes']}"),
-        ("empty sets", percent(result["empty_rate"])),
-        ("sets of one label", percent(result["singleton_rate"])),
-        ("full sets", percent(result["full_rate"])),
-        ("too little support (threshold ∞)", number(result["infinite"])),
-        ("no calibration node in reach", number(result["unsupported"])),
-        ("seconds", f"{result['seconds']:.1f}"),
-    ]
+    rows = [(text, shown(result[key])) for key, (text, shown) in _ROWS.items() if key in result]
     return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
 
 
@@ -191,39 +200,38 @@ def _refuse_overwriting(output: Path, *inputs: Path | None) -> None:
             raise typer.BadParameter(f"would overwrite the input {path}", param_hint="--output")
 
 
-def _refuse_on_spark(settings: dict[str, Any], ids: IdsName, skip_unknown: bool) -> None:
-    unsupported = {
-        "--no-empty": not settings["allow_empty"],
-        "--fallback": settings["fallback"] != Fallback.full.value,
-        "--directed": settings["directed"],
-        "--ids": ids is not IdsName.auto,
-        "--skip-unknown": skip_unknown,
-    }
-    for flag, used in unsupported.items():
-        if used:
-            raise typer.BadParameter("works with --engine local only", param_hint=flag)
-
-
 def _predict_on_spark(
     run: Output,
     files: dict[str, Any],
     target: Path,
     settings: dict[str, Any],
+    ids: IdsName,
     master: str | None,
     began: float,
 ) -> None:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    chosen = {key: settings[key] for key in ("hops", "decay", "alpha", "seed")}
     with run.steps() as steps:
         steps.stage("making sets on Spark")
-        predict_files(
+        summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
+            **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty")},
             output=str(target),
             score=make_score(ScoreName(settings["score"])),
+            undirected=not settings["directed"],
+            ids=ids.value,
             master=master,
-            **chosen,
+            progress=steps.advance,
         )
-    result = {"output": str(target), "engine": "spark", "seconds": round(perf_counter() - began, 3), **settings}
-    rows = [("alpha", f"{settings['alpha']:g}"), ("seconds", f"{result['seconds']:.1f}")]
-    run.summary(result, table(f"{target}: sets made on Spark", ["", ""], rows))
+    result = {
+        "output": str(target),
+        "nodes": summary.nodes,
+        "mean_size": summary.mean_size,
+        "empty_rate": summary.empty / max(summary.nodes, 1),
+        "full_rate": summary.full / max(summary.nodes, 1),
+        "infinite": summary.unsupported,
+        "seconds": round(perf_counter() - began, 3),
+        "engine": "spark",
+        **settings,
+    }
+    run.summary(result, _summary_table(result))

@@ -22,8 +22,9 @@ __all__ = ["IdKind", "NodeIds", "UnknownIds", "id_column", "known_places", "look
 
 IdKind = Literal["auto", "integer", "string"]
 
-#: An integer as Python would write it: what does not look so (``007``, ``+1``) would not come back as it was.
-_CANONICAL = r"^(0|-?[1-9][0-9]{0,17})$"
+#: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
+#: would not come back as it was.
+_CANONICAL = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"
 
 #: Letters hashed at a time, padding included.
 _HASHED_LETTERS = 1 << 22

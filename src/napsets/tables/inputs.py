@@ -86,6 +86,7 @@ def read_inputs(
     stage : callable
         Told what is being read.
     """
+    _check_headers(edges=edges, labels=labels, nodes=nodes)
     stage("reading probabilities")
     table: NodeProbabilities = read_probabilities(probabilities, ids=ids)
     read = _graph_and_labels(
@@ -116,6 +117,14 @@ def read_graph(
         sources.append(("nodes", nodes, ("node",)))
     known = _all_ids([(open_table(name, path), columns) for name, path, columns in sources], ids)
     return _graph_and_labels(known, None, edges, labels, nodes, directed, ids, False, stage, None)
+
+
+def _check_headers(**paths: PathLike | None) -> None:
+    """Refuse a file that is not there or lacks a column before the large ones are read."""
+    columns = {"edges": ("source", "target"), "labels": ("node", "label"), "nodes": ("node",)}
+    for name, path in paths.items():
+        if path is not None:
+            open_table(name, path).require(*columns[name])
 
 
 def _graph_and_labels(

@@ -54,8 +54,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     format_of("output", target)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=target.parent):
+    # Folders that are not there yet are made when the file is, so the nearest that is there decides.
+    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    with tempfile.TemporaryFile(dir=folder):
         pass
 
 

@@ -1,0 +1,102 @@
+"""Small worlds as files: a graph of two communities, probabilities and labels, in any format and with any ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+import napsets as ns
+
+CLASSES = ("cat", "dog", "owl")
+
+
+@dataclass(frozen=True)
+class World:
+    """Arrays on the places 0..n−1, the ids of the nodes, and the files that say the same."""
+
+    graph: ns.Graph
+    edge_index: np.ndarray
+    probabilities: np.ndarray
+    labels: np.ndarray
+    calibration: np.ndarray
+    ids: np.ndarray
+    edges: Path
+    probabilities_file: Path
+    labels_file: Path
+    truth: Path
+
+    @property
+    def rest(self) -> np.ndarray:
+        return np.setdiff1d(np.arange(self.labels.size), self.calibration)
+
+    @property
+    def files(self) -> list[str]:
+        """The three files as options of a command."""
+        names = ("--edges", "--probabilities", "--labels")
+        paths = (self.edges, self.probabilities_file, self.labels_file)
+        return [text for name, path in zip(names, paths, strict=True) for text in (name, str(path))]
+
+
+def make_world(
+    folder: Path, *, suffix: str = ".parquet", ids: str = "integer", nodes: int = 120, degree: int = 8, seed: int = 0
+) -> World:
+    """Draw a graph whose neighbours mostly share a label, and write it down."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    labels = np.sort(rng.integers(0, len(CLASSES), nodes))
+    source = rng.integers(0, nodes, nodes * degree // 2)
+    near = rng.integers(1, nodes // 6, source.size)
+    edge_index = np.stack([source, (source + near) % nodes])
+    scores = rng.normal(size=(nodes, len(CLASSES)))
+    scores[np.arange(nodes), labels] += 1.0
+    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    calibration = np.sort(rng.choice(nodes, nodes // 2, replace=False))
+    numbers = rng.permutation(nodes) * 7 - 50
+    names = numbers.astype(np.int64) if ids == "integer" else np.array([f"né-{number:+04d}" for number in numbers])
+    world_labels = np.array(CLASSES)[labels]
+    rest = np.setdiff1d(np.arange(nodes), calibration)
+    columns = {"node": names} | {name: probabilities[:, y] for y, name in enumerate(CLASSES)}
+    return World(
+        ns.Graph.from_edge_index(edge_index, num_nodes=nodes),
+        edge_index,
+        probabilities,
+        labels,
+        calibration,
+        names,
+        write(folder / f"edges{suffix}", {"source": names[edge_index[0]], "target": names[edge_index[1]]}),
+        write(folder / f"probabilities{suffix}", columns)
+        if suffix != ".npz"
+        else write(folder / "probabilities.npz", {"node": names, "probabilities": probabilities}),
+        write(
+            folder / f"labels{suffix}",
+            {"node": names[calibration], "label": _as(suffix, world_labels, labels)[calibration]},
+        ),
+        write(folder / f"truth{suffix}", {"node": names[rest], "label": _as(suffix, world_labels, labels)[rest]}),
+    )
+
+
+def write(path: Path, columns: dict[str, Any]) -> Path:
+    """Write columns to a file of the format that its name says."""
+    if path.name.endswith(".npz"):
+        np.savez(path, **columns)
+        return path
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    if path.name.endswith(".parquet"):
+        pa.parquet.write_table(table, path)
+    elif path.name.endswith(".csv.gz"):
+        with pa.CompressedOutputStream(str(path), "gzip") as stream:
+            pa.csv.write_csv(table, stream)
+    else:
+        pa.csv.write_csv(table, path)
+    return path
+
+
+def _as(suffix: str, names: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Use class names where the file of probabilities has them, and numbers where it has not."""
+    return numbers if suffix == ".npz" else names
