@@ -78,11 +78,12 @@ def _intervals(bars: Spec, marks: Spec, size: int) -> list[Spec]:
 
 
 def _tradeoff(curve: list[Row], methods: list[Row], target: float) -> Spec:
-    x, y = number("mean_size", "Mean set size"), coverage()
+    domain = reach(curve, "coverage", include=target)
+    x, y = number("mean_size", "Mean set size", domain=reach(curve, "mean_size", include=1.0)), coverage(domain=domain)
     columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), ("mean_size", "Mean size", ".2f")]
     base = {"x": x, "y": y, "color": COLOUR}
     told = base | {"tooltip": tips(*columns, ("coverage", "Coverage", ".1%"))}
-    upright = base | {"y": coverage("low"), "y2": {"field": "high"}}
+    upright = base | {"y": coverage("low", domain), "y2": {"field": "high"}}
     level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
     layers = [
         target_rule(target, "y"),
@@ -138,7 +139,7 @@ def _sizes(rows: list[Row]) -> Spec:
     encoding = {
         "x": {"field": "size", "type": "ordinal", "title": "Labels in the set", "axis": {"labelAngle": 0}},
         "xOffset": METHOD,
-        "y": number("share", "Share of nodes", form="%", zero=True),
+        "y": number("share", "Share of nodes", form="%", domain=[0.0, max(row["share"] for row in rows)], nice=True),
         "color": COLOUR,
         "tooltip": tips(*columns, ("share", "Share", ".1%")),
     }
@@ -146,7 +147,8 @@ def _sizes(rows: list[Row]) -> Spec:
 
 
 def _curve(rows: list[Row]) -> Spec:
-    x, y = coverage("target", title="Coverage asked for, 1 − alpha"), coverage(title="Coverage found")
+    x = coverage("target", [0.49, 1.0], title="Coverage asked for, 1 − alpha")
+    y = coverage("coverage", reach(rows, "coverage", include=0.5), title="Coverage found")
     ends = {"values": [{"target": share, "coverage": share} for share in (0.5, 0.99)]}
     diagonal = {"type": "line", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5}
     base = {"x": x, "y": y, "color": COLOUR}
@@ -160,7 +162,7 @@ def _curve(rows: list[Row]) -> Spec:
 
 def _gap(rows: list[Row]) -> Spec:
     domain = reach(rows, "gap_low", "gap_high", include=0.0)
-    x = coverage("target", title="Coverage asked for, 1 − alpha")
+    x = coverage("target", [0.49, 1.0], title="Coverage asked for, 1 − alpha")
     y = number("gap", "Found minus asked for", form="+.0%", domain=domain)
     base = {"x": x, "y": y, "color": COLOUR}
     layers = [

@@ -80,7 +80,8 @@ def target_rule(value: float, channel: str) -> Spec:
 def number(field: str, title: str, *, form: str | None = None, domain: list[float] | None = None, **scale: Any) -> Spec:
     """Return the encoding of a number on an axis that need not start at 0."""
     axis: Spec = {"tickCount": 6} | ({} if form is None else {"format": form})
-    wide: Spec = {"zero": False} | ({} if domain is None else {"domain": domain}) | scale
+    start: Spec = {} if scale.get("type") == "log" else {"zero": False}  # a logarithmic axis has no 0 to leave out
+    wide = start | ({} if domain is None else {"domain": domain}) | scale
     return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": wide}
 
 
@@ -90,7 +91,10 @@ def coverage(field: str = "coverage", domain: list[float] | None = None, title: 
 
 
 def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
-    """Return the range that some columns and one more value take up; scales overlook where a rule ends."""
+    """Return the range that some columns and one more value take up, with a little room.
+
+    Scales left to themselves overlook where a rule ends, jump when methods are hidden, and complain when all are.
+    """
     ends = [include, *(row[field] for row in rows for field in fields if not math.isnan(row[field]))]
     room = 0.04 * (max(ends) - min(ends)) or 0.01
     return [min(ends) - room, max(ends) + room]

@@ -82,7 +82,7 @@ def funnel(balls: list[Row], alpha: float) -> Spec:
     ]
     low, high = reach(rows, "coverage", include=target)
     domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
-    x = number("nodes", "Nodes in the neighbourhood", form="~s", type="log", nice=False, padding=10)
+    x = number("nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log")
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
     base = {"x": x, "y": coverage(domain=domain), "color": COLOUR, "tooltip": tips(*columns, ("class", "Mostly", None))}
     layers: list[Spec] = [
@@ -123,7 +123,6 @@ def score_distribution(found: Explorer) -> Spec:
     }
     triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
     rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}
-    there = {"x": {"field": "threshold", "type": "quantitative"}}
     layers: list[Spec] = [
         {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1}, "encoding": bars},
         {"data": {"name": "labels"}, "mark": triangle, "encoding": labels},

@@ -381,7 +381,8 @@
 
   function searchKey(event) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); moveMatch(event.key === "ArrowDown" ? 1 : -1); }
-    if (event.key === "Escape") closeMatches();
+    // Where the list is open, Escape closes it and leaves the text alone.
+    if (event.key === "Escape" && !$("matches").hidden) { event.preventDefault(); closeMatches(); }
   }
 
   function submit(event) {

@@ -1,0 +1,346 @@
+"""The page in a real browser: quiet, offline, correct, and usable by mouse, keyboard, phone and printer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse.csgraph
+
+import napsets as ns
+from napsets.comparison import METHODS, Comparison
+from napsets.decay import hop_weights
+
+pytestmark = pytest.mark.browser
+
+ARTIFACTS = Path(__file__).parents[2] / "artifacts"
+CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
+READY = "document.documentElement.dataset.ready === 'true'"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
+    contexts: list[Any] = []
+    said: list[str] = []
+    asked: list[str] = []
+
+    def open_file(path: Path, *, fragment: str = "", **settings: Any) -> Any:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
+        contexts.append(context)
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri() + fragment)
+        page.wait_for_function(READY)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert len(asked) == len(contexts)
+    assert all(address.startswith("file:") for address in asked)
+
+
+def marks(page: Any, chart: str) -> int:
+    return page.locator(f'[data-chart="{chart}"] .mark-symbol.role-mark path').count()
+
+
+def wait_for_marks(page: Any, chart: str, count: int) -> None:
+    selector = f'[data-chart="{chart}"] .mark-symbol.role-mark path'
+    page.wait_for_function("([where, n]) => document.querySelectorAll(where).length === n", arg=[selector, count])
+
+
+def find(page: Any, node: object) -> None:
+    page.fill("#search", str(node))
+    page.press("#search", "Enter")
+
+
+def shown_set(page: Any) -> list[str]:
+    return page.locator("#node-set li").all_inner_texts()
+
+
+def test_it_loads_in_silence_without_any_request_and_draws_every_chart(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    charts = page.locator("[data-chart]")
+    assert charts.count() == 13
+    for i in range(charts.count()):
+        box = charts.nth(i).locator("svg.marks").bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 60
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / "report.png", full_page=True)
+    assert (ARTIFACTS / "report.png").stat().st_size > 50_000
+
+
+def test_headline_numbers_are_the_librarys(page_file: Path, open_page: Open, comparison: Comparison) -> None:
+    page = open_page(page_file)
+    lead = page.inner_text(".lead")
+    assert f"{100 * comparison['NAPS'].coverage:.1f} %" in lead
+    assert f"{comparison['APS'].mean_size:.2f}" in lead
+    rows = page.locator("#methods tbody tr").all_inner_texts()
+    for row, result in zip(rows, comparison, strict=False):
+        assert row.strip().startswith(result.name)
+        assert f"{100 * result.coverage:.1f} %" in row
+        assert f"± {100 * result.coverage_se:.1f}" in row
+        assert f"{result.mean_size:.2f}" in row
+
+
+@pytest.mark.parametrize("m", range(len(METHODS)), ids=[method.name for method in METHODS])
+def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, open_page, comparison, world, m) -> None:
+    page = open_page(page_file)
+    explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
+    sets = comparison.results[m].sets
+    labels = world["labels"]
+    calibrates = np.isin(np.arange(1500), world["calibration"])
+    naps = ns.NAPS(seed=3).calibrate(world["graph"], world["probabilities"], labels, world["calibration"])
+    scores = naps.score.matrix(naps.data_.probabilities, naps.data_.u)
+    page.locator(".choice label").nth(m).click()
+    isolated = str(1495)
+    assert isolated in explorable
+    for name in [*explorable[::45], isolated]:
+        node = int(name)
+        find(page, node)
+        row = int(np.flatnonzero(sets.nodes == node)[0])
+        assert page.inner_text("#node-title") == f"Node {node}"
+        threshold = page.inner_text("#fact-threshold")
+        if np.isinf(sets.thresholds[row]):
+            assert threshold == "+∞"
+        else:
+            assert float(threshold) == pytest.approx(sets.thresholds[row], abs=5.0001e-5)
+        assert page.inner_text("#fact-support") == f"{sets.support[row]:,} calibration nodes"
+        assert float(page.inner_text("#fact-effective")) == pytest.approx(sets.effective_size[row], abs=0.0501)
+        inside = [CLASSES[y] for y in np.flatnonzero(sets.member[row])]
+        assert shown_set(page) == (inside or ["the empty set"])
+        verb = "covers" if sets.member[row, labels[node]] else "misses"
+        assert page.inner_text("#node-covers") == f"{METHODS[m].name} {verb} the true label, {CLASSES[labels[node]]}."
+        check_hops(page, world["graph"], node, calibrates, METHODS[m].decay)
+        check_labels(page, scores[node], sets.member[row], labels[node])
+
+
+def check_hops(page: Any, graph: ns.Graph, node: int, calibrates: np.ndarray, decay: str | None) -> None:
+    adjacency = graph.to_scipy().astype(np.float64)
+    distance = scipy.sparse.csgraph.dijkstra(adjacency, indices=node, unweighted=True, limit=2)
+    for k, line in enumerate(page.locator("#node-hops tbody tr").all(), start=1):
+        cells = line.locator("th, td").all_inner_texts()
+        assert cells[:3] == [str(k), f"{(distance == k).sum():,}", f"{(distance[calibrates] == k).sum():,}"]
+        assert cells[3] == ("–" if decay is None else f"{hop_weights(decay, 2)[k - 1]:.3f}")
+
+
+def check_labels(page: Any, scores: np.ndarray, member: np.ndarray, truth: int) -> None:
+    lines = page.locator("#node-labels tbody tr").all()
+    order = np.argsort(scores, kind="stable")
+    for line, y in zip(lines, order, strict=True):
+        name, _, score, verdict = line.locator("th, td").all_inner_texts()
+        assert name == CLASSES[y] + (" (true)" if y == truth else "")
+        assert float(score) == pytest.approx(scores[y], abs=5.0001e-5)
+        assert verdict == ("in set" if member[y] else "out")
+
+
+def test_the_drawing_and_the_scores_follow_the_node_and_the_method(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    find(page, 1495)
+    assert page.locator("#drawing .below, #drawing .above, #drawing .other").count() == 0
+    assert "no neighbours" in page.inner_text("#drawing-text")
+    assert "no finite threshold" in page.inner_text("#scores-text")
+    page.select_option("#reason", "1")
+    assert page.locator("#drawing .below, #drawing .above").count() > 0
+    assert page.locator("#drawing title").first.text_content().startswith("Node ")
+    bars = page.locator('[data-chart="scores"] .mark-rect path')
+    local = bars.count()
+    assert local > 3
+    page.locator(".choice label").nth(0).click()
+    page.wait_for_function(
+        "n => document.querySelectorAll('[data-chart=\"scores\"] .mark-rect path').length !== n", arg=local
+    )
+    assert page.locator("#fact-support").inner_text() == "750 calibration nodes"
+
+
+def test_a_neighbour_that_can_be_explored_is_a_click_away(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    page.select_option("#reason", "1")
+    link = page.locator("#drawing .link").first
+    target = link.get_attribute("aria-label").removeprefix("Explore node ")
+    link.click()
+    assert page.inner_text("#node-title") == f"Node {target}"
+    assert page.url.endswith(f"#node={target}")
+
+
+def test_a_node_that_is_not_in_the_page_is_said_so(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    before = page.inner_text("#node-title")
+    find(page, "nobody")
+    assert "Node nobody is not among the" in page.inner_text("#search-message")
+    assert page.inner_text("#node-title") == before
+
+
+def test_an_address_leads_to_a_node(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file, fragment="#node=1495")
+    assert page.inner_text("#node-title") == "Node 1495"
+
+
+def test_charts_show_only_the_methods_chosen(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    assert marks(page, "coverage") == 4
+    page.uncheck('input[name="shown"][value="NAPS-G"]')
+    page.uncheck('input[name="shown"][value="APS"]')
+    wait_for_marks(page, "coverage", 2)
+    assert marks(page, "curve") == 2 * 13
+    for name in ("NAPS", "NAPS-H"):
+        page.uncheck(f'input[name="shown"][value="{name}"]')
+    wait_for_marks(page, "coverage", 0)
+    for name in ("APS", "NAPS", "NAPS-H"):
+        page.check(f'input[name="shown"][value="{name}"]')
+    wait_for_marks(page, "coverage", 3)
+
+
+def test_hovering_tells_the_numbers(page_file: Path, open_page: Open, comparison: Comparison) -> None:
+    page = open_page(page_file)
+    page.locator('[data-chart="coverage"] .mark-symbol.role-mark path').nth(1).hover()
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    assert "NAPS" in tooltip.inner_text()
+    assert f"{100 * comparison['NAPS'].coverage:.1f}%" in tooltip.inner_text()
+
+
+def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    circles = page.locator('[data-chart="map-left"] .mark-symbol.role-mark path')
+    circles.first.click()
+    detail = page.locator("#ball-detail")
+    assert "nodes" in detail.locator("h3").inner_text()
+    assert [row.split("\t")[0].strip() for row in detail.locator("tbody tr").all_inner_texts()] == [
+        method.name for method in METHODS
+    ]
+    button = detail.locator("button").first
+    name = button.inner_text()
+    button.click()
+    assert page.inner_text("#node-title") == f"Node {name}"
+
+
+def test_the_right_map_follows_the_method_chosen(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    circles = page.locator('[data-chart="map-right"] .mark-symbol.role-mark path')
+    labels = lambda: [circles.nth(i).get_attribute("aria-label") for i in range(circles.count())]  # noqa: E731
+    before = labels()
+    page.select_option("#map-method", "NAPS-G")
+    page.wait_for_function(
+        """before => document.querySelectorAll('[data-chart="map-right"] .mark-symbol.role-mark path')[0]
+           .getAttribute('aria-label') !== before""",
+        arg=before[0],
+    )
+    assert labels() != before
+
+
+def test_numbers_of_a_chart_open_as_a_table(page_file: Path, open_page: Open, comparison: Comparison) -> None:
+    page = open_page(page_file)
+    page.locator('[data-numbers="by-class"] summary').click()
+    rows = page.locator('[data-numbers="by-class"] tbody tr')
+    rows.first.wait_for()
+    assert rows.count() == 4 * 5
+    assert "<b>delta</b>" in page.locator('[data-numbers="by-class"]').inner_text()
+
+
+def test_the_keyboard_is_enough(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.focus('input[name="shown"][value="APS"]')
+    page.keyboard.press("Space")
+    wait_for_marks(page, "coverage", 3)
+    page.focus("#search")
+    page.keyboard.press("Delete")
+    page.keyboard.type("1")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator('#matches [aria-selected="true"]').inner_text()
+    assert page.get_attribute("#search", "aria-activedescendant")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#node-title") == f"Node {chosen}"
+    assert page.locator("#matches").is_hidden()
+    page.keyboard.type("1")
+    page.keyboard.press("Escape")
+    assert page.locator("#matches").is_hidden()
+    page.focus("#next")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#node-title") != f"Node {chosen}"
+    page.focus('.choice input[value="1"]')
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#node-covers").startswith("NAPS-H ")
+    page.focus("#ball-choice")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#ball-detail h3").count() == 1
+
+
+def test_dark_mode_turns_page_and_charts_dark(page_file: Path, open_page: Open) -> None:
+    def colours(page: Any) -> tuple[str, str]:
+        return page.evaluate(
+            """() => [getComputedStyle(document.body).backgroundColor,
+                getComputedStyle(document.querySelector('[data-chart="coverage"] .role-axis-label text')).fill]"""
+        )
+
+    light, dark = (colours(open_page(page_file, color_scheme=scheme)) for scheme in ("light", "dark"))
+    assert light == ["rgb(247, 246, 243)", "rgb(103, 109, 118)"]
+    assert dark == ["rgb(22, 24, 27)", "rgb(155, 160, 168)"]
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_phone_needs_no_sideways_scrolling(page_file: Path, open_page: Open, width: int) -> None:
+    page = open_page(page_file, viewport={"width": width, "height": 800}, is_mobile=True, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    widest = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.chart svg.marks')].map(e => e.getBoundingClientRect().right))"
+    )
+    assert widest <= width
+
+
+def test_print_is_light_and_without_controls_even_in_dark_mode(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(35, 38, 43)"
+    assert page.locator("nav").is_hidden()
+    assert page.locator("#finder").is_hidden()
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_everything_that_acts_or_shows_has_a_name(page_file: Path, open_page: Open) -> None:
+    page = open_page(page_file)
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('input, select, button, [role=img], [role=region], svg[role]')]
+          .filter(e => !(e.ariaLabel || e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label')))
+          .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.locator("h1").count() == 1
+
+
+EDGE_CASES: dict[str, dict[str, Any]] = {
+    "no edges": {"graph": ns.Graph.from_edge_index(np.empty((2, 0), dtype=np.int64), num_nodes=1500)},
+    "no hops": {"hops": 0},
+    "four hops": {"hops": 4},
+    "another score": {"score": ns.RAPS(penalty=0.3)},
+    "one node": {"nodes": [3]},
+    "words as ids": {"ids": np.array([f"<i>{i}</i> & co" for i in range(1500)])},
+}
+
+
+@pytest.mark.parametrize("case", EDGE_CASES)
+def test_odd_results_make_a_quiet_page_too(case: str, world: dict[str, Any], open_page: Open, tmp_path: Path) -> None:
+    keep = np.setdiff1d(world["calibration"], 3)
+    path = ns.report.write_report(tmp_path / "report.html", **(world | {"calibration": keep} | EDGE_CASES[case]))
+    page = open_page(path)
+    assert page.inner_text("#node-title").startswith("Node ")
+    if case == "words as ids":
+        assert "<i>" in page.inner_text("#node-title")
+    if case == "no edges":
+        assert "nothing to compare" in page.inner_text("#neighbourhoods")

@@ -1,0 +1,143 @@
+"""The explorer shows what the library computes, for a bounded number of bytes a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse.csgraph
+
+import napsets as ns
+from napsets.comparison import METHODS, Comparison
+from napsets.report import explorer as module
+from napsets.report.explorer import BINS, DRAWN_NODES, REASONS, Explorer, explorer, hops_around
+
+
+@pytest.fixture(scope="module")
+def found(world: dict[str, Any], comparison: Comparison) -> Explorer:
+    ball = np.full(world["graph"].num_nodes, -1)
+    return explorer(world["graph"], comparison, world["labels"], names=np.arange(1500), ball=ball, seed=3)
+
+
+@pytest.fixture(scope="module")
+def distance(world: dict[str, Any], found: Explorer) -> np.ndarray:
+    adjacency = world["graph"].to_scipy().astype(np.float64)
+    return scipy.sparse.csgraph.dijkstra(adjacency, indices=found.nodes, unweighted=True)
+
+
+def test_thresholds_sets_and_supports_are_the_predictors(found: Explorer, comparison: Comparison) -> None:
+    for m, result in enumerate(comparison):
+        rows = [int(np.flatnonzero(result.sets.nodes == node)[0]) for node in found.nodes]
+        assert np.array_equal(found.thresholds[m], result.sets.thresholds[rows])
+        assert np.array_equal(found.support[m], result.sets.support[rows])
+        assert np.array_equal(found.effective_size[m], result.sets.effective_size[rows])
+        assert np.array_equal(found.member[m], result.sets.member[rows])
+
+
+def test_a_label_is_in_a_set_exactly_where_its_score_is_at_most_the_threshold(found: Explorer) -> None:
+    for m in range(len(METHODS)):
+        assert np.array_equal(found.member[m], found.scores <= found.thresholds[m][:, None])
+
+
+def test_counts_by_hop_are_those_of_shortest_paths(world, found: Explorer, distance: np.ndarray) -> None:
+    calibrates = np.isin(np.arange(1500), world["calibration"])
+    for k in (1, 2):
+        assert np.array_equal(found.hop_nodes[:, k - 1], (distance == k).sum(axis=1))
+        assert np.array_equal(found.hop_counts[:, k - 1], (distance[:, calibrates] == k).sum(axis=1))
+
+
+def test_the_weight_below_the_threshold_is_enough_and_not_more(found: Explorer, comparison: Comparison) -> None:
+    for m in (1, 2, 3):
+        below = found.hop_below[m] @ found.weights[m]
+        needed = (1 - comparison.alpha) * (1 + found.hop_counts @ found.weights[m])
+        finite = np.isfinite(found.thresholds[m])
+        assert finite.any()
+        assert (below[finite] >= needed[finite] - 1e-6).all()
+        # One node fewer, the heaviest there is, would not be enough.
+        assert (below[finite] - found.weights[m].max() < needed[finite]).all()
+
+
+def test_all_calibration_nodes_below_the_split_threshold_are_counted(found: Explorer, comparison: Comparison) -> None:
+    expected = (comparison.data.scores[:, None] <= found.thresholds[0][None, :]).sum(axis=0)
+    assert np.array_equal(found.all_below, expected)
+
+
+def test_histograms_hold_every_calibration_node_once(found: Explorer, comparison: Comparison) -> None:
+    assert np.array_equal(found.histogram.sum(axis=2), found.hop_counts)
+    assert found.all_histogram.sum() == comparison.data.calibration.size
+    assert found.histogram.shape[2] == BINS
+
+
+def test_neighbours_are_drawn_at_their_hop_and_joined_to_neighbours_one_nearer(world, found, distance) -> None:
+    graph = world["graph"]
+    names = np.array([int(name) for name in found.neighbour_names])
+    joined = 0
+    for i, node in enumerate(found.nodes):
+        drawn = found.drawn[i][found.drawn[i] >= 0]
+        others, hop, parent = names[drawn], found.drawn_hop[i], found.drawn_parent[i]
+        assert np.unique(others).size == others.size
+        assert np.array_equal(distance[i, others], hop[: others.size])
+        for c, other in enumerate(others):
+            if parent[c] >= -1:
+                nearer = node if parent[c] == -1 else others[parent[c]]
+                assert other in graph.neighbours(int(nearer))
+                joined += 1
+            if hop[c] == 1:
+                assert parent[c] == -1
+    assert joined > found.nodes.size
+
+
+def test_small_neighbourhoods_are_drawn_whole(found: Explorer) -> None:
+    small = found.hop_nodes.max(axis=1) <= DRAWN_NODES // 2
+    assert small.any()
+    assert np.array_equal((found.drawn >= 0).sum(axis=1)[small], found.hop_nodes.sum(axis=1)[small])
+
+
+def test_only_calibration_nodes_show_score_and_label(world, found: Explorer, comparison: Comparison) -> None:
+    scores = dict(zip(comparison.data.calibration.tolist(), comparison.data.scores, strict=True))
+    for name, label, score in zip(found.neighbour_names, found.neighbour_label, found.neighbour_score, strict=True):
+        if int(name) in scores:
+            assert score == scores[int(name)]
+            assert label == world["labels"][int(name)]
+        else:
+            assert np.isnan(score)
+            assert label == -1
+
+
+def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Comparison, world) -> None:
+    y = world["labels"]
+    aps, naps = comparison["APS"].sets, comparison["NAPS"].sets
+    truth = dict(zip(naps.nodes.tolist(), zip(aps.contains(y), naps.contains(y), naps.sizes, strict=True), strict=True))
+    for i, node in enumerate(found.nodes.tolist()):
+        hit, local_hit, size = truth[node]
+        assert found.reason[i].any()
+        if found.reason[i, 1]:
+            assert local_hit
+            assert not hit
+        if found.reason[i, 2]:
+            assert hit
+            assert not local_hit
+        if found.reason[i, 4]:
+            assert size == 0
+    assert found.reason.sum(axis=0).tolist()[:2] != [0, 0]
+    short = found.reason[:, REASONS.index("too little support")]
+    assert np.isinf(found.thresholds[1][short]).all()
+    assert short.sum() > 0
+
+
+def test_more_classes_leave_room_for_fewer_nodes() -> None:
+    assert module._affordable(10, 2) == module.EXPLORED_NODES
+    assert 20 <= module._affordable(1000, 2) < 60
+
+
+def test_directed_edges_are_followed_forward() -> None:
+    graph = ns.Graph.from_edge_index([[0, 1, 3], [1, 2, 0]], num_nodes=4, undirected=False)
+    rings = hops_around(graph, 0, 3, np.zeros(4, dtype=bool))
+    assert [ring.tolist() for ring in rings] == [[1], [2], []]
+
+
+def test_the_scratch_array_is_left_as_it_was(world: dict[str, Any]) -> None:
+    seen = np.zeros(1500, dtype=bool)
+    hops_around(world["graph"], 7, 3, seen)
+    assert not seen.any()

@@ -1,0 +1,131 @@
+"""The file: whole, self-contained, the same each time, and with the library's very bits in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.comparison import Comparison
+
+
+@pytest.fixture(scope="module")
+def text(page_file: Path) -> str:
+    return page_file.read_text(encoding="utf-8")
+
+
+def embedded(text: str, name: str) -> Any:
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def unpacked(value: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(value["data"]), dtype=value["dtype"]).reshape(value["shape"])
+
+
+def test_nothing_is_loaded_from_elsewhere(text: str) -> None:
+    markup = re.sub(r"(<script[^>]*>).*?</script>", r"\1", text, flags=re.DOTALL)
+    assert not re.search(r"\ssrc=|<link|<base", markup)
+    assert all(target.startswith("#") for target in re.findall(r'href="([^"]*)"', markup))
+    assert "default-src 'none'" in text
+    assert not re.search(r"@import|url\(", text.split("</style>")[0])
+
+
+def test_names_and_titles_cannot_become_markup(text: str) -> None:
+    head = text.split('<script type="application/json"')[0]
+    assert "Blocks &amp; &lt;i&gt;circles&lt;/i&gt;" in head
+    assert "Table of &lt;b&gt;tests&lt;/b&gt;" in head
+    assert "<b>delta</b>" not in text
+    assert embedded(text, "data-explorer")["classes"][2] == "<b>delta</b>"
+
+
+def test_the_explorers_arrays_are_the_librarys_to_the_last_bit(text: str, comparison: Comparison) -> None:
+    data = embedded(text, "data-explorer")
+    thresholds = unpacked(data["thresholds"])
+    support = unpacked(data["support"])
+    nodes = unpacked(data["nodes"])
+    for m, result in enumerate(comparison):
+        rows = [int(np.flatnonzero(result.sets.nodes == node)[0]) for node in nodes]
+        assert np.array_equal(thresholds[m], result.sets.thresholds[rows])
+        assert np.array_equal(support[m], result.sets.support[rows])
+    assert data["methods"] == [result.name for result in comparison]
+
+
+def test_every_chart_has_its_place(text: str) -> None:
+    places = re.findall(r'data-chart="([^"]+)"', text.split('<script type="application/json"')[0])
+    assert sorted(places) == sorted(embedded(text, "data-specs"))
+
+
+def test_reproduction_tables_stand_there_only_when_given(text: str, world: dict[str, Any], tmp_path: Path) -> None:
+    assert 'id="tables"' in text
+    assert "<td>1,000</td>" in text
+    plain = ns.report.write_report(tmp_path / "plain.html", **world).read_text(encoding="utf-8")
+    assert 'id="tables"' not in plain
+
+
+def test_the_same_results_give_the_same_bytes(world: dict[str, Any], tmp_path: Path) -> None:
+    first, second = (ns.report.write_report(tmp_path / name, **world).read_bytes() for name in ("a.html", "b.html"))
+    assert first == second
+
+
+def test_a_failure_leaves_no_file_behind(world: dict[str, Any], tmp_path: Path, monkeypatch) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("before")
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        ns.report.write_report(target, **world)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert target.read_bytes() == b"before"
+
+
+def test_a_folder_that_does_not_exist_is_named_before_any_work(world: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ns.InvalidInputError, match=r"`path` must lie in a folder that exists; .*missing does not"):
+        ns.report.write_report(tmp_path / "missing" / "report.html", **world)
+
+
+@pytest.mark.parametrize(("package", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])
+def test_a_missing_package_is_named_with_its_extra(world, tmp_path: Path, monkeypatch, package: str, name: str) -> None:
+    from napsets.report import page
+
+    page._library.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ns.MissingDependencyError, match=rf"{name}.*napsets\[report\]"):
+        ns.report.write_report(tmp_path / "report.html", **world)
+
+
+def test_a_page_about_the_embedded_graph_stays_below_three_megabytes(tmp_path: Path) -> None:
+    data = ns.datasets.load("amazon-computers", seed=0)
+    rng = np.random.default_rng(0)
+    logits = 2.5 * (np.arange(10) == data.labels[:, None]) + rng.normal(size=(data.num_nodes, 10))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    half = np.array_split(rng.permutation(np.asarray(data.test)), 2)
+    path = ns.report.write_report(
+        tmp_path / "report.html",
+        graph=data.graph,
+        probabilities=p,
+        labels=data.labels,
+        calibration=half[0],
+        nodes=half[1],
+    )
+    assert path.stat().st_size < 3_000_000
+
+
+def test_importing_napsets_loads_no_charts_and_no_templates() -> None:
+    code = (
+        "import sys, napsets; napsets.Graph; print([m for m in ('jinja2', 'vl_convert', 'altair') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
