@@ -102,6 +102,10 @@ class Graph:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[type[Graph], tuple[Any, ...]]:
+        """Go through the constructor in another process too: unpickled arrays would be writeable."""
+        return type(self), (self.indptr, self.indices, self.undirected, self.original_ids)
+
     # -- constructors ------------------------------------------------------------------------------------------
 
     @classmethod
@@ -198,7 +202,7 @@ class Graph:
         nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes)
         if low < 0 or high >= nodes:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
-        indptr, indices = _compress(_for_kernels(source, nodes), _for_kernels(target, nodes), nodes, undirected)
+        indptr, indices = _compress(source, target, nodes, undirected)
         return cls(indptr, indices, undirected=undirected)
 
     # -- derived graphs ----------------------------------------------------------------------------------------
@@ -234,8 +238,10 @@ def _compress(
     from napsets.kernels import csr
 
     dtype = _id_dtype(num_nodes)
+    source, target = _for_kernels(source, num_nodes), _for_kernels(target, num_nodes)
     buckets = np.empty(source.size, dtype=dtype)
     offsets = csr.bucket_by_column(source, target, num_nodes, undirected, buckets)
+    del source, target  # they may be copies
     columns = np.empty(offsets[-1], dtype=dtype)
     rows = csr.rows_from_buckets(offsets, buckets, num_nodes, columns)
     del buckets, offsets

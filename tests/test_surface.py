@@ -1,0 +1,206 @@
+"""What the package shows, what importing it costs, and how it behaves in other processes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from oracles import same_bits
+
+SOURCE = str(Path(ns.__file__).parents[1])
+
+EDGES = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
+QUESTION = ([0.1, 0.2, 0.3], [1, 2, 3], [0, 5], [1.0, 0.5, 0.25], 0.5)
+
+
+def in_new_process(code, **environment):
+    """Run code in a fresh interpreter; return the JSON that it prints last."""
+    path = os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": path} | environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_exported_names_are_these_and_no_others():
+    assert sorted(ns.__all__) == [
+        "APS", "CalibrationIndex", "FileFormatError", "Graph", "InvalidInputError", "MissingDependencyError", "NAPS",
+        "NapsetsError", "NapsetsWarning", "NodePredictions", "NotCalibratedError", "PredictionSets", "RAPS", "SAPS",
+        "SplitConformal", "THR", "aps_scores", "coverage", "coverage_by_class", "coverage_by_degree",
+        "coverage_gap_bound", "datasets", "empty_rate", "expected_homophily", "full_rate", "gnn", "hop_thresholds",
+        "hop_weights", "mean_size", "neighbourhood_partition", "neighbourhood_thresholds", "node_homophily",
+        "node_uniforms", "paper", "pccv", "report", "sbm_favours_naps", "singleton_rate", "size_given_coverage",
+        "spark", "split_thresholds", "sscv", "weighted_gap_bound", "weighted_quantile",
+    ]  # fmt: skip
+
+
+def test_every_exported_name_is_there_or_comes_when_asked_for():
+    for name in set(ns.__all__) - set(ns._LAZY):
+        assert getattr(ns, name) is vars(ns)[name]
+    assert set(ns._LAZY) <= set(ns.__all__) <= set(dir(ns))
+    with pytest.raises(AttributeError, match="module 'napsets' has no attribute 'confidence'"):
+        _ = ns.confidence
+
+
+def test_public_functions_and_classes_say_what_they_do():
+    for name in set(ns.__all__) - set(ns._LAZY):
+        assert (getattr(ns, name).__doc__ or "").strip(), name
+
+
+def test_arguments_have_the_agreed_names():
+    import inspect
+
+    def names(function):
+        return list(inspect.signature(function).parameters)
+
+    assert names(ns.NAPS)[:4] == ["hops", "decay", "score", "seed"]
+    assert names(ns.NAPS.calibrate)[1:5] == ["graph", "probabilities", "labels", "calibration"]
+    assert names(ns.NAPS.predict)[1:3] == ["nodes", "alpha"]
+    assert names(ns.SplitConformal)[:2] == ["score", "seed"]
+    assert names(ns.SplitConformal.calibrate)[1:4] == ["probabilities", "labels", "calibration"]
+    assert names(ns.hop_thresholds)[:6] == ["graph", "scores", "calibration", "nodes", "hop_weights", "alpha"]
+    assert names(ns.weighted_quantile) == ["scores", "weights", "alpha"]
+    assert names(ns.aps_scores) == ["probabilities", "u"]
+    assert names(ns.node_uniforms) == ["ids", "seed"]
+    assert names(ns.sscv) == ["sets", "labels", "strata"]
+    assert names(ns.pccv) == ["sets", "labels", "partition"]
+    assert names(ns.neighbourhood_partition) == ["graph", "nodes", "radius", "min_size", "seed"]
+    assert names(ns.coverage_gap_bound) == ["hop_weights", "hop_counts", "hop_tv"]
+    assert names(ns.sbm_favours_naps) == ["n", "p_in", "p_out"]
+    for name in ("nodes", "member", "thresholds", "support", "effective_size", "alpha"):
+        assert name in names(ns.PredictionSets)
+    assert names(ns.Graph.from_edge_index)[:2] == ["edge_index", "num_nodes"]
+
+
+HEAVY = "torch torch_geometric numba llvmlite pyspark pandas polars pyarrow altair matplotlib scipy networkx rich typer"
+
+
+def test_importing_napsets_loads_nothing_heavy():
+    loaded = in_new_process("import napsets, sys, json; print(json.dumps(sorted(sys.modules)))")
+    roots = {name.split(".")[0] for name in loaded}
+    assert not roots & set(HEAVY.split())
+    # Beside NumPy and the standard library there is only the core itself.
+    ours = {name for name in loaded if name.startswith("napsets.")}
+    assert not {name for name in ours if name.split(".")[1] in (*ns._LAZY, "kernels", "cli", "predictions")}
+
+
+def test_checking_and_decaying_need_no_compiler():
+    code = """
+import napsets as ns, sys, json
+ns.hop_weights("uniform", 2); ns.weighted_quantile([1, 2], [1, 1], 0.5)
+ns.node_uniforms([1, 2]); ns.THR().matrix([[1.0]])
+try: ns.NAPS().calibrate(None, [[1.0]], [0], [0])
+except ns.InvalidInputError: pass
+print(json.dumps("numba" in sys.modules))
+"""
+    assert in_new_process(code) is False
+
+
+ASK = f"""
+import json, numpy as np, napsets as ns
+graph = ns.Graph.from_edge_index({EDGES.tolist()}, 6)
+answer = ns.hop_thresholds(graph, *{QUESTION!r}).tolist()
+"""
+
+
+def expected():
+    return ns.hop_thresholds(ns.Graph.from_edge_index(EDGES, 6), *QUESTION).tolist()
+
+
+def test_kernels_are_kept_for_later_processes(tmp_path):
+    code = f"""{ASK}
+from numba.core.dispatcher import Dispatcher
+from napsets.kernels import csr, shallow
+kernels = [f for m in (csr, shallow) for f in vars(m).values() if isinstance(f, Dispatcher) and f.signatures]
+hits, misses = (sum(sum(getattr(f.stats, kind).values()) for f in kernels) for kind in ("cache_hits", "cache_misses"))
+print(json.dumps([answer, len(kernels), hits, misses]))
+"""
+    first = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first[0] == expected()
+    assert list(tmp_path.rglob("*.nbi"))
+    assert first[3] > 0
+    answer, kernels, hits, misses = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert answer == first[0]
+    assert misses == 0
+    assert hits >= 4
+    assert kernels >= 4
+
+
+def test_where_no_cache_can_be_written_kernels_still_compile(tmp_path):
+    code = f"""
+from numba.core import caching
+for kind in list(vars(caching).values()):
+    if isinstance(kind, type) and issubclass(kind, caching._CacheLocator):
+        kind.from_function = classmethod(lambda cls, function, path: None)
+{ASK}
+from napsets.kernels import csr
+print(json.dumps([answer, type(csr.mirror._cache).__name__]))
+"""
+    answer, cache = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert answer == expected()
+    assert cache == "NullCache"
+    assert not list(tmp_path.rglob("*.nb?"))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_process_gives_the_same_bits(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"there is no {method} here")
+    graph = ns.Graph.from_edge_index(EDGES, 6)
+    here = ns.hop_thresholds(graph, *QUESTION, threads=2)  # threads have run before the fork
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        there = pool.apply_async(ns.hop_thresholds, (graph, *QUESTION), {"threads": 2}).get(timeout=120)
+    assert same_bits(here, there)
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
+def test_a_graph_stays_immutable_when_it_is_copied_or_sent(clone):
+    graph = ns.Graph.from_edge_index(EDGES, 6, undirected=False).subgraph([3, 2, 1])
+    other = clone(graph)
+    assert other == graph
+    assert not other.undirected
+    assert other.original_ids.tolist() == [3, 2, 1]
+    assert not other.indices.flags.writeable
+    assert not other.indptr.flags.writeable
+
+
+def test_predictors_and_sets_survive_pickling():
+    p, y = np.full((6, 2), 0.5), np.zeros(6, int)
+    naps = ns.NAPS(hops=2).calibrate(ns.Graph.from_edge_index(EDGES, 6), p, y, calibration=[1, 2, 3])
+    again = pickle.loads(pickle.dumps(naps))
+    sets = pickle.loads(pickle.dumps(naps.predict([0, 5], 0.5)))
+    assert np.array_equal(again.predict([0, 5], 0.5).member, sets.member)
+
+
+class Lazy:
+    """Something with `__array__` and nothing else."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values)
+
+
+def test_anything_with_array_is_taken_in_place_of_arrays():
+    graph = ns.Graph.from_edge_index(Lazy(EDGES), 6)
+    p, y, calibration = np.full((6, 2), 0.5), [0, 1, 0, 1, 0, 1], [1, 2, 3]
+    one = ns.NAPS().calibrate(graph, p, y, calibration=calibration).predict([0, 5], 0.5)
+    other = ns.NAPS().calibrate(graph, Lazy(p), Lazy(y), calibration=Lazy(calibration)).predict(Lazy([0, 5]), 0.5)
+    assert np.array_equal(one.member, other.member)
+    assert ns.coverage(other, Lazy(y)) == ns.coverage(one, y)
+    found = ns.hop_thresholds(graph, *(Lazy(value) for value in QUESTION[:4]), QUESTION[4])
+    assert found.tolist() == expected()
+    assert ns.weighted_quantile(Lazy([1.0, 2.0]), Lazy([1, 1]), 0.5) == 2.0
