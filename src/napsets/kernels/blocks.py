@@ -5,23 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit
+from napsets.kernels.hashing import hash64, to_unit
 
-__all__ = ["draw_edges", "hash64", "to_unit"]
-
-
-@jit
-def hash64(word):
-    """Return SplitMix64's finaliser of a word: a bijection that scatters neighbouring words."""
-    word = np.uint64(word) + np.uint64(0x9E3779B97F4A7C15)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@jit
-def to_unit(word):
-    """Turn a word into a number in [0, 1) by its upper 53 bits."""
-    return np.float64(word >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+__all__ = ["draw_edges"]
 
 
 @jit

@@ -1,0 +1,31 @@
+"""Graph neural networks, trained inductively, on PyTorch Geometric's layers (the extra ``gnn``).
+
+`train` goes from a dataset to `napsets.NodePredictions` in one call; `fit` and `predict` are its two halves.
+`predict_sets` serves those who already have a model.
+"""
+
+from __future__ import annotations
+
+from napsets.errors import MissingDependencyError
+
+try:
+    import torch  # noqa: F401
+    import torch_geometric  # noqa: F401
+except ImportError as _error:
+    raise MissingDependencyError(_error.name or "torch", "gnn") from _error
+
+from napsets.gnn.models import MODELS, build_model
+from napsets.gnn.settings import PRESETS, Settings, settings_for
+from napsets.gnn.training import TrainedModel, fit, predict, train
+
+__all__ = [
+    "MODELS",
+    "PRESETS",
+    "Settings",
+    "TrainedModel",
+    "build_model",
+    "fit",
+    "predict",
+    "settings_for",
+    "train",
+]

@@ -1,0 +1,170 @@
+"""Batches: the nodes to compute, what they read, and in which layer."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from napsets.gnn.models import Stack
+from napsets.graph import Graph
+
+__all__ = ["Batch", "FeatureTable", "chunks", "csr_tensor", "graph_tensor", "prefetch"]
+
+Item = TypeVar("Item")
+
+
+def csr_tensor(
+    offsets: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any] | None, num_columns: int
+) -> Tensor:
+    """Wrap a CSR matrix, with ones where no values are given, without copying what need not be copied."""
+    if columns.dtype != offsets.dtype:  # torch wants one width for both; the columns are the larger array
+        kind = np.int32 if columns.dtype == np.int32 and columns.size < 2**31 else np.int64
+        offsets, columns = offsets.astype(kind), columns.astype(kind, copy=False)
+    data = torch.ones(columns.size) if values is None else torch.from_numpy(values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch calls CSR a beta, and a read-only array a danger
+        crow, col = torch.from_numpy(offsets), torch.from_numpy(columns)
+        size = (offsets.size - 1, num_columns)
+        return torch.sparse_csr_tensor(crow, col, data, size=size, check_invariants=False)
+
+
+def graph_tensor(graph: Graph, weighting: str = "ones", rows: slice = slice(None)) -> Tensor:
+    """Return some rows of a graph's adjacency, weighted as a model wants it."""
+    from napsets.kernels.sampling import with_self_loops
+
+    if weighting == "gcn":
+        offsets, columns, values = with_self_loops(graph.indptr, graph.indices, graph.degrees)
+    else:
+        offsets, columns, values = graph.indptr, graph.indices, None
+    start, stop, _ = rows.indices(graph.num_nodes)
+    chosen = slice(offsets[start], offsets[stop])
+    part = offsets[start : stop + 1]
+    return csr_tensor(
+        part - part[0] if start else part, columns[chosen], None if values is None else values[chosen], graph.num_nodes
+    )
+
+
+class FeatureTable:
+    """Rows of features as tensors, gathered without the interpreter lock, from dense or sparse storage."""
+
+    def __init__(self, features: Any) -> None:
+        self.sparse = not isinstance(features, np.ndarray)
+        self.shape: tuple[int, int] = features.shape
+        self._source = features
+        if not self.sparse:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the array is read-only, and only read
+                self._dense = torch.from_numpy(features)
+
+    def rows(self, nodes: npt.NDArray[np.int64]) -> Tensor:
+        """Return the rows of some nodes."""
+        if not self.sparse:
+            return self._dense.index_select(0, torch.from_numpy(nodes))
+        from napsets.kernels.sampling import dense_rows
+
+        out = np.zeros((nodes.size, self.shape[1]), dtype=np.float32)
+        dense_rows(self._source.indptr, self._source.indices, self._source.data, nodes, out)
+        return torch.from_numpy(out)
+
+    def all(self) -> Tensor:
+        """Return all rows."""
+        return self.rows(np.arange(self.shape[0])) if self.sparse else self._dense
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One CSR over local ids, of which layer after layer reads fewer rows.
+
+    Attributes
+    ----------
+    seeds : numpy.ndarray
+        The nodes whose logits are wanted; they are the first local ids.
+    x : torch.Tensor
+        Features of all local nodes.
+    offsets, columns, values : numpy.ndarray
+        The sampled adjacency; values may be None, for ones.
+    sizes : sequence of int
+        ``sizes[h]`` local nodes are needed h layers before the last.
+    """
+
+    seeds: npt.NDArray[np.int64]
+    x: Tensor
+    offsets: npt.NDArray[Any]
+    columns: npt.NDArray[Any]
+    values: npt.NDArray[Any] | None
+    sizes: Sequence[int]
+
+    def layers(self) -> list[Tensor]:
+        """Return one adjacency a layer, first layer first."""
+        matrices = []
+        for rows, width in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
+            end = self.offsets[rows]
+            values = None if self.values is None else self.values[:end]
+            matrices.append(csr_tensor(self.offsets[: rows + 1], self.columns[:end], values, int(width)))
+        return matrices
+
+    def square(self) -> Tensor:
+        """Return one adjacency for all layers, in which nodes that no layer computes have no neighbours."""
+        nodes = self.x.shape[0]
+        padding = np.full(nodes + 1 - self.offsets.size, self.offsets[-1], dtype=self.offsets.dtype)
+        return csr_tensor(np.concatenate([self.offsets, padding]), self.columns, self.values, nodes)
+
+    def logits(self, model: nn.Module) -> Tensor:
+        """Run a model on the batch: the logits of the seeds."""
+        adjacency = self.layers() if isinstance(model, Stack) else self.square()
+        return model(self.x, adjacency)[: self.seeds.size]
+
+
+def prefetch(make: Callable[[int], Item], count: int, ahead: int = 2) -> Iterator[Item]:
+    """Yield ``make(0), make(1), …`` in order, made by a background thread up to `ahead` items early.
+
+    An exception in the thread is raised here; leaving the loop early stops the thread.
+    """
+    ready: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=ahead)
+    stopped = threading.Event()
+
+    def offer(item: tuple[bool, Any]) -> bool:
+        """Wait for room in the queue, but not for longer than anyone listens."""
+        while not stopped.is_set():
+            with suppress(queue.Full):
+                ready.put(item, timeout=0.1)
+                return True
+        return False
+
+    def work() -> None:
+        try:
+            for i in range(count):
+                if stopped.is_set() or not offer((True, make(i))):
+                    return
+        except BaseException as error:  # handed to the thread that waits for the item
+            offer((False, error))
+
+    worker = threading.Thread(target=work, name="napsets-sampler", daemon=True)
+    worker.start()
+    try:
+        for _ in range(count):
+            good, item = ready.get()
+            if not good:
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        worker.join()
+
+
+def chunks(nodes: npt.NDArray[np.int64], size: int) -> list[npt.NDArray[np.int64]]:
+    """Cut nodes into as few batches of at most `size` as will do, as equal as can be.
+
+    A small remainder would give batch normalisation poor statistics, and a single node none at all.
+    """
+    return np.array_split(nodes, max(-(-nodes.size // size), 1))

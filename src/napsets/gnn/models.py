@@ -1,0 +1,167 @@
+"""The models, stacked from PyTorch Geometric's layers. To add one, add an entry to `MODELS`.
+
+Adjacencies are torch CSR tensors whose rows are the nodes computed and whose columns are the nodes read. A model's
+`forward` takes one square adjacency for all layers, or a sequence of one a layer, each with the rows that the next
+one reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+from napsets._names import choose
+from napsets.gnn.settings import Settings
+
+__all__ = ["MODELS", "ModelEntry", "Stack", "build_model"]
+
+
+class Stack(nn.Module):
+    """Layers with batch normalisation, ReLU and dropout between them.
+
+    Attributes
+    ----------
+    weighting : str
+        What the samplers store in the adjacency: ``ones``, or ``gcn`` for self-loops and 1 / √((dᵢ+1)(dⱼ+1)).
+    reads_graph : bool
+        Whether the model looks at edges at all.
+    """
+
+    weighting = "ones"
+    reads_graph = True
+
+    def __init__(self, num_features: int, num_classes: int, settings: Settings) -> None:
+        super().__init__()
+        widths = [num_features, *[settings.hidden] * (settings.layers - 1), num_classes]
+        self.num_layers = settings.layers
+        self.convs = nn.ModuleList(
+            self.make_layer(widths[i], widths[i + 1], settings, last=i == settings.layers - 1)
+            for i in range(settings.layers)
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for width in widths[1:-1])
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+        """Return one layer."""
+        raise NotImplementedError
+
+    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Apply layer i: `x` are the nodes read, `own` those computed."""
+        raise NotImplementedError
+
+    def layer(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Apply layer i and, unless it is the last, what follows it."""
+        return self.between(i, self.convolve(i, x, own, adjacency))
+
+    def between(self, i: int, x: Tensor) -> Tensor:
+        """Normalise, rectify and drop out, except after the last layer."""
+        if i == self.num_layers - 1:
+            return x
+        return self.dropout(torch.relu(self.norms[i](x)))
+
+    def forward(self, x: Tensor, adjacency: Tensor | Sequence[Tensor]) -> Tensor:
+        """Return logits: for the rows of the last adjacency."""
+        layers = [adjacency] * self.num_layers if isinstance(adjacency, Tensor) else list(adjacency)
+        for i, matrix in enumerate(layers):
+            x = self.layer(i, x, x[: matrix.shape[0]], matrix)
+        return x
+
+
+class SageMean(Stack):
+    """GraphSAGE with the mean of the neighbours."""
+
+    aggregation = "mean"
+
+    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+        """Return a ``SAGEConv``."""
+        return SAGEConv(width_in, width_out, aggr=self.aggregation)
+
+    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Aggregate the neighbours and add the node's own transform."""
+        return self.convs[i]((x, own), adjacency)
+
+
+class SageMax(SageMean):
+    """GraphSAGE with the elementwise maximum of the neighbours."""
+
+    aggregation = "max"
+
+
+class GCN(Stack):
+    """Graph convolutions, whose symmetric normalisation the samplers put into the adjacency."""
+
+    weighting = "gcn"
+
+    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+        """Return a ``GCNConv`` that takes the weights it is given."""
+        return GCNConv(width_in, width_out, normalize=False, add_self_loops=False)
+
+    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Transform, then sum by weight."""
+        return self.convs[i](x, adjacency)
+
+    def convolve_transformed(self, i: int, z: Tensor, adjacency: Tensor) -> Tensor:
+        """Apply layer i to nodes that its linear map has been applied to already."""
+        conv: Any = self.convs[i]
+        return conv.propagate(adjacency, x=z, edge_weight=None) + conv.bias
+
+
+class GAT(Stack):
+    """Graph attention: heads are concatenated between layers and averaged at the end."""
+
+    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+        """Return a ``GATConv``; between layers the heads share the width."""
+        heads = settings.heads if last or settings.hidden % settings.heads == 0 else 1
+        width = width_out if last else width_out // heads
+        return GATConv(width_in, width, heads=heads, concat=not last)
+
+    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Attend to the neighbours and to the node itself."""
+        rows = torch.repeat_interleave(adjacency.crow_indices().diff())
+        edges = torch.stack([adjacency.col_indices(), rows]).long()
+        return self.convs[i]((x, own), edges, size=(x.shape[0], own.shape[0]))
+
+
+class MLP(Stack):
+    """A plain perceptron on each node's own features."""
+
+    reads_graph = False
+
+    def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
+        """Return a linear layer."""
+        return nn.Linear(width_in, width_out)
+
+    def convolve(self, i: int, x: Tensor, own: Tensor, adjacency: Tensor) -> Tensor:
+        """Transform the node itself."""
+        return self.convs[i](own)
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A named model: how it is built, which family of settings it takes, what else it needs changed, what it is."""
+
+    build: Callable[[int, int, Settings], nn.Module]
+    family: str
+    changes: dict[str, Any]
+    summary: str
+
+
+MODELS: dict[str, ModelEntry] = {
+    "graphsage-mean": ModelEntry(SageMean, "default", {}, "GraphSAGE, mean of sampled neighbours"),
+    "graphsage-max": ModelEntry(SageMax, "default", {}, "GraphSAGE, maximum over sampled neighbours"),
+    "shadow-sage": ModelEntry(SageMean, "shadow", {}, "GraphSAGE on a sampled ego-net of each node"),
+    "shadow-gcn": ModelEntry(GCN, "shadow", {}, "graph convolutions on a sampled ego-net of each node"),
+    "gcn": ModelEntry(GCN, "default", {"sampler": "auto"}, "graph convolutions"),
+    "gat": ModelEntry(GAT, "default", {"sampler": "auto"}, "graph attention"),
+    "mlp": ModelEntry(MLP, "default", {"sampler": "auto"}, "a perceptron that sees no edges"),
+}
+
+
+def build_model(name: str, num_features: int, num_classes: int, settings: Settings) -> nn.Module:
+    """Return a fresh model, its weights drawn from torch's current random state."""
+    return choose("model", name, MODELS).build(num_features, num_classes, settings)

@@ -1,0 +1,155 @@
+"""The training loop: seeded, inductive, stopped early, resumable.
+
+Every epoch starts from a random state that is a function of (seed, epoch), so a run that was killed and resumed draws
+what it would have drawn.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from napsets.gnn.batches import FeatureTable, chunks, prefetch
+from napsets.gnn.inference import exact_logits, sampled_logits
+from napsets.gnn.samplers import FullSampler, batch_key, make_sampler
+from napsets.gnn.settings import Settings
+from napsets.graph import Graph
+
+__all__ = ["NodeView", "Trainer"]
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """What a stage of training may see: the subgraph of some nodes, their features and labels, and nothing else."""
+
+    graph: Graph
+    features: FeatureTable
+    labels: Tensor
+    scored: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64]) -> NodeView:
+        """Cut the view of `nodes` out of a dataset; `scored` are those, among them, whose labels count."""
+        labels = torch.from_numpy(dataset.labels[nodes])
+        places = np.flatnonzero(np.isin(nodes, scored))
+        return cls(dataset.graph.subgraph(nodes), FeatureTable(dataset.features[nodes]), labels, places)
+
+
+@dataclass
+class Trainer:
+    """The state of a run: model, optimiser, the best weights so far, and the record of epochs."""
+
+    model: nn.Module
+    settings: Settings
+    seed: int
+    train: NodeView
+    validation: NodeView
+    epoch: int = 0
+    best_accuracy: float = -1.0
+    best_epoch: int = -1
+    best_weights: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self.optimiser = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.plateau = None
+        if settings.plateau_patience is not None:
+            self.plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(
+                self.optimiser, mode="max", factor=0.5, patience=settings.plateau_patience
+            )
+        self.sampler = make_sampler(self.model, self.train.graph, self.train.features, settings)
+        self.full = isinstance(self.sampler, FullSampler)
+        self.batches_per_epoch = 1 if self.full else len(chunks(self.train.scored, settings.batch_size))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the epochs, or the patience, are used up."""
+        patience = self.settings.patience
+        tired = patience is not None and self.epoch - 1 - self.best_epoch >= patience and self.best_epoch >= 0
+        return self.epoch >= self.settings.epochs or tired
+
+    def run_epoch(self, report: Any) -> None:
+        """Go once through the training nodes, looking at validation accuracy as often as the settings say."""
+        torch.manual_seed(batch_key(self.seed, 1, self.epoch))
+        order = np.random.default_rng([self.seed, 1, self.epoch]).permutation(self.train.scored)
+        batches = [order] if self.full else chunks(order, self.settings.batch_size)
+        looks = _evenly(len(batches), self.settings.validations_per_epoch)
+        losses, accuracy = [], float("nan")
+
+        def draw(i: int) -> Any:
+            return self.sampler.sample(batches[i], batch_key(self.seed, 0, self.epoch, i))
+
+        # The whole graph is one ready batch: there is nothing to draw ahead.
+        drawn = map(draw, range(len(batches))) if self.full else prefetch(draw, len(batches))
+        for i, batch in enumerate(drawn):
+            losses.append(self._step(batch))
+            if i in looks:
+                accuracy = self.validate()
+            shown = accuracy if accuracy == accuracy else self.best_accuracy
+            report(self.epoch * len(batches) + i + 1, losses[-1], max(shown, 0.0))
+        if self.plateau is not None:
+            self.plateau.step(accuracy)
+        self.history.append({"loss": float(np.mean(losses)), "validation_accuracy": accuracy})
+        self.epoch += 1
+
+    def _step(self, batch: Any) -> float:
+        self.model.train()
+        self.optimiser.zero_grad(set_to_none=True)
+        seeds = torch.from_numpy(batch.seeds)
+        loss = nn.functional.cross_entropy(batch.logits(self.model), self.train.labels[seeds])
+        loss.backward()
+        self.optimiser.step()
+        return float(loss.detach())
+
+    def validate(self) -> float:
+        """Measure accuracy on the validation nodes and keep the weights if they are the best so far."""
+        view = self.validation
+        if view.scored.size == 0:  # nothing to stop on: the last weights are kept
+            accuracy = float(self.epoch)
+        else:
+            if self.settings.inference == "sampled":
+                logits = sampled_logits(self.model, view.graph, view.features, self.settings, self.seed)
+            else:
+                logits = exact_logits(self.model, view.graph, view.features, self.settings)
+            scored = torch.from_numpy(view.scored)
+            accuracy = float((logits[scored].argmax(dim=1) == view.labels[scored]).double().mean())
+        if accuracy > self.best_accuracy:
+            self.best_accuracy, self.best_epoch = accuracy, self.epoch
+            self.best_weights = copy.deepcopy(self.model.state_dict())
+        return accuracy if view.scored.size else float("nan")
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a later process needs to go on."""
+        return {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "plateau": None if self.plateau is None else self.plateau.state_dict(),
+            "epoch": self.epoch,
+            "best_accuracy": self.best_accuracy,
+            "best_epoch": self.best_epoch,
+            "best_weights": self.best_weights,
+            "history": self.history,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the state that `state` returned."""
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        if self.plateau is not None:
+            self.plateau.load_state_dict(state["plateau"])
+        for name in ("epoch", "best_accuracy", "best_epoch", "best_weights", "history"):
+            setattr(self, name, state[name])
+
+
+def _evenly(batches: int, looks: int) -> set[int]:
+    """Return the batches after which to look: as many as asked for, evenly spread, the last always among them."""
+    return {max(round((k + 1) * batches / looks) - 1, 0) for k in range(looks)}

@@ -1,0 +1,209 @@
+"""From a dataset to predictions: `train`, and its two halves `fit` and `predict`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from napsets._check import check_count
+from napsets._names import choose
+from napsets.datasets.dataset import NodeDataset
+from napsets.errors import InvalidInputError
+from napsets.gnn.batches import FeatureTable
+from napsets.gnn.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from napsets.gnn.inference import exact_logits, sampled_logits
+from napsets.gnn.models import MODELS, build_model
+from napsets.gnn.progress import training_bar
+from napsets.gnn.settings import Settings, settings_for
+from napsets.gnn.trainer import NodeView, Trainer
+from napsets.predictions import NodePredictions
+
+__all__ = ["TrainedModel", "fit", "predict", "train"]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model with its best weights, and how it came to them.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        The model, in evaluation mode.
+    name : str
+        Its name in `MODELS`, or its class.
+    settings : Settings
+    seed : int
+    best_epoch : int
+        The epoch, from 0, whose weights were kept.
+    validation_accuracy : float
+        Accuracy on the validation nodes with those weights; NaN where there are none.
+    history : list of dict
+        Mean loss and last validation accuracy of each epoch.
+    """
+
+    module: nn.Module
+    name: str
+    settings: Settings
+    seed: int
+    best_epoch: int
+    validation_accuracy: float
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def fit(
+    dataset: NodeDataset,
+    model: str | nn.Module = "graphsage-mean",
+    preset: str = "paper",
+    seed: int = 0,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    **changes: Any,
+) -> TrainedModel:
+    """Train a model on the training nodes, choosing its weights by accuracy on the validation nodes.
+
+    Training sees the subgraph of the training nodes only, validation that of training and validation nodes; test
+    nodes, their features, labels and edges, are not looked at.
+
+    Parameters
+    ----------
+    dataset : NodeDataset
+    model : str or torch.nn.Module
+        A name from `MODELS`, or a module of your own: called as ``module(x, adjacency)`` with a torch CSR adjacency
+        (rows are the nodes computed), it returns one row of logits a node. It is trained in place.
+    preset : str
+        ``paper`` or ``released-code``; see `settings_for`.
+    seed : int
+        Draws initial weights, batches, neighbours and dropout.
+    checkpoint : path, optional
+        Written after every epoch; if the file is there already, the run goes on from it, to the same result.
+    progress : bool, optional
+        Show a bar on stderr; by default if that is a terminal.
+    **changes
+        Fields of `Settings` that differ from the preset.
+    """
+    seed = check_count("seed", seed)
+    if dataset.train.size == 0 or dataset.num_features == 0:
+        raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
+    with torch.random.fork_rng(devices=[]):
+        module, name, settings = _prepare(dataset, model, preset, seed, changes)
+        seen = np.sort(np.concatenate([dataset.train, dataset.validation]))
+        training = NodeView.of(dataset, dataset.train, dataset.train)
+        trainer = Trainer(module, settings, seed, training, NodeView.of(dataset, seen, dataset.validation))
+        _run(trainer, dataset, name, checkpoint, progress)
+    module.load_state_dict(trainer.best_weights)
+    module.eval()
+    accuracy = trainer.best_accuracy if dataset.validation.size else float("nan")
+    return TrainedModel(module, name, settings, seed, trainer.best_epoch, accuracy, trainer.history)
+
+
+def _prepare(
+    dataset: NodeDataset, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any]
+) -> tuple[nn.Module, str, Settings]:
+    """Return the module, its name and the settings of the run."""
+    if isinstance(model, nn.Module):
+        settings = settings_for(preset, **({"sampler": "auto"} | changes))
+        return model, type(model).__name__, settings
+    entry = choose("model", model, MODELS)
+    settings = settings_for(preset, entry.family, **(entry.changes | changes))
+    torch.manual_seed(seed)
+    return build_model(model, dataset.num_features, dataset.num_classes, settings), model, settings
+
+
+def _run(
+    trainer: Trainer,
+    dataset: NodeDataset,
+    name: str,
+    checkpoint: str | os.PathLike[str] | None,
+    progress: bool | None,
+) -> None:
+    """Run the epochs that are left, from the checkpoint if there is one."""
+    mark = ""
+    if checkpoint is not None:
+        about = {"model": name, "seed": trainer.seed, "settings": trainer.settings.as_dict()}
+        weights = [value.numpy() for value in trainer.model.state_dict().values()]
+        views = (trainer.train, trainer.validation)
+        graphs = [array for view in views for array in (view.graph.indptr, view.graph.indices, view.labels.numpy())]
+        seen = (
+            dataset.train,
+            dataset.validation,
+            dataset.features[dataset.train],
+            dataset.features[dataset.validation],
+        )
+        mark = fingerprint(about, *weights, *graphs, *seen)
+        state = load_checkpoint(checkpoint, mark)
+        if state is not None:
+            trainer.restore(state)
+    total = trainer.settings.epochs * trainer.batches_per_epoch
+    with training_bar(f"{name} on {dataset.name}", total, progress) as report:
+        while not trainer.finished:
+            trainer.run_epoch(report)
+            if checkpoint is not None:
+                save_checkpoint(checkpoint, {"fingerprint": mark, **trainer.state()})
+
+
+def predict(trained: TrainedModel, dataset: NodeDataset, *, inference: str | None = None) -> NodePredictions:
+    """Return the probabilities of all nodes, computed on the whole graph.
+
+    Parameters
+    ----------
+    trained : TrainedModel
+        What `fit` returned.
+    dataset : NodeDataset
+        The dataset it was trained on, or another with the same features and classes.
+    inference : str, optional
+        ``exact`` or ``sampled``; by default as in the settings.
+    """
+    settings = trained.settings
+    kind = choose("inference", inference or settings.inference, {"exact": "exact", "sampled": "sampled"})
+    features = FeatureTable(dataset.features)
+    if kind == "sampled":
+        logits = sampled_logits(trained.module, dataset.graph, features, settings, trained.seed)
+    else:
+        logits = exact_logits(trained.module, dataset.graph, features, settings)
+    about = {
+        **settings.as_dict(),
+        "inference": kind,
+        "seed": trained.seed,
+        "best_epoch": trained.best_epoch,
+        "validation_accuracy": trained.validation_accuracy,
+        "dataset": dict(dataset.settings),
+    }
+    return NodePredictions(
+        np.arange(dataset.num_nodes),
+        torch.softmax(logits.double(), dim=1).float().numpy(),
+        dataset.labels,
+        dataset.split,
+        dataset.name,
+        trained.name,
+        about,
+        dataset.class_names,
+    )
+
+
+def train(
+    dataset: NodeDataset,
+    model: str | nn.Module = "graphsage-mean",
+    preset: str = "paper",
+    seed: int = 0,
+    *,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    **changes: Any,
+) -> NodePredictions:
+    """Train a model and return the probabilities of all nodes: `fit`, then `predict`, with the parameters of `fit`.
+
+    Examples
+    --------
+    >>> from napsets.datasets import load
+    >>> predictions = train(load("sbm", block_size=100), "mlp", "released-code", epochs=3)
+    >>> predictions.probabilities.shape
+    (200, 4)
+    """
+    trained = fit(dataset, model, preset, seed, checkpoint=checkpoint, progress=progress, **changes)
+    return predict(trained, dataset)

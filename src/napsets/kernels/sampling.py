@@ -1,0 +1,290 @@
+"""Drawing the neighbourhoods that a graph network is trained on.
+
+A sample is one CSR over local ids. Local ids are ordered by the layer at which a node is needed: `sizes[h]` nodes lie
+within h steps of the seeds, seeds first. So the layer that computes the first `sizes[h]` nodes reads the first
+`sizes[h]` rows, and nothing is stored twice. What a node draws is a hash of (key, node): no thread, batch or order of
+visiting can change it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napsets.kernels._jit import jit
+from napsets.kernels.hashing import below, hash64
+
+__all__ = ["dense_rows", "ego_weights", "neighbours", "shadow", "with_self_loops"]
+
+
+@jit
+def _grown(array, needed):
+    """Return the array, or a copy of twice the room if `needed` entries do not fit."""
+    if needed <= array.shape[0]:
+        return array
+    larger = np.empty(max(needed, 2 * array.shape[0]), array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@jit
+def _choose(indices, start, degree, count, word, out, at):
+    """Write `count` of a node's neighbours to ``out[at:]``, each set of that size equally likely (Floyd's method)."""
+    if count == degree:
+        for j in range(count):
+            out[at + j] = indices[start + j]
+        return
+    for j in range(count):
+        last = degree - count + j
+        drawn = below(hash64(word + np.uint64(j)), last + 1)
+        for i in range(j):
+            if out[at + i] == drawn:
+                drawn = last
+                break
+        out[at + j] = drawn
+    for j in range(count):
+        out[at + j] = indices[start + out[at + j]]
+
+
+@jit
+def neighbours(indptr, indices, seeds, fanouts, key, position):
+    """Sample up to ``fanouts[h]`` neighbours (all, if negative) of every node first met h steps from the seeds.
+
+    `position` holds −1 for every node of the graph, and does so again afterwards. Returns the nodes' ids, the rows'
+    offsets, the columns as local ids, and `sizes`.
+    """
+    count = seeds.shape[0]
+    nodes = np.empty(4 * count + 64, np.int64)
+    offsets = np.zeros(4 * count + 64, np.int64)
+    edges = np.empty(16 * count + 64, np.int64)
+    sizes = np.empty(fanouts.shape[0] + 1, np.int64)
+    for i in range(count):
+        nodes[i] = seeds[i]
+        position[seeds[i]] = i
+    sizes[0] = count
+    filled = 0
+    begin = 0
+    for hop in range(fanouts.shape[0]):
+        end = count
+        for i in range(begin, end):
+            node = nodes[i]
+            start, degree = indptr[node], indptr[node + 1] - indptr[node]
+            taken = degree if fanouts[hop] < 0 else min(degree, fanouts[hop])
+            edges = _grown(edges, filled + taken)
+            nodes = _grown(nodes, count + taken)
+            offsets = _grown(offsets, count + taken + 2)
+            _choose(indices, start, degree, taken, hash64(np.uint64(key) ^ hash64(node)), edges, filled)
+            for e in range(filled, filled + taken):
+                other = edges[e]
+                if position[other] < 0:
+                    position[other] = count
+                    nodes[count] = other
+                    count += 1
+                edges[e] = position[other]
+            edges[filled : filled + taken].sort()
+            filled += taken
+            offsets[i + 1] = filled
+        begin = end
+        sizes[hop + 1] = count
+    for i in range(count):
+        position[nodes[i]] = -1
+    return nodes[:count].copy(), offsets[: begin + 1].copy(), edges[:filled].copy(), sizes
+
+
+@jit
+def _ego(indptr, indices, root, depth, fanout, key, slot, members, drawn):
+    """Sample the ego-net of a root: `slot` of each member becomes its place in `members`; returns those arrays."""
+    members[0] = root
+    slot[root] = 0
+    count, begin = 1, 0
+    for _ in range(depth):
+        end = count
+        for i in range(begin, end):
+            node = members[i]
+            start, degree = indptr[node], indptr[node + 1] - indptr[node]
+            taken = degree if fanout < 0 else min(degree, fanout)
+            drawn = _grown(drawn, taken)
+            members = _grown(members, count + taken)
+            word = hash64(hash64(np.uint64(key) ^ hash64(root)) ^ np.uint64(node))
+            _choose(indices, start, degree, taken, word, drawn, 0)
+            for j in range(taken):
+                if slot[drawn[j]] < 0:
+                    slot[drawn[j]] = count
+                    members[count] = drawn[j]
+                    count += 1
+        begin = end
+    return count, members, drawn
+
+
+@jit
+def shadow(indptr, indices, roots, depth, fanout, key, layers, slot):
+    """Sample one ego-net a root and join the subgraphs induced on them, as far as `layers` layers can see.
+
+    Each ego-net holds up to `fanout` sampled neighbours (all, if negative) of every node, `depth` steps deep. Its
+    nodes are ordered by their distance from the root in the induced subgraph; rows are written for distances below
+    `layers`, so ``layers = depth + 1`` gives the whole of every ego-net. `slot` is −1 everywhere, before and after.
+    Returns ids, offsets, columns, `sizes`, and each node's degree in its ego-net.
+    """
+    batch = roots.shape[0]
+    flat = np.empty(64 * batch, np.int64)  # members that some layer needs, root by root, nearest first
+    degrees = np.empty(64 * batch, np.int64)
+    row_start = np.empty(64 * batch, np.int64)
+    edges = np.empty(256 * batch, np.int64)  # columns, as places in `flat`
+    members, drawn = np.empty(512, np.int64), np.empty(64, np.int64)
+    counts = np.zeros((layers + 1, batch), np.int64)
+    total = filled = 0
+    for b in range(batch):
+        size, members, drawn = _ego(indptr, indices, roots[b], depth, fanout, key, slot, members, drawn)
+        place = np.full(size, -1, np.int64)
+        flat, degrees = _grown(flat, total + size), _grown(degrees, total + size)
+        row_start = _grown(row_start, total + size)
+        place[0] = total
+        flat[total] = roots[b]
+        counts[0, b] = 1
+        begin, end, total = total, total + 1, total + 1
+        for level in range(layers + 1):
+            for i in range(begin, end):
+                node = flat[i]
+                row_start[i] = filled
+                degree = 0
+                edges = _grown(edges, filled + size)
+                for e in range(indptr[node], indptr[node + 1]):
+                    s = slot[indices[e]]
+                    if s >= 0:
+                        if level < layers:
+                            if place[s] < 0:
+                                place[s] = total
+                                flat[total] = members[s]
+                                total += 1
+                            edges[filled + degree] = place[s]
+                        degree += 1
+                degrees[i] = degree
+                if level < layers:
+                    filled += degree
+            begin, end = end, total
+            if level < layers:
+                counts[level + 1, b] = end - begin
+        for i in range(size):
+            slot[members[i]] = -1
+    return _by_level(flat[:total], degrees, row_start, edges, counts)
+
+
+@jit
+def _by_level(flat, degrees, row_start, edges, counts):
+    """Reorder ego-nets that stand one after another so that all roots come first, then all their neighbours, …."""
+    levels, batch = counts.shape
+    sizes = np.zeros(levels, np.int64)
+    final = np.empty(flat.shape[0], np.int64)
+    starts = np.zeros((levels, batch), np.int64)
+    running = 0
+    for level in range(levels):
+        for b in range(batch):
+            starts[level, b] = running
+            running += counts[level, b]
+        sizes[level] = running
+    source = np.empty(flat.shape[0], np.int64)
+    at = 0
+    for b in range(batch):
+        for level in range(levels):
+            for k in range(counts[level, b]):
+                final[at] = starts[level, b] + k
+                source[final[at]] = at
+                at += 1
+    rows = sizes[levels - 2]
+    offsets = np.zeros(rows + 1, np.int64)
+    for i in range(rows):
+        offsets[i + 1] = offsets[i] + degrees[source[i]]
+    columns = np.empty(offsets[rows], np.int64)
+    for i in range(rows):
+        start = row_start[source[i]]
+        for j in range(offsets[i + 1] - offsets[i]):
+            columns[offsets[i] + j] = final[edges[start + j]]
+        columns[offsets[i] : offsets[i + 1]].sort()
+    return flat[source], offsets, columns, sizes, degrees[source]
+
+
+@jit
+def with_self_loops(offsets, columns, degrees):
+    """Add each row's own node and weigh as a graph convolution does: 1 / √((dᵢ+1)(dⱼ+1)).
+
+    `degrees` may exceed the entries of a row, which is then a sample: its weights are scaled up so that their
+    expectation is that of the whole row.
+    """
+    rows = offsets.shape[0] - 1
+    looped = np.empty(rows + 1, np.int64)
+    out = np.empty(columns.shape[0] + rows, np.int64)
+    weights = np.empty(columns.shape[0] + rows, np.float32)
+    looped[0] = at = 0
+    for i in range(rows):
+        taken = offsets[i + 1] - offsets[i]
+        scale = degrees[i] / taken if taken else 0.0
+        placed = False
+        for e in range(offsets[i], offsets[i + 1]):
+            j = columns[e]
+            if not placed and j > i:
+                out[at], weights[at] = i, 1.0 / (degrees[i] + 1.0)
+                at += 1
+                placed = True
+            out[at], weights[at] = j, scale / np.sqrt((degrees[i] + 1.0) * (degrees[j] + 1.0))
+            at += 1
+        if not placed:
+            out[at], weights[at] = i, 1.0 / (degrees[i] + 1.0)
+            at += 1
+        looped[i + 1] = at
+    return looped, out, weights
+
+
+@jit
+def ego_weights(indptr, indices, roots, slot):
+    """Write the two layers of a graph convolution on whole ego-nets of depth 2, without copying their nodes.
+
+    In the ego-net of a root, nodes two steps away have fewer neighbours than in the graph, so that the first layer's
+    weights depend on the root. First come rows for each root and its neighbours, with the graph's own ids as columns;
+    then one row a root, with those rows' numbers as columns. `slot` is −1 everywhere, before and after.
+    """
+    batch = roots.shape[0]
+    outer = np.zeros(batch + 1, np.int64)
+    entries = np.int64(0)
+    for b in range(batch):
+        begin, end = indptr[roots[b]], indptr[roots[b] + 1]
+        outer[b + 1] = outer[b] + 1 + end - begin
+        entries += 1 + end - begin
+        for e in range(begin, end):
+            entries += 1 + indptr[indices[e] + 1] - indptr[indices[e]]
+    inner = np.zeros(outer[batch] + 1, np.int64)
+    columns, weights = np.empty(entries, np.int64), np.empty(entries, np.float32)
+    outer_columns, outer_weights = np.arange(outer[batch]), np.empty(outer[batch], np.float32)
+    ball = np.empty(1024, np.int64)
+    at = row = 0
+    for b in range(batch):
+        root = roots[b]
+        size, ball, _ = _ego(indptr, indices, root, 2, -1, 0, slot, ball, np.empty(64, np.int64))
+        near = 1 + indptr[root + 1] - indptr[root]
+        scale = np.empty(size, np.float64)
+        for i in range(size):
+            degree = indptr[ball[i] + 1] - indptr[ball[i]]
+            if i >= near:  # two steps away: only neighbours inside the ball count
+                degree = 0
+                for e in range(indptr[ball[i]], indptr[ball[i] + 1]):
+                    degree += slot[indices[e]] >= 0
+            scale[i] = 1.0 / np.sqrt(degree + 1.0)
+        for i in range(near):
+            node = ball[i]
+            outer_weights[row] = scale[0] * scale[i]
+            columns[at], weights[at] = node, scale[i] * scale[i]
+            at += 1
+            for e in range(indptr[node], indptr[node + 1]):
+                columns[at], weights[at] = indices[e], scale[i] * scale[slot[indices[e]]]
+                at += 1
+            row += 1
+            inner[row] = at
+        for i in range(size):
+            slot[ball[i]] = -1
+    return inner, columns, weights, outer, outer_columns, outer_weights
+
+
+@jit
+def dense_rows(indptr, indices, values, nodes, out):
+    """Write rows of a sparse matrix into the zeros of `out`."""
+    for i in range(nodes.shape[0]):
+        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            out[i, indices[e]] += values[e]
