@@ -14,6 +14,7 @@ try:
 except ImportError as _error:
     raise MissingDependencyError(_error.name or "torch", "gnn") from _error
 
+from napsets.gnn.bridge import predict_sets, probabilities_of
 from napsets.gnn.models import MODELS, build_model
 from napsets.gnn.settings import PRESETS, Settings, settings_for
 from napsets.gnn.training import TrainedModel, fit, predict, train
@@ -26,6 +27,8 @@ __all__ = [
     "build_model",
     "fit",
     "predict",
+    "predict_sets",
+    "probabilities_of",
     "settings_for",
     "train",
 ]

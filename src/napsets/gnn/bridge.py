@@ -1,0 +1,137 @@
+"""For those who already have a PyTorch Geometric model and its ``Data``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from napsets._check import ArrayLike, as_array, check_index
+from napsets._names import choose
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.gnn.inference import evaluating
+from napsets.graph import Graph
+from napsets.predictors import NAPS
+from napsets.sets import PredictionSets
+
+__all__ = ["predict_sets", "probabilities_of"]
+
+
+def predict_sets(
+    model: nn.Module,
+    data: Any,
+    calibration_mask: ArrayLike,
+    nodes: ArrayLike,
+    alpha: float = 0.1,
+    *,
+    predictor: NAPS | None = None,
+    within: ArrayLike | None = None,
+    undirected: bool = True,
+    outputs: str = "logits",
+    forward: Callable[[nn.Module, Any], Any] | None = None,
+    device: str | torch.device | None = None,
+) -> PredictionSets:
+    """Return prediction sets from a trained model and a ``Data``; both are left as they were.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Called once as ``model(data.x, data.edge_index)``, in evaluation mode and without gradients.
+    data : torch_geometric.data.Data
+        Its ``y`` holds the labels; those outside `calibration_mask` are not looked at.
+    calibration_mask : array
+        Boolean mask or node indices: whose labels may be used. None of them should have trained the model.
+    nodes : array
+        Which nodes to predict, as a mask or as indices.
+    alpha : float
+        Error rate.
+    predictor : NAPS, optional
+        Its settings (hops, decay, score, seed); by default ``NAPS()``. It is calibrated here.
+    within : array, optional
+        Mask or indices of the nodes whose induced subgraph gives the neighbourhoods, as the paper takes the test
+        nodes; by default the whole graph.
+    undirected : bool
+        Whether edges count both ways for neighbourhoods.
+    outputs : str
+        What the model returns: ``logits`` (log-probabilities will do) or ``probabilities``.
+    forward : callable, optional
+        How to call a model that takes other arguments: ``forward(model, data)``.
+    device : str, optional
+        Where to run the model, which is brought back afterwards; by default where it is.
+
+    Examples
+    --------
+    >>> from torch_geometric.nn import GraphSAGE
+    >>> from napsets.datasets import load, to_pyg
+    >>> data = to_pyg(load("sbm", block_size=200))
+    >>> model = GraphSAGE(16, 8, 2, 4)
+    >>> sets = predict_sets(model, data, data.val_mask, data.test_mask, alpha=0.1)
+    >>> len(sets) == int(data.test_mask.sum())
+    True
+    """
+    probabilities = probabilities_of(model, data, outputs=outputs, forward=forward, device=device)
+    graph = Graph.from_pyg(data, undirected=undirected)
+    size = graph.num_nodes
+    if probabilities.shape[0] != size:
+        raise InvalidInputError(f"`model` must return one row a node, {size}; got {probabilities.shape[0]}")
+    calibration = check_index("calibration_mask", calibration_mask, size)
+    chosen = check_index("nodes", nodes, size)
+    labels = np.full(size, -1, dtype=np.int64)
+    labels[calibration] = as_array("data.y", data.y).reshape(-1)[calibration]
+    naps = replace(predictor) if predictor is not None else NAPS()
+    if within is None:
+        return naps.calibrate(graph, probabilities, labels, calibration).predict(chosen, alpha)
+    kept = np.unique(check_index("within", within, size))
+    place = np.full(size, -1, dtype=np.int64)
+    place[kept] = np.arange(kept.size)
+    for name, part in (("calibration_mask", calibration), ("nodes", chosen)):
+        if (place[part] < 0).any():
+            raise InvalidInputError(f"`{name}` must lie within `within`; node {part[place[part] < 0][0]} does not")
+    naps.calibrate(graph.subgraph(kept), probabilities[kept], labels[kept], place[calibration], ids=kept)
+    return replace(naps.predict(place[chosen], alpha), nodes=chosen, num_nodes=size)
+
+
+def probabilities_of(
+    model: nn.Module,
+    data: Any,
+    *,
+    outputs: str = "logits",
+    forward: Callable[[nn.Module, Any], Any] | None = None,
+    device: str | torch.device | None = None,
+) -> npt.NDArray[np.float64]:
+    """Return a model's probabilities for all nodes of a ``Data``; the parameters are those of `predict_sets`."""
+    kind = choose("outputs", outputs, {"logits": "logits", "probabilities": "probabilities"})
+    with _moved(model, device) as place, evaluating(model):
+        moved = data if place is None else data.clone().to(place)
+        result = model(moved.x, moved.edge_index) if forward is None else forward(model, moved)
+    if not isinstance(result, torch.Tensor) or result.ndim != 2:
+        raise InvalidInputError(f"`model` must return a matrix with one row a node; got {type(result).__name__}")
+    values = result.detach().cpu().double()
+    if kind == "probabilities":
+        return np.asarray(values.numpy())
+    if values.numel() and bool((values >= 0).all()) and bool(((values.sum(dim=1) - 1).abs() < 1e-4).all()):
+        message = "the model's outputs look like probabilities; say outputs='probabilities' if they are"
+        warnings.warn(message, NapsetsWarning, stacklevel=3)
+    return np.asarray(torch.softmax(values, dim=1).numpy())
+
+
+@contextmanager
+def _moved(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device | None]:
+    """Give the device to run on, with the model there, and bring it back; None where nothing tells a device."""
+    first = next(iter([*model.parameters(), *model.buffers()]), None)
+    home = None if first is None else first.device
+    target = home if device is None else torch.device(device)
+    if target != home:
+        model.to(target)
+    try:
+        yield target
+    finally:
+        if target != home and home is not None:
+            model.to(home)

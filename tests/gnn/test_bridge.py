@@ -1,0 +1,127 @@
+"""The bridge for people who already have a model and a Data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+from torch_geometric.nn import GraphSAGE  # noqa: E402
+
+import napsets as ns  # noqa: E402
+from napsets.datasets import to_pyg  # noqa: E402
+from napsets.errors import InvalidInputError, NapsetsWarning  # noqa: E402
+from napsets.gnn import predict_sets, probabilities_of  # noqa: E402
+
+pytestmark = pytest.mark.gnn
+
+
+@pytest.fixture
+def world(tiny):
+    torch.manual_seed(0)
+    model = GraphSAGE(tiny.num_features, 8, 2, tiny.num_classes, dropout=0.5)
+    calibration, nodes = tiny.validation, tiny.test
+    return model, to_pyg(tiny), calibration, nodes
+
+
+def test_the_sets_are_those_of_naps_on_the_models_probabilities(world, tiny):
+    model, data, calibration, nodes = world
+    sets = predict_sets(model, data, calibration, nodes, 0.2, predictor=ns.NAPS(hops=3, decay="geometric", seed=7))
+    model.eval()
+    with torch.no_grad():
+        probabilities = torch.softmax(model(data.x, data.edge_index).double(), dim=1).numpy()
+    naps = ns.NAPS(hops=3, decay="geometric", seed=7).calibrate(tiny.graph, probabilities, tiny.labels, calibration)
+    expected = naps.predict(nodes, alpha=0.2)
+    assert np.array_equal(sets.member, expected.member)
+    assert np.array_equal(sets.thresholds, expected.thresholds)
+    assert np.isfinite(sets.thresholds).any()
+    assert np.array_equal(sets.nodes, nodes)
+
+
+def test_masks_and_indices_are_the_same(world, tiny):
+    model, data, calibration, nodes = world
+    by_index = predict_sets(model, data, calibration, nodes)
+    by_mask = predict_sets(model, data, data.val_mask, data.test_mask)
+    assert np.array_equal(by_index.member, by_mask.member)
+
+
+def test_labels_outside_the_calibration_nodes_are_not_looked_at(world):
+    model, data, calibration, nodes = world
+    before = predict_sets(model, data, calibration, nodes, 0.2)
+    data.y = data.y.clone()
+    others = np.setdiff1d(np.arange(data.num_nodes), calibration)
+    data.y[others] = -100
+    assert np.array_equal(predict_sets(model, data, calibration, nodes, 0.2).member, before.member)
+
+
+def test_neighbourhoods_can_be_kept_within_some_nodes(world, tiny):
+    model, data, calibration, nodes = world
+    within = np.concatenate([calibration, nodes])
+    sets = predict_sets(model, data, calibration, nodes, 0.2, within=within)
+    row = np.repeat(np.arange(tiny.num_nodes), tiny.graph.degrees)
+    keep = np.isin(row, within) & np.isin(tiny.graph.indices, within)
+    cut = ns.Graph.from_edge_index(np.stack([row, tiny.graph.indices])[:, keep], tiny.num_nodes)
+    expected = ns.NAPS().calibrate(cut, probabilities_of(model, data), tiny.labels, calibration).predict(nodes, 0.2)
+    assert np.array_equal(sets.member, expected.member)
+    assert np.array_equal(sets.nodes, nodes)
+    with pytest.raises(InvalidInputError, match="`nodes` must lie within `within`"):
+        predict_sets(model, data, calibration, nodes, within=calibration)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_mode_gradients_and_data_are_left_as_they_were(world, training):
+    model, data, calibration, nodes = world
+    model.train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    x = data.x.clone()
+    predict_sets(model, data, calibration, nodes)
+    assert model.training is training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.equal(data.x, x)
+
+
+def test_a_model_is_brought_back_to_its_device_even_after_an_error(world):
+    model, data, calibration, nodes = world
+    seen = []
+
+    def forward(module, moved):
+        seen.append(next(module.parameters()).device.type)
+        raise RuntimeError("cannot run here")
+
+    moves = []
+    original = model.to
+    model.to = lambda device: (moves.append(torch.device(device).type), original("cpu"))[1]
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        predict_sets(model, data, calibration, nodes, device="meta", forward=forward)
+    assert moves == ["meta", "cpu"]
+    assert next(model.parameters()).device.type == "cpu"
+
+
+def test_another_way_of_calling_the_model_can_be_given(world):
+    model, data, calibration, nodes = world
+    plain = predict_sets(model, data, calibration, nodes)
+    other = predict_sets(model, data, calibration, nodes, forward=lambda m, d: m(d.x, d.edge_index).log_softmax(dim=1))
+    assert np.array_equal(plain.member, other.member)
+
+
+def test_probabilities_are_taken_as_they_are_and_suspected_where_undeclared(world):
+    model, data, _, _ = world
+
+    def forward(module, moved):
+        return module(moved.x, moved.edge_index).softmax(dim=1)
+
+    declared = probabilities_of(model, data, outputs="probabilities", forward=forward)
+    assert np.allclose(declared, probabilities_of(model, data), atol=1e-6)
+    with pytest.warns(NapsetsWarning, match="look like probabilities"):
+        probabilities_of(model, data, forward=forward)
+
+
+def test_outputs_of_the_wrong_shape_are_refused(world):
+    model, data, calibration, nodes = world
+    with pytest.raises(InvalidInputError, match="`model` must return a matrix"):
+        predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x.sum())
+    with pytest.raises(InvalidInputError, match="one row a node, 240; got 10"):
+        predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x[:10])
