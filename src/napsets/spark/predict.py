@@ -138,6 +138,7 @@ class Job:
     settings: arrow.Settings
     undirected: bool
     cap: int | None
+    pairs_per_part: int = PAIRS_PER_PART
 
     def scores(self) -> DataFrame:
         """Score the calibration nodes at their labels: ``node``, ``score``."""
@@ -155,10 +156,10 @@ class Job:
         scores = self.scores() if checkpoints is None else checkpoints.write(self.scores(), "scores")
         if checkpoints is not None and scores.isEmpty():
             raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-        graph = adjacency(self.tables.edges, scores, undirected=self.undirected, pairs_per_part=PAIRS_PER_PART)
+        graph = adjacency(self.tables.edges, scores, undirected=self.undirected, pairs_per_part=self.pairs_per_part)
         if checkpoints is not None:
             graph = checkpoints.write_adjacency(graph, hops)
-        return Walker(graph, hops, self.undirected, PAIRS_PER_PART, self.cap)
+        return Walker(graph, hops, self.undirected, self.pairs_per_part, self.cap)
 
     def thresholds(self, walker: Walker, targets: DataFrame) -> DataFrame:
         """Walk from the targets and choose their thresholds; a target that met no one has no row."""

@@ -1,0 +1,211 @@
+"""How the cost of napsets.spark grows from 10^4 to 10^7 edges, and how well the cost model of docs/scale.md tells it.
+
+Each size is a random graph of mean degree 10 whose degrees fall off as a power law (expected degree of the i-th node
+proportional to i^-1/2, so that E[d²] keeps growing), a tenth of its nodes labelled. A fixed number of targets is walked
+from, 1 to 3 hops deep; the sets of one machine are compared bit for bit. Shuffled bytes and task time are Spark's own.
+
+    python benchmarks/spark_growth.py --sizes 10000 100000 1000000 10000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import napsets as ns
+from napsets.decay import hop_weights
+from napsets.spark.adjacency import PAIRS_PER_PART
+from napsets.spark.arrow import Settings
+from napsets.spark.batches import Checkpoints
+from napsets.spark.predict import Job
+from napsets.spark.session import start_session
+from napsets.spark.tables import as_tables
+from napsets.spark.walk import Walker
+
+CLASSES = 8
+LABELLED = 0.1
+TARGETS = {1: 2000, 2: 2000, 3: 100}
+RESULTS = Path(__file__).parent / "results"
+
+
+def power_law_graph(edges: int, seed: int = 0) -> tuple[np.ndarray, int]:
+    rng = np.random.default_rng(seed)
+    nodes = edges // 5
+    cumulative = np.cumsum(np.arange(1, nodes + 1) ** -0.5)
+    ends = np.searchsorted(cumulative, rng.random((2, edges)) * cumulative[-1])
+    return rng.permutation(nodes)[ends], nodes
+
+
+def write_tables(folder: Path, edge_index: np.ndarray, nodes: int) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.full(CLASSES, 0.5), nodes)
+    y = rng.integers(0, CLASSES, nodes)
+    calibration = np.flatnonzero(rng.random(nodes) < LABELLED)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(p.reshape(-1)), CLASSES).cast(pa.list_(pa.float64()))
+    folder.mkdir()
+    pq.write_table(pa.table({"source": edge_index[0], "target": edge_index[1]}), folder / "edges.parquet")
+    pq.write_table(pa.table({"node": np.arange(nodes), "probabilities": lists}), folder / "probabilities.parquet")
+    pq.write_table(pa.table({"node": calibration, "label": y[calibration]}), folder / "labels.parquet")
+    chosen = np.setdiff1d(np.arange(nodes), calibration)
+    targets = rng.permutation(chosen)[: max(TARGETS.values())]
+    return {"p": p, "y": y, "calibration": calibration, "targets": targets}
+
+
+def totals(spark: Any) -> tuple[int, float]:
+    """Bytes written to shuffles and seconds of tasks, so far."""
+    gateway = spark.sparkContext._gateway
+    jvm = gateway.jvm
+    empty = jvm.java.util.ArrayList()
+    stages = (
+        spark.sparkContext._jsc.sc()
+        .statusStore()
+        .stageList(empty, False, False, gateway.new_array(jvm.double, 0), jvm.java.util.ArrayList())
+    )
+    listed = [stages.apply(i) for i in range(stages.size())]
+    return sum(s.shuffleWriteBytes() for s in listed), sum(s.executorRunTime() for s in listed) / 1000
+
+
+def measured(spark: Any, work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    # The store hears of a finished stage a moment after the action returns.
+    time.sleep(1.0)
+    bytes_before, seconds_before = totals(spark)
+    began = time.perf_counter()
+    result = work()
+    wall = time.perf_counter() - began
+    time.sleep(1.0)
+    bytes_after, seconds_after = totals(spark)
+    return result, {
+        "seconds": wall,
+        "task_seconds": seconds_after - seconds_before,
+        "shuffle": bytes_after - bytes_before,
+    }
+
+
+def moments(graph: ns.Graph) -> dict[str, float]:
+    d = graph.degrees.astype(np.float64)
+    return {"stored": graph.num_edges, "d": d.mean(), "d2": (d**2).mean(), "largest": d.max()}
+
+
+def expected_edges(m: dict[str, float], hops: int) -> float:
+    """Edges that the walk from a random node follows, by the moments of the degrees alone: docs/scale.md."""
+    branching = m["d2"] / m["d"] - 1.0
+    per_hop = [m["d"], m["d2"], m["d2"] * branching]
+    return float(sum(min(edges, m["stored"]) for edges in per_hop[:hops]))
+
+
+def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
+    edge_index, nodes = power_law_graph(edges)
+    arrays = write_tables(folder, edge_index, nodes)
+    graph = ns.Graph.from_edge_index(edge_index, num_nodes=nodes)
+    read = {name: spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("edges", "probabilities", "labels")}
+    targets = spark.createDataFrame(pa.table({"node": arrays["targets"]}))
+    tables = as_tables(**read, nodes=targets)
+    settings = Settings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
+    checkpoints = Checkpoints(spark, str(folder))
+    walker, cost = measured(spark, lambda: Job(tables, settings, True, None).walker(checkpoints))
+    rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
+    print(json.dumps(rows[-1]), file=sys.stderr)
+    for hops, wanted in TARGETS.items():
+        count = min(wanted, arrays["targets"].size)
+        rows.append({"edges": edges, "phase": f"{hops} hops", **moments(graph), "targets": count})
+        rows[-1] |= run_depth(spark, graph, arrays, walker, checkpoints, settings, tables, hops, count)
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def run_depth(
+    spark: Any,
+    graph: ns.Graph,
+    arrays: dict[str, Any],
+    walker: Walker,
+    checkpoints: Checkpoints,
+    settings: Settings,
+    tables: Any,
+    hops: int,
+    count: int,
+) -> dict[str, Any]:
+    nodes = arrays["targets"][:count]
+    frame = spark.createDataFrame(pa.table({"node": nodes}))
+    deep = Walker(walker.adjacency, hops, True, PAIRS_PER_PART)
+    job = Job(tables, replace(settings, weights=hop_weights("uniform", hops)), True, None)
+    chosen, cost = measured(spark, lambda: checkpoints.write(job.thresholds(deep, frame), f"hops-{hops}"))
+    followed = deep.followed(frame).agg({"edges": "sum"}).first()[0]
+    rows = {row["node"]: row for row in chosen.toArrow().to_pylist()}
+    naps = ns.NAPS(hops=hops, seed=0).calibrate(graph, arrays["p"], arrays["y"], arrays["calibration"])
+    began = time.perf_counter()
+    sets = naps.predict(nodes, alpha=0.1)
+    one_machine = time.perf_counter() - began
+    got = [rows[node]["threshold"] if node in rows else np.inf for node in nodes.tolist()]
+    exact = np.array(got).tobytes() == sets.thresholds.tobytes()
+    predicted = expected_edges(moments(graph), hops) * count
+    return cost | {"followed": followed, "predicted": predicted, "exact": exact, "one_machine": one_machine}
+
+
+def render(rows: list[dict[str, Any]]) -> str:
+    prepare = [row for row in rows if row["phase"] == "prepare"]
+    walks = [row for row in rows if row["phase"] != "prepare"]
+    lines = ["# Cost growth of napsets.spark", "", __doc__.split("\n\n")[1].replace("\n", " "), ""]
+    lines += [f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, `local[2]`, driver 3 GiB; "]
+    lines += [f"Python {platform.python_version()}, napsets {ns.__version__}.", "", "## Making the adjacency", ""]
+    lines += ["| edges | stored | E[d] | E[d²] | largest d | wall s | task s | shuffled MB | bytes a stored edge |"]
+    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [
+        f"| {r['edges']:,} | {r['stored']:,} | {r['d']:.1f} | {r['d2']:.0f} | {r['largest']:.0f} | {r['seconds']:.1f} "
+        f"| {r['task_seconds']:.1f} | {r['shuffle'] / 1e6:.1f} | {r['shuffle'] / r['stored']:.0f} |"
+        for r in prepare
+    ]
+    lines += ["", "## Walking, and choosing thresholds", ""]
+    lines += ["Followed: edges that the walks followed, counted; predicted: by the moments of the degrees alone. "]
+    lines += ["The adjacency is shuffled once a hop whatever the number of targets; at many edges and few targets "]
+    lines += ["that is most of what is shuffled.", ""]
+    lines += ["| edges | hops | targets | followed | predicted | ratio | wall s | task s | shuffled MB | exact |"]
+    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [
+        f"| {r['edges']:,} | {r['phase'][0]} | {r['targets']:,} | {r['followed']:,} | {r['predicted']:,.0f} "
+        f"| {r['predicted'] / r['followed']:.2f} | {r['seconds']:.1f} | {r['task_seconds']:.1f} "
+        f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} |"
+        for r in walks
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
+    parser.add_argument("--output", type=Path, default=RESULTS / "spark_growth.md")
+    options = parser.parse_args()
+    config = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "8"}
+    spark = start_session("local[2]", config)
+    spark.sparkContext.setLogLevel("ERROR")
+    work = Path(tempfile.mkdtemp(prefix="spark-growth-"))
+    rows = []
+    try:
+        run_size(spark, 2000, work / "warm-up")
+        for edges in options.sizes:
+            rows += run_size(spark, edges, work / str(edges))
+            shutil.rmtree(work / str(edges))
+    finally:
+        spark.stop()
+        shutil.rmtree(work)
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text(render(rows))
+    options.output.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
+    print(options.output.read_text())
+
+
+if __name__ == "__main__":
+    main()

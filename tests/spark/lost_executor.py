@@ -1,0 +1,127 @@
+"""A job on two executors, one of which is killed half-way. Runs in a process of its own: Spark has one context each.
+
+The executors are those of Spark's local-cluster mode: processes of their own, which only the driver talks to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__)
+
+
+class Rows:
+    """What a DataFrame gives where only `toArrow` is asked of it."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def toArrow(self) -> Any:
+        return self.table
+
+
+def run_and_lose_one(case: Any, folder: Path) -> tuple[Rows, int, int]:
+    """Run the case in another process; return the sets, after how many batches one was killed, and of how many."""
+    import pyarrow.parquet as pq
+
+    from .conftest import PACKAGE_ROOT
+
+    (folder / "case.pickle").write_bytes(pickle.dumps(case.__dict__ | {"frames": {}}))
+    environment = os.environ | {"PYTHONPATH": PACKAGE_ROOT, "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", f"{HERE.parent.name}.{HERE.stem}", str(folder)],
+        cwd=HERE.parents[1],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    told = json.loads((folder / "told.json").read_text())
+    assert told["killed"] in told["executors_before"]
+    assert told["killed"] not in told["executors_after"]
+    return Rows(pq.read_table(folder / "sets.parquet")), told["lost_after"], told["batches"]
+
+
+def executors() -> list[int]:
+    """Process ids of the executors that this process's Spark has started."""
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    return [child.pid for child in children if "CoarseGrainedExecutorBackend" in command(child)]
+
+
+def command(process: Any) -> str:
+    import psutil
+
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # gone in the meantime
+        return ""
+
+
+class Killer:
+    """Kills an executor a moment after half of the batches are done, while the next is under way."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+        self.done = 0
+        self.thread: threading.Thread | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        self.done = done
+        self.told["batches"] = total
+        if self.thread is None and 2 * done >= total:
+            self.thread = threading.Thread(target=self.kill)
+            self.thread.start()
+
+    def kill(self) -> None:
+        time.sleep(0.5)
+        self.told["executors_before"] = executors()
+        self.told["killed"] = self.told["executors_before"][0]
+        os.kill(self.told["killed"], 9)
+        self.told["lost_after"] = self.done
+
+
+def main(folder: Path) -> None:
+    import pyarrow.parquet as pq
+    import pyspark
+
+    import napsets as ns
+
+    from .cases import Case
+    from .conftest import SMALL
+
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    case = Case(**pickle.loads((folder / "case.pickle").read_bytes()))
+    spark = ns.spark.start_session("local-cluster[2,1,1024]", SMALL | {"spark.executor.memory": "600m"})
+    killer = Killer()
+    sets = ns.spark.predict_sets(
+        spark,
+        **case.tables(spark),
+        decay="hyperbolic",
+        alpha=0.2,
+        seed=9,
+        checkpoint_dir=str(folder / "checkpoints"),
+        batch_size=-(-case.nodes.size // 2),
+        progress=killer,
+    )
+    pq.write_table(sets.toArrow(), folder / "sets.parquet")
+    assert killer.thread is not None
+    killer.thread.join()
+    killer.told["executors_after"] = executors()
+    (folder / "told.json").write_text(json.dumps(killer.told))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,170 @@
+"""Batches, checkpoints, hubs in parts, and caps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.decay import hop_weights
+from napsets.quantile import hop_quantile
+
+from .cases import Case, assert_same_bits, random_case
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
+
+#: `place_of` of each id of the case below.
+PLACES: dict[int, float] = {}
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return random_case(10, nodes=90, edges=140)
+
+
+def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
+    from napsets.spark.arrow import Settings
+    from napsets.spark.predict import Job
+    from napsets.spark.tables import as_tables
+
+    tables = as_tables(**case.tables(spark))
+    chosen = Settings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
+    return Job(tables, chosen, case.undirected, None, **settings)
+
+
+def distances(graph: ns.Graph) -> np.ndarray:
+    from scipy.sparse.csgraph import shortest_path
+
+    return shortest_path(graph.to_scipy(), unweighted=True)
+
+
+def test_batches_are_written_one_by_one_and_change_nothing(spark: Any, case: Case, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    table = ns.spark.predict_sets(
+        spark,
+        **case.tables(spark),
+        alpha=0.2,
+        checkpoint_dir=str(tmp_path),
+        batch_size=25,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    (run,) = tmp_path.iterdir()
+    batches = sorted(path.name for path in run.glob("batch-*") if (path / "_SUCCESS").exists())
+    assert batches == ["batch-00000", "batch-00001", "batch-00002"]
+    assert_same_bits(table, case, case.expected(2, "uniform", 0.2, 0))
+
+
+def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
+    spark: Any, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from napsets.spark import batches
+
+    degrees, hop = case.graph.degrees, distances(case.graph)
+    edges = np.array([degrees[node] + degrees[hop[node] == 1].sum() for node in case.nodes])
+    cost = edges.mean() + 2 * edges.std() / np.sqrt(edges.size)
+    monkeypatch.setattr(batches, "EDGES_PER_TASK", 400)
+    expected = batches.batch_count(edges.size, cost, case.graph.num_edges, 2, None)
+    totals: list[int] = []
+    ns.spark.predict_sets(
+        spark, **case.tables(spark), checkpoint_dir=str(tmp_path), progress=lambda _, total: totals.append(total)
+    )
+    assert expected > 1
+    assert set(totals) == {expected}
+
+
+def test_a_batch_follows_at_least_as_many_edges_as_are_stored() -> None:
+    pytest.importorskip("pyspark")
+    from napsets.spark.batches import EDGES_PER_TASK, batch_count
+
+    assert batch_count(10**6, 1000.0, 10, 100, None) == -(-(10**9) // (100 * EDGES_PER_TASK))
+    assert batch_count(10**6, 1000.0, 10**9, 100, None) == 1
+    assert batch_count(10**6, 1000.0, 10, 100, batch_size=300_000) == 4
+    assert batch_count(0, 0.0, 0, 100, None) == 1
+
+
+def test_hubs_are_split_into_parts_of_bounded_work_and_nothing_changes(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import functions as sf
+
+    from napsets.spark import adjacency
+
+    case = random_case(11, hubs=3)
+    monkeypatch.setattr(adjacency, "_SMALLEST_PART", 4)
+    job = job_of(case, spark, 2, pairs_per_part=100)
+    walker = job.walker()
+    parts = walker.adjacency.through.select("node", "part", sf.size("entries").alias("size")).toArrow().to_pydict()
+    degree = dict(zip(case.ids.tolist(), case.graph.degrees.tolist(), strict=True))
+    largest = max(degree.values())
+    hub = [size for node, size in zip(parts["node"], parts["size"], strict=True) if degree[node] == largest]
+    assert len(hub) > 5
+    assert sum(hub) % largest == 0
+    assert max(hub) * largest < largest**2 / 3
+    assert all(
+        size == degree[node] for node, size in zip(parts["node"], parts["size"], strict=True) if degree[node] <= 10
+    )
+    assert_same_bits(job.sets(job.thresholds(walker, job.tables.nodes)), case, case.expected(2, "uniform", 0.2, 0))
+
+
+def test_a_cap_cuts_whole_walks_at_a_share_that_ignores_labels_and_is_reported(
+    spark: Any, case: Case, tmp_path: Path
+) -> None:
+    cap = 40
+    with pytest.warns(ns.NapsetsWarning, match=f"`max_neighbourhood` = {cap} has cut the neighbourhoods of"):
+        table = ns.spark.predict_sets(
+            spark, **case.tables(spark), alpha=0.4, max_neighbourhood=cap, checkpoint_dir=str(tmp_path), batch_size=50
+        )
+    rows = {row["node"]: row for row in table.toArrow().to_pylist()}
+    expected = [capped_walk(spark, case, node, cap) for node in case.nodes.tolist()]
+    assert {None, 1, 2} == {capped_at for *_, capped_at in expected}
+    for node, (scores, hop, capped_at) in zip(case.ids[case.nodes].tolist(), expected, strict=True):
+        assert rows[node]["capped_at"] == capped_at
+        assert rows[node]["support"] == scores.size
+        assert rows[node]["threshold"] == hop_quantile(scores, hop, np.ones(2), 0.4)
+
+
+def capped_walk(spark: Any, case: Case, node: int, cap: int) -> tuple[np.ndarray, np.ndarray, int | None]:
+    """Scores and hops that a capped walk of two hops keeps, and where it was cut: the slow way."""
+    degrees, place = case.graph.degrees, places(spark, case)
+    from_here = distances(case.graph)[node]
+    y, u = case.labels, ns.node_uniforms(case.ids, 0)
+    scores, hops = [], []
+    capped_at = None
+    for k in (1, 2):
+        edges = degrees[from_here == k - 1].sum()
+        share = min(1.0, cap / max(edges, 1))
+        kept = np.intersect1d(np.flatnonzero((from_here == k) & (place < share)), case.calibration)
+        scores.append(ns.APS().at(case.probabilities[kept], y[kept], u[kept]))
+        hops.append(np.full(kept.size, k))
+        if share < 1:
+            capped_at = k
+            break
+    return np.concatenate(scores), np.concatenate(hops), capped_at
+
+
+def places(spark: Any, case: Case) -> np.ndarray:
+    if not PLACES:
+        from pyspark.sql import functions as sf
+
+        from napsets.spark.adjacency import place_of
+
+        told = case.tables(spark)["probabilities"].select("node", place_of(sf.col("node")).alias("place")).toArrow()
+        PLACES.update(zip(*told.to_pydict().values(), strict=True))
+    return np.array([PLACES[node] for node in case.ids.tolist()])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="local-cluster mode is for Unix")
+def test_an_executor_lost_half_way_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    from .conftest import need_spark
+    from .lost_executor import run_and_lose_one
+
+    need_spark()
+    case = random_case(12, nodes=150, edges=300)
+    table, lost_after, batches = run_and_lose_one(case, tmp_path)
+    assert 0 < lost_after < batches
+    assert_same_bits(table, case, case.expected(2, "hyperbolic", 0.2, 9))

@@ -1,0 +1,98 @@
+"""Files in, a directory of Parquet out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+
+from .cases import Case, assert_same_bits, random_case
+from .lost_executor import Rows
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return random_case(20, nodes=80, edges=120)
+
+
+def write(case: Case, folder: Path, suffix: str) -> dict[str, str]:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    classes = {f"class-{y}": case.probabilities[:, y] for y in range(4)}
+    tables = {
+        "edges": {"source": case.ids[case.edge_index[0]], "target": case.ids[case.edge_index[1]]},
+        "probabilities": {"node": case.ids, **classes},
+        "labels": {"node": case.ids[case.calibration], "label": [f"class-{y}" for y in case.labels[case.calibration]]},
+        "nodes": {"node": case.ids[case.nodes]},
+    }
+    folder.mkdir(exist_ok=True)
+    for name, columns in tables.items():
+        path, table = folder / f"{name}{suffix}", pa.table(columns)
+        if suffix == ".csv":
+            pyarrow.csv.write_csv(table, path)
+        else:
+            path.mkdir()
+            half = table.num_rows // 2
+            pyarrow.parquet.write_table(table.slice(0, half), path / "part-0.parquet")
+            pyarrow.parquet.write_table(table.slice(half), path / "part-1.parquet")
+    return {name: str(folder / f"{name}{suffix}") for name in tables}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_directories_of_parquet_and_csv_give_the_sets_of_one_machine(
+    spark: Any, case: Case, tmp_path: Path, suffix: str
+) -> None:
+    import pyarrow.parquet as pq
+
+    paths = write(case, tmp_path / "in", suffix)
+    output = tmp_path / "out" / "sets.parquet"
+    output.mkdir(parents=True)
+    (output / "old").touch()
+    summary = ns.spark.predict_files(**paths, output=str(output), hops=1, alpha=0.4, seed=3)
+    expected = case.expected(1, "uniform", 0.4, 3)
+    assert_same_bits(Rows(pq.read_table(output)), case, expected)
+    assert summary.nodes == len(expected)
+    assert summary.empty == (expected.sizes == 0).sum()
+    assert summary.full == (expected.sizes == 4).sum()
+    assert summary.unsupported == np.isinf(expected.thresholds).sum()
+    assert summary.mean_size == pytest.approx(expected.sizes.mean())
+    assert [path.name for path in output.parent.iterdir()] == ["sets.parquet"]
+    assert not (output / "old").exists()
+
+
+def test_bad_input_is_told_in_plain_words_and_leaves_nothing_behind(spark: Any, case: Case, tmp_path: Path) -> None:
+    paths = write(case, tmp_path / "in", ".csv")
+    labels = Path(paths["labels"])
+    labels.write_text(labels.read_text() + f"{case.ids[case.calibration[0]]},class-1\n")
+    with pytest.raises(ns.InvalidInputError, match=r"^`labels` must have one row a node; node -?\d+ has 2 rows$"):
+        ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_ids_that_are_no_integers_where_others_are_get_refused(spark: Any, case: Case, tmp_path: Path) -> None:
+    paths = write(case, tmp_path / "in", ".csv")
+    Path(paths["nodes"]).write_text("node\n007\n")
+    with pytest.raises(ns.InvalidInputError, match=r"`nodes` must have integer ids, as `probabilities` has; .* 007"):
+        ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1)
+
+
+def test_a_missing_file_is_named(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ns.FileFormatError, match=r"`edges` must be a file or directory of Parquet or CSV; .*absent"):
+        ns.spark.predict_files(
+            edges=str(tmp_path / "absent"), probabilities="p", labels="l", output=str(tmp_path / "sets")
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_formats_than_parquet_are_not_written(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    with pytest.raises(ns.InvalidInputError, match=r"`output` must be a directory of Parquet; got sets\.csv"):
+        ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="sets.csv")
