@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
-import napsets as ns
 from napsets.comparison import METHODS, Comparison
 from napsets.report import explorer as module
-from napsets.report.explorer import BINS, DRAWN_NODES, REASONS, Explorer, explorer, hops_around
+from napsets.report.explorer import BINS, DRAWN_NODES, REASONS, Explorer, explorer
 
 
 @pytest.fixture(scope="module")
@@ -129,15 +128,3 @@ def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Co
 def test_more_classes_leave_room_for_fewer_nodes() -> None:
     assert module._affordable(10, 2) == module.EXPLORED_NODES
     assert 20 <= module._affordable(1000, 2) < 60
-
-
-def test_directed_edges_are_followed_forward() -> None:
-    graph = ns.Graph.from_edge_index([[0, 1, 3], [1, 2, 0]], num_nodes=4, undirected=False)
-    rings = hops_around(graph, 0, 3, np.zeros(4, dtype=bool))
-    assert [ring.tolist() for ring in rings] == [[1], [2], []]
-
-
-def test_the_scratch_array_is_left_as_it_was(world: dict[str, Any]) -> None:
-    seen = np.zeros(1500, dtype=bool)
-    hops_around(world["graph"], 7, 3, seen)
-    assert not seen.any()

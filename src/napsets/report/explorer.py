@@ -16,9 +16,10 @@ from napsets._check import FloatArray, IntArray
 from napsets.comparison import METHODS, Comparison
 from napsets.decay import hop_weights
 from napsets.graph import Graph
+from napsets.inspection import hop_rings
 from napsets.scores import APS, Score
 
-__all__ = ["REASONS", "Explorer", "explorer", "hops_around"]
+__all__ = ["REASONS", "Explorer", "explorer"]
 
 #: How many nodes can be explored, at most, and how many of them are shown for each reason.
 EXPLORED_NODES, NODES_A_REASON = 600, 40
@@ -165,26 +166,6 @@ def explorer(
     )
 
 
-def hops_around(graph: Graph, node: int, hops: int, seen: npt.NDArray[np.bool_]) -> list[IntArray]:
-    """Return the nodes at distance 1, …, `hops` from a node, each ascending; `seen` is scratch, all False."""
-    seen[node] = True
-    frontier = np.array([node], dtype=np.int64)
-    rings: list[IntArray] = []
-    for _ in range(hops):
-        starts, stops = graph.indptr[frontier], graph.indptr[frontier + 1]
-        lengths = stops - starts
-        # All neighbours of the frontier: positions count up from each start.
-        shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-        reached = graph.indices[np.arange(int(lengths.sum())) + shift]
-        frontier = np.unique(reached[~seen[reached]]).astype(np.int64)
-        seen[frontier] = True
-        rings.append(frontier)
-    seen[node] = False
-    for ring in rings:
-        seen[ring] = False
-    return rings
-
-
 def _weights(hops: int) -> FloatArray:
     rows = [np.zeros(hops) if method.decay is None else hop_weights(method.decay, hops) for method in METHODS]
     return np.stack(rows)
@@ -230,10 +211,9 @@ def _walk_all(
         "drawn_hop": np.zeros((nodes.size, DRAWN_NODES), dtype=np.int64),
         "drawn_parent": np.full((nodes.size, DRAWN_NODES), -1, dtype=np.int64),
     }
-    seen = np.zeros(graph.num_nodes, dtype=bool)
     column = np.empty(graph.num_nodes, dtype=np.int64)
     for i, node in enumerate(nodes):
-        rings = hops_around(graph, int(node), hops, seen)
+        rings = hop_rings(graph, int(node), hops)
         for k, ring in enumerate(rings):
             known = scores[ring]
             known = known[~np.isnan(known)]
