@@ -382,6 +382,10 @@ ROWS = {
     "ids of two dimensions": (lambda: ns.node_uniforms([[1]]), "`ids` must have 1 dimension; got shape (1, 1)"),
     "a seed that is no integer": (lambda: calibrate(seed=0.5), "`seed` must be an integer; got 0.5"),
     "no threads": (lambda: thresholds(threads=0), "`threads` must be at least 1; got 0"),
+    "an unknown strategy": (
+        lambda: ns.neighbourhood_thresholds(index(), [3], [1.0], 0.1, strategy="wide"),
+        "`strategy` must be one of dense, sparse, deep, or None; got 'wide'",
+    ),
     "splits of another shape": (
         lambda: ns.split_thresholds(index(), np.ones((2, 2), bool), [[3], [4]], [1.0], 0.1),
         "`splits` must be boolean of shape (2, 3): one row for each entry of `nodes`, one column a calibration node; "

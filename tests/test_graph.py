@@ -221,3 +221,25 @@ def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
     monkeypatch.setattr("napsets.graph._CHECKED_AT_ONCE", at_once)
     with pytest.raises(ns.InvalidInputError, match=f"ascend within each row.*row {row} does not"):
         ns.Graph(np.array(indptr), np.array(indices))
+
+
+@given(
+    lists=st.lists(st.lists(st.integers(0, 7), max_size=5), min_size=8, max_size=8),
+    tidy=st.booleans(),
+    at_once=st.integers(1, 6),
+)
+def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once):
+    from napsets import graph as module
+
+    if tidy:
+        lists = [sorted(set(row) - {u}) for u, row in enumerate(lists)]
+    bad = [u for u, row in enumerate(lists) if row != sorted(set(row) - {u})]
+    indptr = np.cumsum([0, *map(len, lists)])
+    indices = np.array([v for row in lists for v in row], np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHECKED_AT_ONCE", at_once)
+        if bad:
+            with pytest.raises(ns.InvalidInputError, match=f"row {bad[0]} does not"):
+                ns.Graph(indptr, indices, undirected=False)
+        else:
+            assert rows(ns.Graph(indptr, indices, undirected=False)) == (indptr.tolist(), indices.tolist())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.kernels.shallow import count_touched
 
@@ -50,6 +51,8 @@ def plan(
     graph: Graph, sources: npt.NDArray[np.int64], hops: int, mask_words: int, *, deep_fits: bool, strategy: str | None
 ) -> list[Batch]:
     """Choose a strategy for each batch of sources, or take the one that is given."""
+    if strategy is not None and strategy not in STRATEGIES:
+        raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {strategy!r}")
     costs = _Costs(graph, hops, mask_words)
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)

@@ -1,0 +1,106 @@
+"""The bit-parallel search: each of its steps against sets and NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.kernels import deep, search
+from oracles import adjacency_sets, hops_from, same_bits
+
+SOURCES = 64 * deep.WORDS
+
+
+def bits(rows):
+    """Rows of words as a boolean matrix, one column a source."""
+    return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").astype(bool)
+
+
+@pytest.fixture(params=[True, False], ids=["undirected", "directed"])
+def world(request):
+    rng = np.random.default_rng(4)
+    size = 300
+    edges = rng.integers(size, size=(2, 500))
+    return ns.Graph.from_edge_index(edges, size, undirected=request.param), adjacency_sets(
+        edges.T.tolist(), size, request.param
+    )
+
+
+def reached(neighbours, sources, hops):
+    expected = np.zeros((len(neighbours), SOURCES), bool)
+    for j, source in enumerate(sources.tolist()):
+        for v, k in hops_from(neighbours, source).items():
+            expected[v, j] = k <= hops
+    return expected
+
+
+def test_the_start_holds_each_source_and_its_neighbours(world):
+    graph, neighbours = world
+    sources = np.random.default_rng(0).permutation(graph.num_nodes)[:200]
+    reach, level = (np.full((graph.num_nodes, deep.WORDS), 99, np.uint64) for _ in range(2))
+    deep.start(sources, graph.indptr, graph.indices, reach, level)
+    assert np.array_equal(bits(reach), reached(neighbours, sources, 0))
+    assert np.array_equal(bits(level), reached(neighbours, sources, 1))
+
+
+def test_pushing_and_pulling_walk_one_hop(world):
+    graph, neighbours = world
+    sources = np.random.default_rng(1).permutation(graph.num_nodes)[:130]
+    before, after = (np.empty((graph.num_nodes, deep.WORDS), np.uint64) for _ in range(2))
+    deep.start(sources, graph.indptr, graph.indices, before, after)
+    pushed, pulled = after.copy(), np.empty_like(after)
+    everyone = search._everyone(sources.size)
+    for first, last in ((0, 100), (100, 101), (101, 300)):
+        deep.push(first, last, graph.indptr, graph.indices, after, pushed)
+        deep.pull(first, last, graph.indptr, graph.indices, everyone, after, pulled)
+    assert np.array_equal(bits(pushed), reached(neighbours, sources, 2))
+    if graph.undirected:
+        assert np.array_equal(pulled, pushed)
+    filled = bits(after).any(axis=1)
+    assert deep.active_edges(0, 300, graph.indptr, after) == graph.degrees[filled].sum()
+
+
+@pytest.mark.parametrize("count", [1, 64, 700])
+def test_a_transpose_gives_each_source_the_calibrators_that_appeared(count):
+    rng = np.random.default_rng(count)
+    nodes, words = 900, 16
+    before = rng.integers(2**63, size=(nodes, deep.WORDS), dtype=np.uint64)
+    after = before | rng.integers(2**63, size=(nodes, deep.WORDS), dtype=np.uint64)
+    order = rng.permutation(nodes)
+    vectors = np.full((SOURCES, 2, words), 7, np.uint64)
+    for first, last in ((0, 5), (5, words)):
+        deep.transpose(first, last, order, count, before, after, 1, vectors)
+    new = bits(after) & ~bits(before)
+    expected = np.zeros((SOURCES, words * 64), bool)
+    expected[:, :count] = new[order[:count]].T
+    assert np.array_equal(bits(np.ascontiguousarray(vectors[:, 1])), expected)
+    assert (vectors[:, 0] == 7).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_small_ranges_and_little_memory_change_no_bit(world, threads, monkeypatch):
+    graph, _ = world
+    scores = np.random.default_rng(2).random(graph.num_nodes)
+    index = ns.CalibrationIndex(graph, scores, np.arange(graph.num_nodes))
+    every = np.arange(graph.num_nodes)
+    walked = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="dense")
+    monkeypatch.setattr(search, "RANGE_EDGES", 37)
+    monkeypatch.setattr(search, "DEEP_BYTES", 1)
+    swum = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="deep", threads=threads)
+    assert same_bits(swum.values, walked.values)
+    assert np.array_equal(swum.hop_counts, walked.hop_counts)
+
+
+@pytest.mark.parametrize("edges", [1, 7, 10**9])
+def test_ranges_cut_the_nodes_without_gap_or_overlap(edges, monkeypatch):
+    monkeypatch.setattr(search, "RANGE_EDGES", edges)
+    indptr = np.array([0, 0, 5, 5, 30, 31, 31], np.int64)
+    ranges = search._ranges(indptr)
+    assert [v for first, last in ranges for v in range(first, last)] == list(range(6))
+
+
+@pytest.mark.parametrize("sources", [1, 64, 65, 512])
+def test_everyone_has_a_bit_for_each_source_and_no_other(sources):
+    flags = bits(search._everyone(sources)[None])[0]
+    assert flags.tolist() == [j < sources for j in range(SOURCES)]

@@ -1,0 +1,51 @@
+"""Plans: every source once, in one of the known ways, and the way that fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.kernels import plan as module
+from napsets.kernels.plan import plan
+from oracles import STRATEGIES
+
+
+def ring(size):
+    return ns.Graph.from_edge_index([np.arange(size), np.roll(np.arange(size), 1)], size)
+
+
+def chosen(graph, hops, sources=None, **options):
+    sources = np.arange(graph.num_nodes) if sources is None else sources
+    options = {"deep_fits": True, "strategy": None} | options
+    return plan(graph, sources, hops, mask_words=8, **options)
+
+
+def test_the_strategies_tested_are_all_there_are():
+    assert set(module.STRATEGIES) == set(STRATEGIES)
+
+
+@pytest.mark.parametrize("size", [1, 5, 511, 512, 513, 2000])
+@pytest.mark.parametrize("strategy", [None, *STRATEGIES])
+def test_batches_and_their_pieces_hold_every_source_once(size, strategy):
+    batches = chosen(ring(size), 3, strategy=strategy)
+    pieces = [piece for batch in batches for piece in batch.pieces()]
+    assert [i for first, last in pieces for i in range(first, last)] == list(range(size))
+    if strategy:
+        assert {batch.strategy for batch in batches} == {strategy}
+
+
+def test_small_neighbourhoods_of_a_large_graph_are_searched_sparsely():
+    assert {batch.strategy for batch in chosen(ring(200_000), 2, np.arange(1000))} == {"sparse"}
+
+
+def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_allows():
+    rng = np.random.default_rng(0)
+    graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
+    assert {batch.strategy for batch in chosen(graph, 4, np.arange(512))} == {"deep"}
+    assert "deep" not in {batch.strategy for batch in chosen(graph, 4, np.arange(512), deep_fits=False)}
+    assert "deep" not in {batch.strategy for batch in chosen(graph, 1, np.arange(512))}
+
+
+def test_the_edges_that_a_search_reads_are_estimated_from_samples():
+    assert [batch.touched for batch in chosen(ring(1000), 3)] == [10.0, 10.0]  # 2 · (1 + 2 + 2) edges a node
