@@ -1,0 +1,223 @@
+"""Tables in Markdown from the rows that were measured, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed import plots
+from benchmarks.speed.summary import Group, Spread, grouped, per_round, quotient
+
+from napsets._files import replacing
+
+__all__ = ["write_results"]
+
+_PACE = ["bare traversal", "napsets", "ns a touched edge", "ratio", "CPU ratio"]
+_INTRODUCTION = """# Speed
+
+Written by `python -m benchmarks.speed` from `speed.json`, and the plots beside it too. Every figure is the median over
+rounds (smallest to largest in brackets); each run is a process of its own, warmed up before the clock starts, and the
+contenders take turns. *Ratio* is time over the bare traversal's in the same round, with as many threads. *CPU ratio* is
+the same for the processor time of all threads, which other work on the machine disturbs less. napsets gives thresholds
+for three decays in one pass, and its time includes sorting the scores and renumbering the graph; the bare traversal
+gives nothing.
+"""
+
+
+def write_results(figures: dict[str, Any], folder: Path) -> str:
+    """Write ``speed.md`` and the plots; return the text."""
+    sections = figures.get("sections", {})
+    graphs = figures.get("graphs", {})
+    parts = [_INTRODUCTION, _machine(sections)]
+    for name, table in _TABLES.items():
+        if name in sections:
+            parts.append(table(sections[name]["rows"], graphs))
+    text = "\n".join(parts)
+    with replacing(folder / "speed.md") as draft:
+        draft.write_text(text)
+    plots.write_plots(sections, graphs, folder)
+    return text
+
+
+def _machine(sections: dict[str, Any]) -> str:
+    described = {
+        f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Python {m['python']}"
+        for m in (section["machine"] for section in sections.values())
+    }
+    loads = ", ".join(f"{name} {section['machine']['load']}" for name, section in sections.items())
+    quick = [name for name, section in sections.items() if section["quick"]]
+    note = f" Measured with `--quick`: {', '.join(quick)}." if quick else ""
+    return f"Machine: {'; '.join(sorted(described))}. Load average at the end of each section: {loads}.{note}\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'|'.join(['---'] * len(head))}|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _seconds(value: float) -> str:
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:,.{digits}f} s"
+
+
+def _ratio(value: float) -> str:
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 0.1 else 3
+    return f"{value:,.{digits}f}"
+
+
+def _graph(told: dict[str, Any]) -> str:
+    return (
+        f"{told['title']}: {told['nodes']:,} nodes, {told['edges']:,} directed edges, "
+        f"largest degree {told['largest_degree']:,}"
+    )
+
+
+def _full_time(group: Group, graphs: dict[str, Any]) -> Spread:
+    """Return the time for all nodes: as measured, or scaled up from the sample."""
+    nodes = graphs[group.key["graph"]]["nodes"]
+    return Spread([row["seconds"] * nodes / row["sources"] for row in group.rows])
+
+
+def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    groups = grouped(rows, "graph", "hops", "task", "threads", "sources")
+    told = graphs[rows[0]["graph"]]
+    head = ["hops", "contender", "threads", "nodes timed", "time for all nodes", "ratio to the floor", "CPU ratio"]
+    lines = []
+    for group in groups:
+        hops, task, threads = group.key["hops"], group.key["task"], group.key["threads"]
+        timed = group.rows[0]["sources"]
+        floor = next(
+            (g for g in groups if (g.key["hops"], g.key["task"], g.key["threads"]) == (hops, "floor", threads)), group
+        )
+        whole = timed == told["nodes"]
+        lines.append(
+            [
+                str(hops),
+                plots.NAMES[task],
+                str(threads),
+                f"{timed:,}" if not whole else "all",
+                _full_time(group, graphs).text(_seconds) + ("" if whole else ", extrapolated"),
+                "1" if group is floor else quotient(group, floor, "seconds").text(_ratio),
+                "1" if group is floor else quotient(group, floor, "cpu_seconds").text(_ratio),
+            ]
+        )
+    first = [row["first_seconds"] for row in rows if row["task"] == "napsets"]
+    note = (
+        f"First call of napsets in a process: {_seconds(max(first))} when every kernel is compiled, "
+        f"{Spread(first).text(_seconds)} over all processes (kernels come from the cache on disk).\n\n"
+        "The ways of NetworkX, SciPy and TorchCP run on one thread and are compared with the floor on one thread. "
+        "The first two share one search among three decays and take the scores as given; TorchCP's predictor computes "
+        "one decay a pass, and scores anew for each node.\n"
+    )
+    return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
+
+
+def _nodes(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    head = ["nodes", "directed edges", "edges touched", *_PACE]
+    lines = []
+    for group, floor in _pairs(rows):
+        told = graphs[group.key["graph"]]
+        lines.append(
+            [
+                f"{told['nodes']:,}",
+                f"{told['edges']:,}",
+                f"{group.rows[0]['touched']:,}",
+                *_pace(group, floor),
+            ]
+        )
+    threads = rows[0]["threads"]
+    return f"## Time against nodes\n\nAll nodes, 2 hops, {threads} threads; degrees alike.\n\n{_table(head, lines)}"
+
+
+def _growth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    head = ["graph", "hops", "nodes asked for", *_PACE, "peak memory"]
+    lines = []
+    for group, floor in _pairs(rows):
+        peak = Spread([row["peak_bytes"] / 2**30 for row in group.rows])
+        lines.append(
+            [
+                _graph(graphs[group.key["graph"]]),
+                str(group.key["hops"]),
+                f"{group.rows[0]['sources']:,}",
+                *_pace(group, floor),
+                f"{peak.high:.2f} GiB",
+            ]
+        )
+    return (
+        f"## Large graphs\n\n{rows[0]['threads']} threads. Memory is the peak of the whole process, the graph and the "
+        f"interpreter included.\n\n{_table(head, lines)}"
+    )
+
+
+def _pace(group: Group, floor: Group) -> list[str]:
+    """Return the cells under `_PACE`."""
+    touched = group.rows[0]["touched"]
+    return [
+        per_round(floor, "seconds").text(_seconds),
+        per_round(group, "seconds").text(_seconds),
+        Spread([row["seconds"] / touched * 1e9 for row in group.rows]).text(_ratio),
+        quotient(group, floor, "seconds").text(_ratio),
+        quotient(group, floor, "cpu_seconds").text(_ratio),
+    ]
+
+
+def _pairs(rows: list[dict[str, Any]]) -> list[tuple[Group, Group]]:
+    """Pair napsets with the floor on the same graph at the same depth."""
+    groups = {tuple(g.key.values()): g for g in grouped(rows, "graph", "hops", "task")}
+    return [(g, groups[graph, hops, "floor"]) for (graph, hops, task), g in groups.items() if task == "napsets"]
+
+
+def _protocol(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    head = ["threads", "time for 100 repetitions × 4 methods", "processor time"]
+    lines = [
+        [str(g.key["threads"]), per_round(g, "seconds").text(_seconds), per_round(g, "cpu_seconds").text(_seconds)]
+        for g in grouped(rows, "threads")
+    ]
+    return (
+        "## Repeated experiments\n\nAmazon Computers, 12,000 test nodes, strict protocol: reading the data, scores, "
+        f"thresholds, sets, coverage, sizes and SSCV of APS and three NAPS.\n\n{_table(head, lines)}"
+    )
+
+
+def _choice(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    strategies = ("dense", "sparse", "deep")
+    head = ["graph", "hops", "nodes", *strategies, "chosen", "over the best"]
+    lines = []
+    cases = grouped(rows, "graph", "hops", "sources")
+    for case in cases:
+        by = {g.key["strategy"]: per_round(g, "cpu_seconds") for g in grouped(case.rows, "strategy")}
+        best = min(by[s].middle for s in strategies if s in by)
+        lines.append(
+            [
+                case.key["graph"],
+                str(case.key["hops"]),
+                f"{case.key['sources']:,}",
+                *(_seconds(by[s].middle) if s in by else "" for s in strategies),
+                _seconds(by[None].middle),
+                f"{100 * (by[None].middle / best - 1):+.0f} %",
+            ]
+        )
+    return (
+        "## The choice of strategy\n\nProcessor time of one thread with each strategy forced and with the planner's "
+        f"choice, which may differ from batch to batch.\n\n{_table(head, lines)}"
+    )
+
+
+def _interrupt(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    spread = Spread([row["seconds"] for row in rows])
+    told = graphs[rows[0]["graph"]]
+    return (
+        f"## Ctrl-C\n\n{_graph(told)}, {rows[0]['hops']} hops, all nodes, interrupted after "
+        f"{', '.join(str(row['wait']) for row in rows)} s: the process ended within {spread.text(_seconds)}.\n"
+    )
+
+
+_TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
+    "depth": _depth,
+    "nodes": _nodes,
+    "growth": _growth,
+    "protocol": _protocol,
+    "choice": _choice,
+    "interrupt": _interrupt,
+}

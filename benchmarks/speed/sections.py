@@ -1,0 +1,139 @@
+"""What is measured: each section is a list of tasks, and returns rows that tables and plots are made from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.speed.graphs import node_series
+from benchmarks.speed.interrupt import seconds_to_stop
+from benchmarks.speed.runner import Bench
+from benchmarks.speed.tasks import Spec
+
+__all__ = ["SECTIONS", "Effort"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure."""
+
+    quick: bool
+    rounds: int
+
+    @property
+    def hops(self) -> tuple[int, ...]:
+        """The depths."""
+        return (1, 2, 3) if self.quick else (1, 2, 3, 4)
+
+    @property
+    def threads(self) -> list[int]:
+        """The thread counts: 1, and powers of two up to the cores."""
+        cores = len(os.sched_getaffinity(0))
+        return sorted({1, cores} | {2**i for i in range(cores.bit_length()) if 2**i <= cores})
+
+
+#: Nodes looked at where all would take too long, by depth; their time is scaled up and said to be so.
+_SAMPLED = {
+    "floor": {3: 1500, 4: 700},
+    "networkx": {1: 2000, 2: 500, 3: 20, 4: 12},
+    "sparse products": {1: 1024, 2: 1024, 3: 256, 4: 128},
+    "torchcp": {1: 200, 2: 40, 3: 5, 4: 4},
+}
+
+
+def depth(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure every contender at every depth, on a graph like Reddit2's test nodes."""
+    bench.build("reddit2-test")
+    rows: list[Spec] = []
+    most = effort.threads[-1]
+    for hops in effort.hops:
+        specs = [
+            {"task": task, "threads": threads, "sources": _SAMPLED.get(task, {}).get(hops)}
+            for threads in effort.threads
+            for task in ("floor", "napsets")
+        ]
+        others = ["networkx", "sparse products"] + ["torchcp"] * bool(bench.torchcp_python)
+        specs += [{"task": task, "threads": 1, "sources": _SAMPLED[task][hops]} for task in others]
+        specs = [{**spec, "graph": "reddit2-test", "hops": hops} for spec in specs]
+        rows += bench.rounds(f"{hops} hops", specs, effort.rounds)
+        if hops > 2 and not effort.quick:  # once in full, to see how far the scaled figure can be trusted
+            full = {"task": "floor", "threads": most, "sources": None, "graph": "reddit2-test", "hops": hops}
+            rows += bench.rounds(f"{hops} hops, floor in full", [full], 1)
+    return rows
+
+
+def nodes(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure time against the size of the graph, all nodes at 2 hops."""
+    names = node_series(effort.quick)
+    bench.build(*names)
+    most = effort.threads[-1]
+    specs = [
+        {"task": task, "graph": name, "hops": 2, "threads": most, "sources": None, "touched": True}
+        for name in names
+        for task in ("floor", "napsets")
+    ]
+    return bench.rounds("growing graphs", specs, effort.rounds)
+
+
+def growth(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure some nodes of large graphs, with the memory that it takes."""
+    wanted = [("reddit2-full", 2, 20_000)]
+    if not effort.quick:
+        wanted += [("reddit2-full", 1, 20_000), ("products", 1, 100_000), ("products", 2, 100_000)]
+    bench.build(*dict.fromkeys(name for name, _, _ in wanted))
+    specs = [
+        {"task": task, "graph": name, "hops": hops, "threads": effort.threads[-1], "sources": count, "touched": True}
+        for name, hops, count in wanted
+        for task in ("floor", "napsets")
+    ]
+    return bench.rounds("large graphs", specs, effort.rounds)
+
+
+#: Graphs, depths and numbers of sources over which the choice of strategy is judged.
+_CHOICES = [
+    ("reddit2-test", 1, None), ("reddit2-test", 2, None), ("reddit2-test", 3, 5120), ("reddit2-test", 4, 5120),
+    ("reddit2-test", 3, 40), ("amazon-test", 1, None), ("amazon-test", 2, None), ("amazon-test", 3, 5120),
+    ("lattice", 2, None), ("lattice", 5, 50_000), ("thin", 1, None), ("thin", 2, 50_000), ("thin", 3, 20_000),
+    ("thin", 4, 5120), ("reddit2-full", 1, 20_000), ("reddit2-full", 2, 5120), ("reddit2-full", 3, 1024),
+    ("products", 1, 50_000), ("products", 2, 10_000), ("products", 3, 512),
+]  # fmt: skip
+
+
+def choice(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure each strategy forced, and the planner's choice, over graphs that favour different ones."""
+    rows: list[Spec] = []
+    chosen = [entry for entry in _CHOICES if not effort.quick or entry[0] in ("reddit2-test", "lattice")]
+    for name, hops, count in chosen:
+        bench.build(name)
+        specs = [
+            {"task": "napsets", "graph": name, "hops": hops, "threads": 1, "sources": count, "strategy": strategy}
+            for strategy in (None, "dense", "sparse", "deep")
+            if hops > 1 or strategy != "deep"
+        ]
+        rows += bench.rounds(f"choice: {name}, {hops} hops", specs, min(effort.rounds, 3))
+    return rows
+
+
+def protocol(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure the paper's repeated experiment on Amazon Computers."""
+    specs = [{"task": "protocol", "threads": threads, "repetitions": 100} for threads in effort.threads]
+    return bench.rounds("100 repetitions", specs, effort.rounds)
+
+
+def interrupt(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure the seconds between Ctrl-C and the end of a deep search."""
+    name = "reddit2-full" if effort.quick else "products"
+    bench.build(name)
+    waits = (1.0, 3.0) if effort.quick else (0.3, 1.0, 2.0, 4.0, 6.0, 8.0)
+    return [seconds_to_stop(bench, name, hops=4, wait=wait) for wait in waits]
+
+
+SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
+    "depth": depth,
+    "nodes": nodes,
+    "protocol": protocol,
+    "growth": growth,
+    "choice": choice,
+    "interrupt": interrupt,
+}

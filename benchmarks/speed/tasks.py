@@ -1,0 +1,132 @@
+"""What one measuring process does: load a graph, warm up, time one thing, tell the figures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from benchmarks.speed import contenders, floor, graphs
+from benchmarks.speed.protocol import repeat_protocol
+
+from napsets._check import IntArray
+from napsets.graph import Graph
+
+__all__ = ["TASKS", "Spec", "peak_bytes", "warm_up"]
+
+#: The name of the task, its graph and settings, as JSON carries them.
+Spec = dict[str, Any]
+T = TypeVar("T")
+ALPHA = 0.1
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has held."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, Spec]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return result, {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+
+
+def _sources(graph: Graph, spec: Spec) -> IntArray:
+    """Return all nodes, or a sample of them drawn from the seed."""
+    count = spec.get("sources")
+    if count is None or count >= graph.num_nodes:
+        return np.arange(graph.num_nodes)
+    return np.random.default_rng(1).choice(graph.num_nodes, count, replace=False)
+
+
+def _scores(graph: Graph) -> np.ndarray:
+    return np.random.default_rng(0).random(graph.num_nodes)
+
+
+def warm_up(hops: int, threads: int | None) -> float:
+    """Compile every kernel, or load it from the cache, on a graph that takes no time; return the seconds."""
+    start = time.perf_counter()
+    ring = np.arange(2000)
+    tiny = Graph.from_table({"source": ring, "target": (ring + 1) % ring.size}, num_nodes=ring.size)
+    for strategy in ("dense", "sparse", "deep"):
+        for nodes in (ring, ring[:1]):  # with the graph renumbered, and without
+            weights = contenders.decay_weights(max(hops, 2))
+            contenders.by_napsets(tiny, _scores(tiny), nodes, weights, ALPHA, threads=threads, strategy=strategy)
+    return time.perf_counter() - start
+
+
+def _floor(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    library = folder / "floor.so"
+    sources = _sources(graph, spec)
+    floor.traverse(library, graph, sources[:64], spec["hops"], spec["threads"])
+    reached, told = _timed(lambda: floor.traverse(library, graph, sources, spec["hops"], spec["threads"]))
+    return {**told, "sources": sources.size, "reached": reached}
+
+
+def _napsets(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    scores, sources, weights = _scores(graph), _sources(graph, spec), contenders.decay_weights(spec["hops"])
+    threads, strategy = spec["threads"], spec.get("strategy")
+    first = warm_up(spec["hops"], threads)
+    loaded = peak_bytes()
+    (_, reached), told = _timed(
+        lambda: contenders.by_napsets(graph, scores, sources, weights, ALPHA, threads=threads, strategy=strategy)
+    )
+    told |= {"sources": sources.size, "reached": reached, "first_seconds": first}
+    told |= {"peak_bytes": peak_bytes(), "loaded_bytes": loaded}
+    if spec.get("touched"):
+        told["touched"] = _touched(graph, sources, spec["hops"])
+    return told
+
+
+def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
+    """Count the edges that a search one source at a time reads."""
+    from napsets.kernels.shallow import count_touched
+
+    touched = np.empty(sources.size, dtype=np.int64)
+    stamps = np.zeros(graph.num_nodes, dtype=np.int64)
+    queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
+    count_touched(sources, graph.indptr, graph.indices, hops, 2**62, stamps, queue, touched)
+    return int(touched.sum())
+
+
+def _networkx(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    scores, sources, weights = _scores(graph), _sources(graph, spec), contenders.decay_weights(spec["hops"])
+    other = contenders.to_networkx(graph)
+    (_, reached), told = _timed(lambda: contenders.by_networkx(other, scores, sources, weights, ALPHA))
+    return {**told, "sources": sources.size, "reached": reached}
+
+
+def _sparse_products(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    scores, sources, weights = _scores(graph), _sources(graph, spec), contenders.decay_weights(spec["hops"])
+    contenders.by_sparse_products(graph, scores, sources[:8], weights, ALPHA)
+    (_, reached), told = _timed(lambda: contenders.by_sparse_products(graph, scores, sources, weights, ALPHA))
+    return {**told, "sources": sources.size, "reached": reached}
+
+
+def _protocol(spec: Spec, folder: Path) -> Spec:
+    warm_up(2, spec["threads"])
+    repeat_protocol(repetitions=2, threads=spec["threads"])
+    rows, told = _timed(lambda: repeat_protocol(repetitions=spec["repetitions"], threads=spec["threads"]))
+    return {**told, **rows}
+
+
+def _build(spec: Spec, folder: Path) -> Spec:
+    told, timing = _timed(lambda: graphs.build(spec["graph"], folder))
+    return {**timing, **told}
+
+
+TASKS: dict[str, Callable[[Spec, Path], Spec]] = {
+    "build": _build,
+    "floor": _floor,
+    "napsets": _napsets,
+    "networkx": _networkx,
+    "sparse products": _sparse_products,
+    "protocol": _protocol,
+}

@@ -1,0 +1,91 @@
+"""The contenders of the speed benchmark compute the same thing, and its summaries say what was measured."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+from benchmarks.speed import contenders
+from benchmarks.speed.floor import compile_floor, traverse
+from benchmarks.speed.protocol import repeat_protocol
+from benchmarks.speed.render import write_results
+from benchmarks.speed.summary import grouped, quotient
+
+from napsets.datasets.synthetic import dcsbm_graph
+
+
+@pytest.fixture(scope="module")
+def setting():
+    graph, _ = dcsbm_graph(300, 8, 4, seed=3)
+    nodes = np.random.default_rng(1).choice(300, 90, replace=False)
+    return graph, np.random.default_rng(0).random(300), nodes
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_sparse_products_give_the_thresholds_of_napsets_to_the_bit(setting, hops):
+    graph, scores, nodes = setting
+    weights = contenders.decay_weights(hops)
+    expected, reached = contenders.by_napsets(graph, scores, nodes, weights, 0.1)
+    found, also_reached = contenders.by_sparse_products(graph, scores, nodes, weights, 0.1)
+    assert also_reached == reached
+    np.testing.assert_array_equal(found, expected)
+    assert np.isinf(expected).any() or hops > 1
+    assert np.isfinite(expected).any()
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_root_finding_gives_the_thresholds_of_napsets_up_to_its_tolerance(setting, hops):
+    graph, scores, nodes = setting
+    weights = contenders.decay_weights(hops)
+    alpha = 0.0973  # no neighbourhood reaches 1−α of its mass exactly: there a root finder may stop anywhere
+    expected, reached = contenders.by_napsets(graph, scores, nodes, weights, alpha)
+    found, also_reached = contenders.by_networkx(contenders.to_networkx(graph), scores, nodes, weights, alpha)
+    assert also_reached == reached
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the floor is compiled with gcc")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_floor_reaches_the_pairs_that_napsets_counts(setting, tmp_path, threads):
+    graph, scores, nodes = setting
+    _, reached = contenders.by_napsets(graph, scores, nodes, contenders.decay_weights(3), 0.1)
+    assert traverse(compile_floor(tmp_path), graph, nodes, 3, threads) == reached
+
+
+def test_the_repeated_experiment_covers_as_often_as_asked_for_every_method():
+    told = repeat_protocol(repetitions=5)
+    assert set(told["metrics"]) == {"APS", "NAPS uniform", "NAPS hyperbolic", "NAPS geometric"}
+    for coverage, size, *_ in told["metrics"].values():
+        # The scores of all nodes follow one law here, so that only the draw of 5 × 1000 nodes moves the coverage.
+        assert 0.88 <= coverage <= 0.93
+        assert 1 < size < 10
+
+
+def test_ratios_are_taken_within_a_round_and_per_node():
+    rows = [
+        {"task": "floor", "round": 0, "seconds": 1.0, "sources": 10},
+        {"task": "napsets", "round": 0, "seconds": 4.0, "sources": 20},
+        {"task": "floor", "round": 1, "seconds": 3.0, "sources": 10},
+        {"task": "napsets", "round": 1, "seconds": 3.0, "sources": 20},
+    ]
+    floor, own = grouped(rows, "task")
+    ratios = quotient(own, floor, "seconds")
+    assert ratios.values == [2.0, 0.5]
+    assert (ratios.low, ratios.middle, ratios.high) == (0.5, 1.25, 2.0)
+
+
+def test_a_figure_from_a_sample_is_scaled_to_all_nodes_and_labelled(tmp_path):
+    graph = {"graph": "g", "title": "a graph", "nodes": 1000, "edges": 10, "largest_degree": 3}
+    rows = [
+        {"task": task, "graph": "g", "hops": 2, "threads": 1, "round": 0, "first_seconds": 9.0, "seconds": 2.0,
+         "cpu_seconds": 2.0, "sources": sources}
+        for task, sources in (("floor", 1000), ("napsets", 1000), ("networkx", 10))
+    ]  # fmt: skip
+    machine = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
+    section = {"rows": rows, "machine": machine, "quick": False}
+    text = write_results({"sections": {"depth": section}, "graphs": {"g": graph}}, tmp_path)
+    assert "| 2 | NetworkX and root finding | 1 | 10 | 200 s, extrapolated | 100 | 100 |" in text
+    assert "| 2 | napsets | 1 | all | 2.00 s | 1.00 | 1.00 |" in text
+    assert (tmp_path / "speed.md").read_text() == text
+    assert (tmp_path / "speed-depth.svg").read_text().startswith("<svg")
