@@ -268,6 +268,17 @@ def test_a_word_among_the_numbers_of_a_csv_is_named(tmp_path):
         read_probabilities(tmp_path / "p.csv")
 
 
+def test_the_mark_that_spreadsheets_put_before_a_csv_is_no_part_of_a_name(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,b\r\n1,0.5,0.5\r\n", encoding="utf-8-sig")
+    assert read_probabilities(tmp_path / "p.csv").class_names == ["a", "b"]
+
+
+def test_a_csv_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "p.csv").write_bytes("node,a,b\nné,0.5,0.5\n".encode("latin-1"))
+    with pytest.raises(FileFormatError, match="invalid UTF8"):
+        read_probabilities(tmp_path / "p.csv")
+
+
 # -- damaged files -------------------------------------------------------------------------------------------------
 
 

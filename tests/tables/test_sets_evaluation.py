@@ -8,7 +8,7 @@ import pytest
 
 import napsets as ns
 from napsets.errors import InvalidInputError
-from napsets.tables import read_inputs, read_sets, write_predictions
+from napsets.tables import NodeIds, read_inputs, read_sets, write_predictions
 from napsets.tables.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
 from worlds import CLASSES, make_world, write
 
@@ -60,6 +60,12 @@ def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path, world
     assert result["coverage_by_degree"][0]["group"] == "{}–{}".format(*by_degree.group[0])
     assert result["neighbourhoods"] > 1
     assert 0 <= result["pccv"] <= 0.8
+
+
+def test_edges_may_name_ids_that_are_too_large_for_the_type_of_the_sets(tmp_path):
+    edges = write(tmp_path / "e.parquet", {"source": [1, 2], "target": [2, 10**12]})
+    graph = graph_around(edges, NodeIds(pa.array([2, 1], pa.int8())))
+    assert graph == ns.Graph.from_edge_index([[1, 0], [0, 2]], num_nodes=3)
 
 
 def test_sets_without_a_label_are_counted_and_left_out(tmp_path, world):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from napsets._check import IntArray
-from napsets.cli._output import number, percent, table
+from napsets.cli._output import number, table
 from napsets.errors import InvalidInputError
 
 __all__ = ["comparison_table", "halves"]
@@ -18,18 +18,16 @@ def comparison_table(rows: list[dict[str, Any]]) -> Any:
     cells = [
         (
             row["method"],
-            f"{percent(row['coverage'])} ± {percent(row['coverage_se'])}",
-            f"{row['mean_size']:.3f} ± {row['mean_size_se']:.3f}",
-            number(row["size_given_coverage"], 3),
+            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
+            number(row["size_given_coverage"], 2),
             number(row["sscv"], 3),
             number(row["pccv"], 3),
-            percent(row["singleton_rate"]),
-            percent(row["empty_rate"]),
-            percent(row["full_rate"]),
+            *(f"{row[name]:.1%}" for name in ("singleton_rate", "empty_rate", "full_rate")),
         )
         for row in rows
     ]
-    columns = ["method", "coverage", "mean size", "size | cov.", "SSCV", "PCCV", "one label", "empty", "full"]
+    columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
     title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
     return table(title, columns, cells)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -111,7 +112,8 @@ class Steps:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Group:
     """Make a table under a title, whose first `left` columns are text and whose others are numbers."""
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_header=any(columns))
+    # Few lines and little padding, so that wide tables fit a terminal of 80 columns.
+    made = Table(header_style="bold", show_header=any(columns), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
         made.add_column(column, justify="left" if i < left else "right")
     for row in rows:

@@ -46,7 +46,9 @@ def demo(
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
         steps.stage(f"training {model}")
-        tested = train(data, model=model, seed=seed).take(data.test)
+    # Training has a bar of its own, and a terminal shows one at a time.
+    tested = train(data, model=model, seed=seed, progress=False if run.quiet else None).take(data.test)
+    with run.steps() as steps:
         steps.stage("comparing APS with NAPS")
         graph = data.graph.subgraph(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)
@@ -77,6 +79,7 @@ def demo(
             ids=tested.nodes,
             dataset=DATASET,
             model=model,
+            progress=steps.advance,
         )
     rows = compared.rows()
     result = {

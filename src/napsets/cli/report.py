@@ -110,6 +110,7 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
+            progress=steps.advance,
         )
     for note in inputs.notes:
         run.note(note)

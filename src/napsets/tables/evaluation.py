@@ -124,9 +124,11 @@ def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: boo
     table = open_table("edges", edges)
     table.require("source", "target")
     kind: IdKind = "auto" if ids.is_string else "integer"
-    parts = [ids.values]
+    # Narrow integers would be too narrow for the ids of other nodes.
+    wide = ids.values.type if ids.is_string or ids.values.type == arrow().uint64() else arrow().int64()
+    parts = [ids.values.cast(wide)]
     for batch in table.batches(["source", "target"]):
-        parts += [id_column(table, batch, column, kind).cast(ids.values.type) for column in ("source", "target")]
+        parts += [id_column(table, batch, column, kind).cast(wide) for column in ("source", "target")]
     everyone = NodeIds(arrow().chunked_array(parts).unique(), "edges")
     return read_edges(edges, everyone, undirected=undirected)
 

@@ -1,0 +1,56 @@
+"""Tables fit a terminal, numbers are written for people, and JSON is JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._output import Output, number, percent
+from napsets.errors import InvalidInputError
+
+
+def test_the_comparison_fits_80_columns():
+    row = dict.fromkeys(("coverage", "singleton_rate", "empty_rate", "full_rate"), 0.9072) | {"method": "NAPS-H"}
+    row |= {"coverage_se": 0.0038, "mean_size": 12.15, "mean_size_se": 0.03, "size_given_coverage": 12.28}
+    row |= {"sscv": 0.079, "pccv": 0.1, "nodes": 6000, "alpha": 0.1, "hops": 2}
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(comparison_table([row]))
+    shown = console.export_text()
+    assert "90.7±0.4%" in shown
+    assert "12.15±0.03" in shown
+    assert "…" not in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1234, "1,234"), (0.5, "0.5000"), (math.inf, "∞"), (math.nan, "–"), (None, "–")]
+)
+def test_numbers_are_written_for_people(value, shown):
+    assert number(value) == shown
+
+
+def test_shares_are_written_for_people():
+    assert percent(0.125) == "12.50 %"
+    assert percent(math.nan) == "–"
+
+
+def test_json_has_no_numbers_that_json_lacks(capsys):
+    Output(json=True).result({"a": np.float64("inf"), "b": [np.int64(3), float("nan")], "c": {"d": -math.inf}})
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert told == {"a": "Infinity", "b": [3, None], "c": {"d": "-Infinity"}}
+
+
+def test_halves_share_no_node_and_follow_the_seed():
+    nodes = np.arange(11) * 3
+    first, second = halves(nodes, seed=4)
+    assert sorted([*first, *second]) == nodes.tolist()
+    assert (first.size, second.size) == (5, 6)
+    np.testing.assert_array_equal(halves(nodes, seed=4)[0], first)
+    assert halves(nodes, seed=5)[0].tolist() != first.tolist()
+    with pytest.raises(InvalidInputError, match="at least two labelled nodes"):
+        halves(nodes[:1], seed=0)
