@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -109,14 +109,15 @@ class Steps:
             self._told = monotonic()
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Table:
-    """Make a table whose first `left` columns are text and whose others are numbers."""
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Group:
+    """Make a table under a title, whose first `left` columns are text and whose others are numbers."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_header=any(columns))
     for i, column in enumerate(columns):
         made.add_column(column, justify="left" if i < left else "right")
     for row in rows:
         made.add_row(*(Text(str(cell)) for cell in row))
-    return made
+    # A title of the table itself would be broken at the table's width.
+    return Group(Text(title, style="bold"), made)
 
 
 def number(value: float | None, digits: int = 4) -> str:

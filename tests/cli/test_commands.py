@@ -1,0 +1,286 @@
+"""What each command gives, on a small world of files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import napsets as ns
+from napsets.inspection import inspect_node
+from napsets.tables import read_sets
+from worlds import CLASSES, make_world, write
+
+
+def naps_of(world, **settings) -> ns.NAPS:
+    naps = ns.NAPS(**settings)
+    return naps.calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=world.ids)
+
+
+# -- predict -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".npz"])
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_predict_gives_what_the_library_gives_from_any_format_with_any_ids(tmp_path, run, suffix, ids):
+    world = make_world(tmp_path, suffix=suffix, ids=ids)
+    target = tmp_path / f"sets{suffix}"
+    shown = run(
+        "predict", *world.files, "-a", 0.2, "-k", 2, "--decay", "hyperbolic", "--seed", 3, "-o", target, "--json"
+    )
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    expected = naps_of(world, hops=2, decay="hyperbolic", seed=3).predict(world.rest, alpha=0.2)
+    file = read_sets(target)
+    assert file.ids.take(np.arange(len(expected))).to_pylist() == world.ids[world.rest].tolist()
+    np.testing.assert_array_equal(file.sets.thresholds, expected.thresholds)
+    np.testing.assert_array_equal(file.sets.sizes, expected.sizes)
+    assert told["nodes"] == len(expected)
+    assert told["mean_size"] == pytest.approx(expected.sizes.mean())
+    assert told["infinite"] == np.isinf(expected.thresholds).sum()
+
+
+def test_predict_writes_settings_into_the_file(tmp_path, run, world):
+    run("predict", *world.files, "-a", 0.3, "--decay", "1,0.25", "--score", "thr", "-o", tmp_path / "s.parquet")
+    about = json.loads(pq.read_schema(tmp_path / "s.parquet").metadata[b"napsets"])
+    assert about["napsets"] == ns.__version__
+    assert about["class_names"] == list(CLASSES)
+    assert (about["alpha"], about["hops"], about["decay"], about["score"]) == (0.3, 2, [1.0, 0.25], "thr")
+    assert (about["num_nodes"], about["calibration"]) == (120, 60)
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings"),
+    [
+        (["--decay", "1,0.25"], {"decay": [1.0, 0.25]}),
+        (["--score", "thr"], {"score": ns.THR()}),
+        (["--score", "raps", "--no-empty"], {"score": ns.RAPS(), "allow_empty": False}),
+        (["--score", "saps", "--hops", "1"], {"score": ns.SAPS(), "hops": 1}),
+        (["--fallback", "global", "--hops", "1"], {"fallback": "global", "hops": 1}),
+    ],
+)
+def test_every_setting_reaches_the_predictor(tmp_path, run, world, flags, settings):
+    shown = run("predict", *world.files, *flags, "-o", tmp_path / "s.parquet")
+    assert shown.exit_code == 0, shown.stderr
+    expected = naps_of(world, **settings).predict(world.rest, alpha=0.1)
+    np.testing.assert_array_equal(read_sets(tmp_path / "s.parquet").sets.member, expected.member)
+
+
+def test_predict_notes_nodes_that_have_a_label(tmp_path, run, world):
+    asked = write(tmp_path / "n.parquet", {"node": world.ids[world.calibration[:3]]})
+    shown = run("predict", *world.files, "--nodes", asked, "-o", tmp_path / "s.parquet")
+    assert "note: 3 of the nodes to predict have a label" in shown.stderr
+    expected = naps_of(world)
+    with pytest.warns(ns.NapsetsWarning):
+        sets = expected.predict(world.calibration[:3])
+    np.testing.assert_array_equal(read_sets(tmp_path / "s.parquet").sets.member, sets.member)
+
+
+def test_tables_go_to_standard_output_and_progress_to_standard_error(tmp_path, run, world):
+    shown = run("predict", *world.files, "-o", tmp_path / "s.parquet")
+    assert "nodes predicted" in shown.stdout
+    assert "reading edges" in shown.stderr
+    assert "reading edges" not in shown.stdout
+
+
+def test_quiet_is_quiet(tmp_path, run, world):
+    shown = run("predict", *world.files, "-o", tmp_path / "s.parquet", "--quiet")
+    assert (shown.exit_code, shown.output) == (0, "")
+    assert (tmp_path / "s.parquet").exists()
+
+
+def test_an_input_is_not_overwritten(run, world):
+    before = world.edges.read_bytes()
+    shown = run("predict", *world.files, "-o", world.edges)
+    assert shown.exit_code == 2
+    assert "would overwrite the input" in shown.output
+    assert world.edges.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--decay", "quadratic"], "must be one of uniform, hyperbolic, geometric"),
+        (["--decay", "1"], "must have a weight for each of the 2 hops; got 1"),
+        (["--decay", "1,-1"], "hop 2 weighs -1"),
+        (["--master", "local[2]"], "needs --engine spark"),
+        (["--engine", "spark", "--fallback", "global"], "works with --engine local only"),
+        (["--engine", "spark", "--skip-unknown"], "works with --engine local only"),
+    ],
+)
+def test_settings_that_cannot_be_are_wrong_use(tmp_path, run, world, flags, message):
+    shown = run("predict", *world.files, *flags, "-o", tmp_path / "s.parquet")
+    assert shown.exit_code == 2
+    assert message in " ".join(shown.output.replace("│", " ").split())
+    assert not (tmp_path / "s.parquet").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_spark_gives_the_same_sets(tmp_path, run, ids):
+    world = make_world(tmp_path, ids=ids)
+    flags = ["--decay", "geometric", "--seed", 2, "--alpha", 0.2]
+    here = run("predict", *world.files, *flags, "-o", tmp_path / "a.parquet")
+    there = run(
+        "predict",
+        *world.files,
+        *flags,
+        "-o",
+        tmp_path / "b.parquet",
+        "--engine",
+        "spark",
+        "--master",
+        "local[1]",
+        "--json",
+    )
+    assert (here.exit_code, there.exit_code) == (0, 0), there.output
+    a, b = (pq.read_table(tmp_path / f"{name}.parquet").sort_by("node").to_pydict() for name in "ab")
+    assert a == b
+    assert json.loads(there.stdout.splitlines()[-1])["nodes"] == len(a["node"])
+
+
+# -- evaluate ------------------------------------------------------------------------------------------------------
+
+
+def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
+    run("predict", *world.files, "-a", 0.2, "-o", tmp_path / "s.parquet")
+    shown = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth, "--edges", world.edges, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    sets = naps_of(world).predict(world.rest, alpha=0.2)
+    assert told["coverage"] == ns.coverage(sets, world.labels)
+    assert told["mean_size"] == ns.mean_size(sets)
+    assert told["settings"]["alpha"] == 0.2
+    assert {"pccv", "coverage_by_degree", "coverage_by_class", "sscv"} <= set(told)
+    table = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth)
+    assert f"{100 * told['coverage']:.2f} %" in table.stdout
+    assert "Coverage by class" in table.stdout
+    for name in CLASSES:
+        assert name in table.stdout
+
+
+def test_strata_can_be_chosen(tmp_path, run, world):
+    run("predict", *world.files, "-o", tmp_path / "s.parquet")
+    told = json.loads(run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "0-2,3", "--json").stdout)
+    sets = naps_of(world).predict(world.rest)
+    assert told["sscv"] == ns.sscv(sets, world.labels, [(0, 2), (3, 3)])
+    wrong = run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "few")
+    assert wrong.exit_code == 2
+    assert "ranges of sizes as in 0-1,2-3,4-10" in wrong.output
+
+
+# -- inspect -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_inspect_shows_what_the_library_sees(tmp_path, run, ids):
+    world = make_world(tmp_path, ids=ids)
+    place = int(world.rest[5])
+    shown = run("inspect", "--node", world.ids[place], *world.files, "--alpha", 0.2, "--json", "--neighbours", 1000)
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    seen = inspect_node(naps_of(world), place, alpha=0.2)
+    assert told["node"] == world.ids[place]
+    assert told["threshold"] == seen.threshold
+    assert told["set"] == [name for name, inside in zip(CLASSES, seen.member, strict=True) if inside]
+    assert [row["node"] for row in told["neighbours"]] == world.ids[seen.neighbours].tolist()
+    assert [row["calibration"] for row in told["hops"]] == [row.calibration for row in seen.hops]
+    assert [row["score"] for row in told["labels"]] == seen.scores.tolist()
+
+
+def test_inspect_says_why_in_tables(run, world):
+    shown = run("inspect", "--node", world.ids[0], *world.files)
+    for text in ("Neighbourhood by hop", "weight w(k)", "threshold τ", "support", "nearest to τ"):
+        assert text in shown.stdout
+
+
+def test_infinity_is_legal_json(tmp_path, run):
+    world = make_world(tmp_path, degree=2)
+    sets = naps_of(world, hops=1).predict(world.rest, alpha=0.1)
+    lonely = world.ids[world.rest[np.isinf(sets.thresholds).argmax()]]
+    shown = run("inspect", "--node", lonely, *world.files, "--hops", 1, "--json")
+    assert json.loads(shown.stdout, parse_constant=pytest.fail)["threshold"] == "Infinity"
+    assert "∞" in run("inspect", "--node", lonely, *world.files, "--hops", 1).stdout
+
+
+def test_inspect_names_an_id_that_is_not_there(run, world):
+    shown = run("inspect", "--node", "12345", *world.files)
+    assert shown.exit_code == 1
+    assert "there is no '12345'" in shown.stderr
+
+
+# -- homophily, recommend, datasets --------------------------------------------------------------------------------
+
+
+def test_homophily_is_that_of_the_library(tmp_path, run, world):
+    everyone = write(tmp_path / "all.parquet", {"node": world.ids, "label": np.array(CLASSES)[world.labels]})
+    told = json.loads(run("homophily", "-e", world.edges, "-l", everyone, "--json").stdout)
+    assert told["homophily"] == pytest.approx(ns.node_homophily(world.graph, world.labels))
+    assert told["expected_homophily"] == pytest.approx(ns.expected_homophily(world.labels))
+    assert told["edges"] == world.graph.num_edges
+    sizes = {row["class"]: row["nodes"] for row in told["classes"]}
+    assert sizes == dict(zip(CLASSES, np.bincount(world.labels).tolist(), strict=True))
+    shares = [row["homophily"] * row["nodes"] for row in told["classes"]]
+    assert sum(shares) / 120 == pytest.approx(told["homophily_where_seen"])
+    assert "H_rand" in run("homophily", "-e", world.edges, "-l", everyone).stdout
+
+
+def test_homophily_counts_labelled_nodes_without_labelled_neighbours(tmp_path, run):
+    edges = write(tmp_path / "e.parquet", {"source": [1, 2], "target": [2, 3]})
+    labels = write(tmp_path / "y.parquet", {"node": [1, 2, 9], "label": ["a", "a", "b"]})
+    told = json.loads(run("homophily", "-e", edges, "-l", labels, "--json").stdout)
+    assert told["without_labelled_neighbour"] == 1
+    assert told["homophily_where_seen"] == 1.0
+    assert told["homophily"] == pytest.approx(2 / 3)
+
+
+def test_recommend_says_what_to_do_and_why(run, world):
+    shown = run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2)
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2, "--json").stdout)
+    assert told["verdict"] in ("yes", "maybe", "no")
+    assert f"--hops {told['best']['hops']} --decay {told['best']['decay']}" in shown.stdout
+    assert "share a label" in shown.stdout
+    assert told["nodes"] == 60
+    assert len(told["reasons"]) == 5
+
+
+def test_datasets_are_listed(run):
+    told = json.loads(run("datasets", "--json").stdout)
+    assert [row["name"] for row in told["datasets"]] == list(ns.datasets.registry.DATASETS)
+    assert "amazon-computers" in run("datasets").stdout
+
+
+# -- report --------------------------------------------------------------------------------------------------------
+
+
+def test_report_is_written_from_files(tmp_path, run):
+    world = make_world(tmp_path, nodes=300, ids="string")
+    target = tmp_path / "r.html"
+    shown = run("report", *world.files, "--truth", world.truth, "-o", target, "--title", "A small world", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    assert "A small world" in target.read_text(encoding="utf-8")
+    told = json.loads(shown.stdout)
+    assert [row["method"] for row in told["results"]] == ["APS", "NAPS", "NAPS-H", "NAPS-G"]
+    naps = naps_of(world).predict(world.rest)
+    assert told["results"][1]["coverage"] == ns.coverage(naps, world.labels)
+
+
+def test_report_splits_the_labels_where_there_is_no_truth(tmp_path, run):
+    world = make_world(tmp_path, nodes=300)
+    shown = run("report", *world.files, "-o", tmp_path / "r.html", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["calibration"] == 75
+    assert told["results"][0]["nodes"] == 75
+
+
+def test_ids_of_parquet_keep_their_width(tmp_path, run, world):
+    table = pq.read_table(world.probabilities_file)
+    narrow = table.set_column(0, "node", table["node"].cast(pa.int16()))
+    pq.write_table(narrow, world.probabilities_file)
+    run("predict", *world.files, "-o", tmp_path / "s.parquet")
+    assert pq.read_schema(tmp_path / "s.parquet").field("node").type == pa.int16()

@@ -1,0 +1,192 @@
+"""What goes wrong is told in one paragraph with the way out, ends with 1, and leaves no file behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from worlds import make_world, write
+
+
+def check(shown, message: str, output) -> None:
+    """Hold a failed run to its promises."""
+    assert shown.exit_code == 1, shown.output
+    paragraphs = [line for line in shown.stderr.splitlines() if "error:" in line]
+    assert len(paragraphs) == 1
+    assert message in paragraphs[0]
+    assert "Traceback" not in shown.output
+    assert not output.exists()
+    assert list(output.parent.glob(".*")) == []
+
+
+def change(path, **columns):
+    table = pq.read_table(path)
+    for name, column in columns.items():
+        table = (
+            table.drop_columns(name)
+            if column is None
+            else table.set_column(table.column_names.index(name), name, pa.array(column))
+        )
+    pq.write_table(table, path)
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "sets.parquet"
+
+
+def test_a_missing_column(run, world, target):
+    change(world.edges, target=None)
+    shown = run("predict", *world.files, "-o", target)
+    check(shown, "lacks target. It has: source. Rename its columns", target)
+
+
+def test_ids_of_two_kinds(run, world, target):
+    change(world.labels_file, node=[str(i) for i in range(60)])
+    check(run("predict", *world.files, "-o", target), "pass --ids string to read all of them as text", target)
+
+
+def test_the_way_out_of_two_kinds_of_ids_works(run, world, target):
+    labels = pq.read_table(world.labels_file)
+    change(world.labels_file, node=[str(node) for node in labels["node"].to_pylist()])
+    shown = run("predict", *world.files, "-o", target, "--ids", "string")
+    assert shown.exit_code == 0, shown.stderr
+    expected = [str(node) for node in world.ids[world.rest]]
+    assert pq.read_table(target)["node"].to_pylist() == expected
+
+
+def test_probabilities_that_do_not_sum_to_one(run, world, target):
+    change(world.probabilities_file, cat=np.full(120, 1.1))
+    shown = run("predict", *world.files, "-o", target)
+    check(shown, "120 of the 120 rows", target)
+    assert "pass them through a softmax" in shown.stderr
+
+
+def test_ids_that_another_file_lacks(run, world, target):
+    change(world.labels_file, node=np.arange(10**6, 10**6 + 60))
+    shown = run("predict", *world.files, "-o", target)
+    check(shown, "60 rows of `labels`", target)
+    assert "lacks: 1000000, 1000001," in shown.stderr
+    assert "--skip-unknown" in shown.stderr
+
+
+def test_the_way_out_of_unknown_ids_works(run, world, target):
+    edges = pq.read_table(world.edges).to_pydict()
+    more = {name: [*column, 10**6] for name, column in edges.items()}
+    write(world.edges, more)
+    shown = run("predict", *world.files, "-o", target, "--skip-unknown")
+    assert shown.exit_code == 0
+    assert "note: left out: 2 rows of `edges`" in shown.stderr
+    assert pq.read_metadata(target).num_rows == 60
+
+
+def test_a_folder_that_cannot_be_written(run, world, tmp_path):
+    (tmp_path / "file").touch()
+    shown = run("predict", *world.files, "-o", tmp_path / "file" / "sets.parquet")
+    assert shown.exit_code == 1
+    assert "not a directory. Check that the folder exists and that you may write there." in shown.stderr
+    assert "reading" not in shown.stderr  # it is found out before any work is done
+
+
+def test_a_folder_without_permission(run, world, target, monkeypatch):
+    def refuse(*arguments, **options):  # even where the tests are run by one who may write anywhere
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(options["dir"]))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    check(run("predict", *world.files, "-o", target), f"cannot open or write ({target.parent}): permission", target)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz", ".npz"])
+def test_a_full_disk(run, tmp_path, suffix):
+    world = make_world(tmp_path / "world", nodes=20_000, degree=4)
+    target = tmp_path / "out" / f"sets{suffix}"
+    target.parent.mkdir()
+    arguments = ["predict", *world.files, "--hops", 1, "-o"]
+    assert run(*arguments, tmp_path / f"warm{suffix}").exit_code == 0  # what is compiled is not written below
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        shown = run(*arguments, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    check(shown, "the disk is full or the file too large", target)
+    assert "--output" in shown.stderr
+
+
+def test_a_damaged_file(run, world, target):
+    world.probabilities_file.write_bytes(world.probabilities_file.read_bytes()[:500])
+    check(run("predict", *world.files, "-o", target), "is truncated or of another kind", target)
+
+
+def test_a_fault_of_ours_is_owned_and_shown_with_debug(run, world, target, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("a surprise")
+
+    monkeypatch.setattr("napsets.tables.read_inputs", fail)
+    shown = run("predict", *world.files, "-o", target)
+    check(
+        shown,
+        "unexpected RuntimeError: a surprise. This is a fault of napsets; run the command again with --debug",
+        target,
+    )
+    debug = run("predict", *world.files, "-o", target, "--debug")
+    assert debug.exit_code == 1
+    assert "Traceback (most recent call last)" in debug.stderr
+
+
+def test_too_little_memory(run, world, target, monkeypatch):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("napsets.tables.read_inputs", fail)
+    check(run("predict", *world.files, "-o", target), "there is not enough memory for these files", target)
+
+
+def test_debug_shows_where_bad_input_was_found(run, world, target):
+    change(world.edges, target=None)
+    shown = run("predict", *world.files, "-o", target, "--debug")
+    assert shown.exit_code == 1
+    assert "Traceback (most recent call last)" in shown.stderr
+    assert "FileFormatError" in shown.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_behind(tmp_path, number):
+    # Deep neighbourhoods of many nodes: far more work than is done before the signal comes.
+    world = make_world(tmp_path / "world", nodes=150_000, degree=16)
+    target = tmp_path / "out" / "sets.parquet"
+    target.parent.mkdir()
+    target.write_text("what was there before")
+    code = "from napsets.cli import main; main()"
+    arguments = ["predict", *world.files, "--hops", "6", "-o", str(target)]
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and len(list(target.parent.iterdir())) < 2:
+        time.sleep(0.02)  # until it has begun to write
+    process.send_signal(number)
+    _, told = process.communicate()
+    assert process.returncode == 1, told
+    assert told.splitlines()[-1] == "napsets predict: error: interrupted; nothing was written."
+    assert "Traceback" not in told
+    assert [path.name for path in target.parent.iterdir()] == ["sets.parquet"]
+    assert target.read_text() == "what was there before"
+
+
+def test_a_reader_that_goes_away_is_no_surprise(world):
+    code = "from napsets.cli import main; main()"
+    command = [sys.executable, "-c", code, "homophily", "-e", str(world.edges), "-l", str(world.labels_file), "-q"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert told == ""
