@@ -1,0 +1,147 @@
+"""``napsets reproduce``: the paper's tables, ablation and block-model study, beside what is printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from napsets.cli._command import add_command
+from napsets.cli._output import Output
+
+if TYPE_CHECKING:
+    from napsets.paper import Laboratory, Scope
+
+__all__ = ["EXAMPLES", "register", "reproduce"]
+
+EXAMPLES = [
+    "napsets reproduce all --quick",
+    "napsets reproduce table2 --dataset amazon-computers --seeds 1",
+    "napsets reproduce all --output results --page docs/reproduction.md",
+]
+
+
+class Target(str, Enum):
+    """What can be reproduced."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    ablation = "ablation"
+    sbm = "sbm"
+    all = "all"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    add_command(app, "reproduce", reproduce, examples=EXAMPLES)
+
+
+def reproduce(
+    run: Output,
+    target: Annotated[Target, typer.Argument(help="Which table or study to reproduce.")] = Target.all,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this model; may be repeated.")] = None,
+    protocol: Annotated[list[str] | None, typer.Option(help="Only strict, or only as-published.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Train with the seeds 0 to N-1 (default 5).")] = None,
+    preset: Annotated[str | None, typer.Option(help="Training settings: released-code or paper.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Error rate (default 0.1).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A minute's version: one model, one seed.")] = False,
+    results: Annotated[Path, typer.Option(help="Folder of the rows and of trained predictions.")] = Path("results"),
+    root: Annotated[Path | None, typer.Option(help="Folder with flickr/ and reddit2/ (default data).")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write tables and figures into this folder.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page of documentation to this Markdown file.")] = None,
+    rows_only: Annotated[bool, typer.Option("--rows-only", help="Run nothing; show the rows that are there.")] = False,
+) -> None:
+    """Reproduce the paper's tables and figures, and put them beside what is printed.
+
+    Finished cells are not run again: their rows are kept in Parquet files in the results folder, and everything
+    shown or written is made from rows.
+    """
+    from napsets.paper import FULL, QUICK, Laboratory
+
+    scope = _scope(QUICK if quick else FULL, dataset, model, protocol, seeds, preset, alpha)
+    laboratory = Laboratory(results, root)
+    if not rows_only:
+        _run(run, laboratory, target.value, scope)
+    _show(run, laboratory, target.value, scope)
+    if output is not None:
+        _write(run, laboratory, target.value, scope, output)
+    if page is not None:
+        from napsets.paper.page import write_page
+
+        run.note(f"wrote {write_page(page, laboratory.store, scope)}")
+
+
+def _scope(
+    scope: Scope,
+    dataset: list[str] | None,
+    model: list[str] | None,
+    protocol: list[str] | None,
+    seeds: int | None,
+    preset: str | None,
+    alpha: float | None,
+) -> Scope:
+    """Narrow or change a scope by what was given."""
+    from napsets._check import check_alpha
+    from napsets._names import choose
+    from napsets.paper import MODELS, PROTOCOLS, setups
+
+    changes: dict[str, Any] = {}
+    if dataset:
+        for name in dataset:
+            setups.setup_of(name)
+        changes |= {"datasets": tuple(dataset), "ablation_datasets": tuple(dataset)}
+    if model:
+        for name in model:
+            choose("model", name, MODELS)
+        changes |= {"models": tuple(model), "ablation_model": model[0]}
+    if protocol:
+        for name in protocol:
+            choose("protocol", name, dict.fromkeys(PROTOCOLS))
+        changes["protocols"] = tuple(protocol)
+    if seeds is not None:
+        changes["seeds"] = tuple(range(seeds))
+    if preset is not None:
+        changes["preset"] = choose("preset", preset, {name: name for name in ("released-code", "paper")})
+    if alpha is not None:
+        changes["alpha"] = check_alpha(alpha)
+    return replace(scope, **changes)
+
+
+def _run(run: Output, laboratory: Laboratory, target: str, scope: Scope) -> None:
+    from napsets.paper import cells_of, progress_bar
+
+    cells = cells_of(target, scope)
+    if run.quiet:
+        laboratory.run(cells)
+        return
+    with progress_bar() as report:
+        laboratory.run(cells, report)
+
+
+def _show(run: Output, laboratory: Laboratory, target: str, scope: Scope) -> None:
+    from napsets.paper.outputs import sentences_of, tables_of
+
+    tables = [table for table in tables_of(target, laboratory.store, scope) if table.rows]
+    sentences = sentences_of(target, laboratory.store, scope)
+    data = {
+        "tables": {table.name: {"columns": table.columns, "rows": table.rows} for table in tables},
+        "sentences": sentences,
+    }
+    shown = [part for table in tables if table.for_screen for part in (table.rich(), "")]
+    run.result(data, *shown, *(Text(f"{sentence}\n") for sentence in sentences))
+
+
+def _write(run: Output, laboratory: Laboratory, target: str, scope: Scope, output: Path) -> None:
+    from napsets.paper.outputs import figures_of, tables_of, write_figures, write_tables
+    from napsets.paper.table import FORMATS
+
+    made = [table for table in tables_of(target, laboratory.store, scope) if table.rows]
+    files = write_tables(made, output / "tables", FORMATS)
+    files += write_figures(figures_of(target, laboratory.store, scope), output / "figures")
+    run.note(f"wrote {len(files)} files to {output}")

@@ -1,0 +1,106 @@
+"""Rows of results in Parquet: appended to by many, damaged by none.
+
+A study is a folder of Parquet files. A finished piece of work becomes a new file, written beside and renamed, so
+that a kill leaves either all of its rows or none. Reading takes the union of the files, each key once. Compaction
+writes the union to a new file named by its content, then removes what it had read: no file is ever changed, so no
+lock is needed, and two runs at once can at worst do the same work twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from napsets._files import reading, replacing
+from napsets.errors import MissingDependencyError, NapsetsError
+
+__all__ = ["Row", "RowStore"]
+
+Row = dict[str, Any]
+
+
+class RowStore:
+    """The rows of all studies, in one folder a study.
+
+    Parameters
+    ----------
+    folder : path
+        Where they live; made when the first row comes.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._seen: dict[Path, list[Row]] = {}  # no file changes, so none is read twice
+
+    def append(self, study: str, rows: Sequence[Row]) -> None:
+        """Add rows, all or none; each must have a ``key``."""
+        if rows:
+            _write(self.folder / study / f"part-{uuid4().hex[:12]}.parquet", rows)
+
+    def rows(self, study: str) -> list[Row]:
+        """Return all rows of a study in the order of their keys, each key once."""
+        return _unique(row for _, part in self._read(study) for row in part)
+
+    def keys(self, study: str) -> set[str]:
+        """Return the keys of the rows that are there."""
+        return {row["key"] for _, part in self._read(study) for row in part}
+
+    def compact(self, study: str) -> None:
+        """Put a study's rows into one file."""
+        parts = self._read(study)
+        if len(parts) < 2:
+            return
+        rows = _unique(row for _, part in parts for row in part)
+        name = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
+        target = self.folder / study / f"rows-{name}.parquet"
+        _write(target, rows)
+        for path, _ in parts:
+            if path != target:
+                path.unlink(missing_ok=True)
+
+    def _read(self, study: str) -> list[tuple[Path, list[Row]]]:
+        """Read every file; start again where another run's compaction took one away in between."""
+        for _ in range(100):
+            paths = sorted((self.folder / study).glob("[!.]*.parquet"))
+            parts = []
+            for path in paths:
+                try:
+                    if path not in self._seen:
+                        with reading(path):
+                            self._seen[path] = _parquet().read_table(path).to_pylist()
+                except NapsetsError:
+                    if path.exists():
+                        raise
+                    break
+                parts.append((path, self._seen[path]))
+            else:
+                return parts
+        raise NapsetsError(f"{self.folder / study} keeps changing while it is read")
+
+
+def _write(path: Path, rows: Sequence[Row]) -> None:
+    parquet = _parquet()
+    import pyarrow as pa
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    with replacing(path) as draft:
+        parquet.write_table(pa.table(columns), draft)
+
+
+def _unique(rows: Iterable[Row]) -> list[Row]:
+    found = {row["key"]: row for row in rows}
+    return [found[key] for key in sorted(found)]
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "cli") from error
+    return pyarrow.parquet

@@ -1,0 +1,80 @@
+"""The store: many may append, none can damage."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from napsets.errors import FileFormatError
+from napsets.paper import RowStore
+
+
+def test_rows_come_back_as_they_went_in_each_key_once(tmp_path):
+    store = RowStore(tmp_path)
+    store.append("a", [{"key": "2", "x": 0.5, "word": "b"}, {"key": "1", "x": float("inf"), "word": None}])
+    store.append("a", [{"key": "1", "x": float("inf"), "word": None}, {"key": "3", "more": 7}])
+    rows = RowStore(tmp_path).rows("a")
+    assert [row["key"] for row in rows] == ["1", "2", "3"]
+    assert rows[0]["x"] == float("inf")
+    assert rows[1] == {"key": "2", "x": 0.5, "word": "b"}
+    assert rows[2]["more"] == 7
+    assert store.rows("b") == []
+
+
+def test_compaction_leaves_one_file_and_every_row(tmp_path):
+    store = RowStore(tmp_path)
+    for i in range(7):
+        store.append("a", [{"key": str(i), "value": i}])
+    before = store.rows("a")
+    store.compact("a")
+    store.compact("a")
+    assert len(list((tmp_path / "a").iterdir())) == 1
+    assert RowStore(tmp_path).rows("a") == before
+
+
+def test_a_truncated_file_is_named_in_the_error(tmp_path):
+    store = RowStore(tmp_path)
+    store.append("a", [{"key": "1"}])
+    (file,) = (tmp_path / "a").iterdir()
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(FileFormatError, match=file.name):
+        RowStore(tmp_path).rows("a")
+
+
+WRITER = """
+import sys
+from napsets.paper import RowStore
+store, name = RowStore(sys.argv[1]), sys.argv[2]
+for i in range(int(sys.argv[3])):
+    store.append("a", [{"key": f"{name}-{i:04}", "value": float(i)}])
+    if i % 5 == 4:
+        store.compact("a")
+"""
+
+
+def writer(folder, name, count):
+    return subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name, str(count)])
+
+
+def test_writers_that_compact_at_the_same_time_lose_no_row(tmp_path):
+    started = [writer(tmp_path, name, 25) for name in "xyz"]
+    reader = RowStore(tmp_path)
+    while any(process.poll() is None for process in started):
+        reader.rows("a")  # reading in between must never fail
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert [row["key"] for row in RowStore(tmp_path).rows("a")] == [f"{n}-{i:04}" for n in "xyz" for i in range(25)]
+
+
+def test_a_killed_writer_leaves_whole_rows_only(tmp_path):
+    process = writer(tmp_path, "x", 1_000_000)
+    while len(RowStore(tmp_path).rows("a")) < 8:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    rows = RowStore(tmp_path).rows("a")
+    assert [row["key"] for row in rows] == [f"x-{i:04}" for i in range(len(rows))]
+    assert all(row["value"] == i for i, row in enumerate(rows))
