@@ -14,9 +14,12 @@ from napsets._check import ArrayLike, FloatArray, as_array, check_count
 from napsets._names import choose
 from napsets.errors import InvalidInputError
 
-__all__ = ["DECAYS", "Decay", "hop_weights"]
+__all__ = ["DECAYS", "LARGEST_WEIGHT", "Decay", "hop_weights"]
 
 Decay = str | Callable[[int], float] | ArrayLike
+
+#: Heavier weights could overflow when the masses of many nodes are added; the test point weighs 1.
+LARGEST_WEIGHT = 1e100
 
 #: The paper's three decays: NAPS, NAPS-H and NAPS-G (Section 4; the geometric one as in the text).
 DECAYS: dict[str, Callable[[int], float]] = {
@@ -52,10 +55,12 @@ def hop_weights(decay: Decay, hops: int, *, name: str = "decay") -> FloatArray:
     if isinstance(decay, str):
         decay = choose(name, decay, DECAYS)
     weights = _evaluate(name, decay, hops) if callable(decay) else _take(name, decay, hops)
-    bad = ~np.isfinite(weights) | (weights < 0)
+    bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
     if bad.any():
         k = int(bad.argmax())
-        raise InvalidInputError(f"`{name}` must give finite weights of at least 0; hop {k + 1} weighs {weights[k]:g}")
+        raise InvalidInputError(
+            f"`{name}` must give finite weights from 0 to {LARGEST_WEIGHT:g}; hop {k + 1} weighs {weights[k]:g}"
+        )
     return weights
 
 

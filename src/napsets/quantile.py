@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from napsets._check import ArrayLike, FloatArray, IntArray, as_array, check_alpha, check_scores
+from napsets.decay import LARGEST_WEIGHT
 from napsets.errors import InvalidInputError
 
 __all__ = ["ROUNDING", "hop_quantile", "required_mass", "weighted_quantile"]
@@ -70,10 +71,10 @@ def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1)
     if masses.dtype.kind not in "fiub":
         raise InvalidInputError(f"`weights` must hold numbers; got dtype {masses.dtype}")
     masses = masses.astype(np.float64, copy=False)
-    bad = ~np.isfinite(masses) | (masses < 0)
+    bad = ~(masses <= LARGEST_WEIGHT) | (masses < 0)  # NaN is bad too
     if bad.any():
         i = int(bad.argmax())
-        raise InvalidInputError(f"`weights` must be finite and at least 0; entry {i} is {masses[i]:g}")
+        raise InvalidInputError(f"`weights` must be finite, from 0 to {LARGEST_WEIGHT:g}; entry {i} is {masses[i]:g}")
     # Equal weights are counted together, the heaviest first: the order of the arguments cannot matter.
     distinct, group = np.unique(-masses, return_inverse=True)
     return hop_quantile(values, group.reshape(-1) + 1, -distinct, check_alpha(alpha))
