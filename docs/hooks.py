@@ -1,0 +1,100 @@
+"""What the documentation makes while it is built: the command reference, from the command itself."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any
+
+from napsets.cli import make_app
+
+#: What a page writes where it wants the reference.
+MARK = "<!-- commands -->"
+#: The options that all commands share; they are listed once.
+COMMON = "Common options"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the reference where a page asks for it (mkdocs calls this for each page)."""
+    return markdown.replace(MARK, command_reference()) if MARK in markdown else markdown
+
+
+def command_reference() -> str:
+    """Return the reference in Markdown, one section a command, in the order of the help."""
+    import typer.main
+
+    group: Any = typer.main.get_command(make_app())
+    common = {_row(option): None for command in group.commands.values() for option in _panels(command).get(COMMON, [])}
+    sections = [_section(name, command) for name, command in group.commands.items()]
+    return "\n\n".join([*sections, f"## {COMMON}", _table(list(common))])
+
+
+def _section(name: str, command: Any) -> str:
+    parts = [f"## napsets {name}", _escaped(command.help or "")]
+    examples = _examples(command.epilog or "")
+    if examples:
+        parts.append("```text\n" + "\n".join(examples) + "\n```")
+    panels = _panels(command)
+    common = panels.pop(COMMON, [])
+    parts += [_table([_row(parameter) for parameter in parameters]) for parameters in panels.values()]
+    if common:
+        parts.append(f"Also the [common options](#{COMMON.lower().replace(' ', '-')}).")
+    return "\n\n".join(parts)
+
+
+def _panels(command: Any) -> dict[str, list[Any]]:
+    panels: dict[str, list[Any]] = {}
+    for parameter in command.params:
+        if parameter.name != "help" and not getattr(parameter, "hidden", False):
+            panels.setdefault(_panel(parameter), []).append(parameter)
+    return panels
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
+
+
+def _examples(epilog: str) -> list[str]:
+    lines = [line.strip().replace("\\[", "[") for line in epilog.splitlines()]
+    return [line for line in lines if line.startswith("napsets ")]
+
+
+def _panel(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    return getattr(parameter, "rich_help_panel", None) or "Options"
+
+
+def _row(parameter: Any) -> str:
+    names = [parameter.name.upper()] if parameter.param_type_name == "argument" else parameter.opts
+    flags = ", ".join(f"`{name}`" for name in names)
+    if parameter.secondary_opts:
+        flags += " / " + ", ".join(f"`{name}`" for name in parameter.secondary_opts)
+    words = ", ".join(f"`{choice}`" for choice in _choices(parameter))
+    meaning = _escaped(parameter.help or "") + (f" One of {words}." if words else "")
+    return f"| {flags} | {meaning} | {_default(parameter)} |"
+
+
+def _choices(parameter: Any) -> list[str]:
+    """Return the words that an option takes, from its enumeration or, with an older Typer, from its choices."""
+    annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [str(choice.value) for choice in annotation]
+    return [
+        str(getattr(choice, "value", choice)) for choice in getattr(getattr(parameter, "type", None), "choices", ())
+    ]
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "*needed*"
+    value = getattr(parameter.default, "value", parameter.default)
+    if parameter.secondary_opts:
+        return f"`{(parameter.opts if value else parameter.secondary_opts)[0]}`"
+    return "" if value is None or value is False or value == () or callable(value) else f"`{value}`"
+
+
+def _escaped(text: str) -> str:
+    """Return a help text as Markdown: bars would end a table's cell, and option names are code."""
+    text = text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return re.sub(r"(?<![\w`])(--[a-z][a-z-]*)", r"`\1`", text)

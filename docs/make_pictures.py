@@ -1,0 +1,295 @@
+"""Draw the pictures of the documentation, with the library itself.
+
+Run ``python docs/make_pictures.py`` from the root of the repository; it writes SVG files into ``docs/images``. Needs
+the extra ``dev`` (Altair, vl-convert, NetworkX, scikit-learn). Everything is drawn from seeds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import napsets as ns
+from napsets.comparison import compare
+from napsets.inspection import hop_rings, inspect_node
+
+IMAGES = Path(__file__).parent / "images"
+ALPHA = 0.1
+METHOD_COLOURS = alt.Scale(
+    domain=["APS", "NAPS", "NAPS-H", "NAPS-G"], range=["#8a8a8a", "#00796b", "#e08214", "#5e3c99"]
+)
+
+
+def main() -> None:
+    """Draw all of them."""
+    alt.data_transformers.disable_max_rows()
+    amazon = amazon_computers()
+    pictures = {
+        "neighbourhood": neighbourhood(),
+        "blocks": blocks(),
+        "threshold": threshold(amazon),
+        "neighbourhoods": neighbourhoods(amazon),
+        "hops": hops(amazon),
+    }
+    IMAGES.mkdir(exist_ok=True)
+    for name, chart in pictures.items():
+        styled = chart.configure_view(stroke=None).configure(font="sans-serif", background="white", padding=12)
+        styled.save(IMAGES / f"{name}.svg")
+
+
+def amazon_computers() -> dict[str, Any]:
+    """Return what the five-minute start works on: test nodes, half of which calibrate."""
+    data = ns.datasets.load("amazon-computers", seed=0)
+    model = RandomForestClassifier(200, min_samples_leaf=2, random_state=0)
+    model.fit(data.features[data.train], data.labels[data.train])
+    calibration, nodes = np.split(np.random.default_rng(0).permutation(data.test.size), 2)
+    return {
+        "graph": data.graph.subgraph(data.test),
+        "probabilities": model.predict_proba(data.features[data.test]),
+        "labels": data.labels[data.test],
+        "calibration": calibration,
+        "nodes": nodes,
+    }
+
+
+def neighbourhood() -> alt.HConcatChart:
+    """Which calibration nodes count for one node: all of them, or those near it."""
+    import networkx
+
+    whole, block = ns.datasets.sbm_graph(40, 0.11, 0.008, seed=3)
+    parts = networkx.connected_components(networkx.from_scipy_sparse_array(whole.to_scipy()))
+    kept = np.array(sorted(max(parts, key=len)))
+    graph = whole.subgraph(kept)
+    calibrates = np.random.default_rng(1).random(graph.num_nodes) < 0.6
+    drawn = networkx.from_scipy_sparse_array(graph.to_scipy())
+    found = networkx.spring_layout(drawn, seed=5, iterations=500, k=0.25)
+    place = {v: np.round(xy, 3) for v, xy in found.items()}
+    node = int(np.argmax(np.where(block[kept] == 0, graph.degrees, 0)))
+    calibrates[node] = False
+    hop = np.full(graph.num_nodes, 99)
+    for k, ring in enumerate(hop_rings(graph, node, 2), start=1):
+        hop[ring] = k
+    edges = [
+        {"x": place[u][0], "y": place[u][1], "x2": place[v][0], "y2": place[v][1]} for u, v in drawn.edges if u != v
+    ]
+
+    def role(v: int, near: bool) -> str:
+        if v == node:
+            return "node to predict"
+        if not calibrates[v]:
+            return "no label"
+        if near:
+            return {1: "calibrates, 1 hop", 2: "calibrates, 2 hops"}.get(int(hop[v]), "label not used")
+        return "calibrates"
+
+    order = ["node to predict", "calibrates", "calibrates, 1 hop", "calibrates, 2 hops", "label not used", "no label"]
+    colours = ["#d62728", "#004d40", "#004d40", "#4db6ac", "#cfd8dc", "#ffffff"]
+    hidden = {"axis": None, "scale": alt.Scale(zero=False, nice=False, padding=12)}
+
+    def panel(title: str, near: bool) -> alt.LayerChart:
+        dots = [{"x": place[v][0], "y": place[v][1], "role": role(v, near)} for v in range(graph.num_nodes)]
+        lines = alt.Chart(alt.Data(values=edges)).mark_rule(color="#b0bec5", opacity=0.6, strokeWidth=0.7)
+        lines = lines.encode(alt.X("x:Q", **hidden), alt.Y("y:Q", **hidden), x2="x2:Q", y2="y2:Q")
+        points = alt.Chart(alt.Data(values=dots)).mark_circle(stroke="#78909c", strokeWidth=0.7, opacity=1)
+        points = points.encode(
+            alt.X("x:Q", **hidden),
+            alt.Y("y:Q", **hidden),
+            color=alt.Color(
+                "role:N",
+                sort=order,
+                scale=alt.Scale(domain=order, range=colours),
+                title=None,
+                legend=alt.Legend(orient="bottom"),
+            ),
+            size=alt.condition("datum.role == 'node to predict'", alt.value(260), alt.value(75)),
+        )
+        return (lines + points).properties(title=title, width=300, height=270)
+
+    return panel("APS: every calibration node", near=False) | panel("NAPS: those within two hops", near=True)
+
+
+def blocks() -> alt.HConcatChart:
+    """Coverage in each block of the paper's case study, over 20 draws of the graph."""
+    rows = []
+    for seed in range(20):
+        data = ns.datasets.sbm(noise=(0.5, 3.0), seed=seed)
+        model = LogisticRegression(max_iter=1000).fit(data.features[data.train], data.labels[data.train])
+        calibration, nodes = np.split(np.random.default_rng(seed).permutation(data.test.size), 2)
+        labels, block = data.labels[data.test], data.blocks[data.test]
+        found = compare(
+            data.graph.subgraph(data.test),
+            model.predict_proba(data.features[data.test]),
+            labels,
+            calibration,
+            nodes,
+            alpha=ALPHA,
+            hops=1,
+        )
+        for name in ("APS", "NAPS"):
+            covered = found[name].sets.contains(labels)
+            for b, called in enumerate(("easy block", "hard block")):
+                rows.append({"method": name, "block": called, "coverage": float(covered[block[nodes] == b].mean())})
+
+    def panel(called: str) -> alt.LayerChart:
+        ticks = alt.Chart(alt.Data(values=[row for row in rows if row["block"] == called]))
+        ticks = ticks.mark_tick(thickness=1.5, height=20).encode(
+            x=_coverage_axis(0.7),
+            y=alt.Y("method:N", title=None),
+            color=alt.Color("method:N", scale=METHOD_COLOURS, legend=None),
+        )
+        return (ticks + _target()).properties(width=280, height=80, title=called)
+
+    return panel("easy block") | panel("hard block")
+
+
+def threshold(amazon: dict[str, Any]) -> alt.VConcatChart:
+    """One node: the scores around it, the threshold they give, and the set that follows."""
+    settings = {key: amazon[key] for key in ("graph", "probabilities", "labels", "calibration")}
+    naps = ns.NAPS(hops=2, decay="hyperbolic").calibrate(**settings)
+    sets = naps.predict(amazon["nodes"], alpha=ALPHA)
+    # A node whose picture is neither empty nor crowded.
+    near = sets.effective_size < 0.92 * sets.support
+    fair = (sets.sizes == 3) & (sets.support > 30) & (sets.support < 60) & near & sets.contains(amazon["labels"])
+    node = int(sets.nodes[np.flatnonzero(fair)[0]])
+    seen = inspect_node(naps, node, ALPHA)
+    mass = np.cumsum(seen.neighbour_weights)
+    scores = [
+        {"score": float(s), "mass": float(m), "hop": "1 hop" if k == 1 else f"{k} hops"}
+        for s, m, k in zip(seen.neighbour_scores, mass, seen.neighbour_hops, strict=True)
+    ]
+    start = [{"score": 0.0, "mass": 0.0}]
+    across = alt.X("score:Q", title="score", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=10))
+    step = alt.Chart(alt.Data(values=start + scores)).mark_line(interpolate="step-after", color="#90a4ae")
+    step = step.encode(across, alt.Y("mass:Q", title="weight gathered"))
+    dots = (
+        alt.Chart(alt.Data(values=scores))
+        .mark_circle(size=55, opacity=1)
+        .encode(
+            across,
+            alt.Y("mass:Q"),
+            color=alt.Color(
+                "hop:N",
+                title="calibration node at",
+                scale=alt.Scale(domain=["1 hop", "2 hops"], range=["#004d40", "#4db6ac"]),
+            ),
+        )
+    )
+    needed = alt.Chart(alt.Data(values=[{"mass": seen.needed_mass}])).mark_rule(strokeDash=[5, 4]).encode(y="mass:Q")
+    told = (
+        alt.Chart(alt.Data(values=[{"score": 0.01, "mass": seen.needed_mass}]))
+        .mark_text(align="left", dy=-9, text=f"needed: (1 − α)(1 + Σw) = {seen.needed_mass:.2f}")
+        .encode(across, y="mass:Q")
+    )
+    tau = _vertical(seen.threshold, f"τ = {seen.threshold:.3f}")
+    upper = (step + needed + told + dots + tau).properties(
+        width=600, height=220, title=f"The scores of the {seen.support} calibration nodes within two hops"
+    )
+    truth = int(amazon["labels"][node])
+    labels = [
+        {"label": f"class {y}" + (" (true)" if y == truth else ""), "score": float(s), "in": "in" if m else "out"}
+        for y, (s, m) in enumerate(zip(seen.scores, seen.member, strict=True))
+    ]
+    bars = (
+        alt.Chart(alt.Data(values=labels))
+        .mark_bar(height=11)
+        .encode(
+            across,
+            y=alt.Y("label:N", sort=alt.EncodingSortField("score"), title=None),
+            color=alt.Color(
+                "in:N", title="the set", scale=alt.Scale(domain=["in", "out"], range=["#00796b", "#cfd8dc"])
+            ),
+        )
+    )
+    lower = (bars + _vertical(seen.threshold, None)).properties(
+        width=600, height=190, title="The node's own labels: those with a score of at most τ are its set"
+    )
+    return alt.vconcat(upper, lower).resolve_scale(color="independent")
+
+
+def neighbourhoods(amazon: dict[str, Any]) -> alt.LayerChart:
+    """Coverage in each neighbourhood of 30 nodes or more, APS beside NAPS."""
+    found = compare(**amazon, alpha=ALPHA, hops=2)
+    row = np.full(amazon["labels"].size, -1)
+    row[amazon["nodes"]] = np.arange(amazon["nodes"].size)
+    rows = [
+        {
+            "method": name,
+            "coverage": float(found[name].sets.contains(amazon["labels"])[row[part]].mean()),
+            "nodes": part.size,
+        }
+        for name in ("APS", "NAPS")
+        for part in found.partition
+    ]
+    dots = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_circle(opacity=0.75)
+        .encode(
+            x=_coverage_axis(0.6),
+            y=alt.Y("method:N", title=None),
+            size=alt.Size("nodes:Q", title="nodes in it"),
+            color=alt.Color("method:N", scale=METHOD_COLOURS, legend=None),
+        )
+    )
+    return (dots + _target()).properties(width=600, height=120)
+
+
+def hops(amazon: dict[str, Any]) -> alt.VConcatChart:
+    """What hops and decay change: means over ten random halves."""
+    everyone = np.concatenate([amazon["calibration"], amazon["nodes"]])
+    fixed = {key: amazon[key] for key in ("graph", "probabilities", "labels")}
+    found: dict[tuple[str, int], list[list[float]]] = {}
+    for seed in range(10):
+        calibration, nodes = np.split(np.random.default_rng(seed).permutation(everyone), 2)
+        for k in range(1, 5):
+            for result in compare(**fixed, calibration=calibration, nodes=nodes, alpha=ALPHA, hops=k, seed=seed):
+                values = [result.coverage, result.mean_size, result.infinite / nodes.size, result.pccv]
+                found.setdefault((result.name, k), []).append(values)
+    names = ("coverage", "labels in a set", "nodes with too little support", "worst neighbourhood (PCCV)")
+    rows = [
+        {"method": method, "hops": k, "what": what, "value": float(value)}
+        for (method, k), values in found.items()
+        for what, value in zip(names, np.mean(values, axis=0), strict=True)
+    ]
+
+    def panel(what: str, form: str) -> alt.Chart:
+        return (
+            alt.Chart(alt.Data(values=[r for r in rows if r["what"] == what]))
+            .mark_line(point=True)
+            .encode(
+                alt.X("hops:O", title="hops (K)", axis=alt.Axis(labelAngle=0)),
+                alt.Y("value:Q", title=None, axis=alt.Axis(format=form), scale=alt.Scale(zero=False)),
+                color=alt.Color("method:N", scale=METHOD_COLOURS, title=None),
+            )
+            .properties(title=what, width=250, height=150)
+        )
+
+    upper = panel(names[0], "%") | panel(names[1], "")
+    return upper & (panel(names[2], "%") | panel(names[3], ".2f"))
+
+
+def _coverage_axis(low: float) -> alt.X:
+    marks = [round(float(value), 4) for value in np.arange(low, 1.001, 0.05)]
+    return alt.X("coverage:Q", scale=alt.Scale(domain=[low, 1.0]), axis=alt.Axis(format="%", values=marks))
+
+
+def _target() -> alt.Chart:
+    return alt.Chart().mark_rule(strokeDash=[5, 4], color="#d62728").encode(x=alt.datum(1 - ALPHA))
+
+
+def _vertical(at: float, text: str | None) -> alt.LayerChart:
+    one = alt.Chart(alt.Data(values=[{"score": at}]))
+    rule = one.mark_rule(color="#d62728").encode(alt.X("score:Q"))
+    return (
+        rule
+        if text is None
+        else rule + one.mark_text(align="left", dx=5, y=205, color="#d62728", text=text).encode(alt.X("score:Q"))
+    )
+
+
+if __name__ == "__main__":
+    main()
