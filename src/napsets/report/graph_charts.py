@@ -83,6 +83,7 @@ def funnel(balls: list[Row], alpha: float) -> Spec:
     low, high = reach(rows, "coverage", include=target)
     domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
     x = number("nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log")
+    x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
     base = {"x": x, "y": coverage(domain=domain), "color": COLOUR, "tooltip": tips(*columns, ("class", "Mostly", None))}
     layers: list[Spec] = [
