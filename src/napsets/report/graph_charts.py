@@ -125,7 +125,7 @@ def score_distribution(found: Explorer) -> Spec:
     triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
     rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}
     layers: list[Spec] = [
-        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1}, "encoding": bars},
+        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1, "clip": True}, "encoding": bars},
         {"data": {"name": "labels"}, "mark": triangle, "encoding": labels},
         {
             "data": {"name": "threshold"},
