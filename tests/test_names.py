@@ -20,5 +20,5 @@ def test_a_name_that_is_nearly_right_gets_the_nearest_suggested():
 
 
 def test_a_name_unlike_all_others_gets_no_suggestion():
-    with pytest.raises(InvalidInputError, match="got 'zzz'$"):
+    with pytest.raises(InvalidInputError, match=r"got 'zzz'$"):
         choose("decay", "zzz", OPTIONS)

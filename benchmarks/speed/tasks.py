@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+
 from benchmarks.speed import contenders, floor, graphs
 from benchmarks.speed.protocol import repeat_protocol
-
 from napsets._check import IntArray
 from napsets.graph import Graph
 
