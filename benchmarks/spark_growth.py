@@ -5,6 +5,8 @@ proportional to i^-1/2, so that E[d²] keeps growing), a tenth of its nodes labe
 from, 1 to 3 hops deep; the sets of one machine are compared bit for bit. Shuffled bytes and task time are Spark's own.
 
     python benchmarks/spark_growth.py --sizes 10000 100000 1000000 10000000
+
+Sizes may be measured one at a time: each is added to those measured before.
 """
 
 from __future__ import annotations
@@ -192,19 +194,26 @@ def main() -> None:
     spark = start_session("local[2]", config)
     spark.sparkContext.setLogLevel("ERROR")
     work = Path(tempfile.mkdtemp(prefix="spark-growth-"))
-    rows = []
     try:
         run_size(spark, 2000, work / "warm-up")
         for edges in options.sizes:
-            rows += run_size(spark, edges, work / str(edges))
+            keep(run_size(spark, edges, work / str(edges)), options.output)
             shutil.rmtree(work / str(edges))
     finally:
         spark.stop()
         shutil.rmtree(work)
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(render(rows))
-    options.output.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
     print(options.output.read_text())
+
+
+def keep(rows: list[dict[str, Any]], output: Path) -> None:
+    """Put the rows of one size among those of others measured before, and write the page anew."""
+    store = output.with_suffix(".json")
+    store.parent.mkdir(parents=True, exist_ok=True)
+    known = json.loads(store.read_text()) if store.exists() else []
+    others = [row for row in known if row["edges"] != rows[0]["edges"]]
+    merged = sorted(others + rows, key=lambda row: row["edges"])
+    store.write_text(json.dumps(merged, indent=1) + "\n")
+    output.write_text(render(merged))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 

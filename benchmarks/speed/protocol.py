@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.speed.contenders import DECAYS, decay_weights
 
 import napsets
+from benchmarks.speed.contenders import DECAYS, decay_weights
 from napsets import datasets
 from napsets._check import FloatArray, IntArray
 from napsets.thresholds import CalibrationIndex, HopThresholds, neighbourhood_thresholds, split_thresholds

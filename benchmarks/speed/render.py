@@ -8,7 +8,6 @@ from typing import Any
 
 from benchmarks.speed import plots
 from benchmarks.speed.summary import Group, Spread, grouped, per_round, quotient
-
 from napsets._files import replacing
 
 __all__ = ["write_results"]

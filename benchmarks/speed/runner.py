@@ -10,10 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
-from benchmarks.speed.floor import compile_floor
-from benchmarks.speed.tasks import Spec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.speed.floor import compile_floor
+from benchmarks.speed.tasks import Spec
 
 __all__ = ["Bench"]
 

@@ -49,3 +49,21 @@ def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_a
 
 def test_the_edges_that_a_search_reads_are_estimated_from_samples():
     assert [batch.touched for batch in chosen(ring(1000), 3)] == [10.0, 10.0]  # 2 · (1 + 2 + 2) edges a node
+
+
+def test_batches_between_dear_ones_are_dear_and_others_are_looked_at(monkeypatch):
+    looked = []
+    count = module.count_touched
+
+    def spy(sample, *arguments):
+        looked.append(int(sample[0]) // module.BATCH)
+        return count(sample, *arguments)
+
+    monkeypatch.setattr(module, "count_touched", spy)
+    rng = np.random.default_rng(0)
+    batches = 3 * module._STRIDE
+    crowd, loners = 2 * module._STRIDE * module.BATCH, module._STRIDE * module.BATCH
+    graph = ns.Graph.from_edge_index(rng.integers(crowd, size=(2, 20 * crowd)), crowd + loners)
+    plans = chosen(graph, 4)
+    assert [batch.strategy == "deep" for batch in plans] == [True] * (batches - 8) + [False] * 8
+    assert sorted(looked) == [0, 8, *range(9, batches)]

@@ -108,9 +108,21 @@ def test_more_hops_than_the_graph_is_deep_change_only_the_columns_of_zeros(world
 def test_edges_that_a_search_reads_are_counted(world):
     graph, neighbours, _, _ = world
     sources = np.arange(0, graph.num_nodes, 301)
-    touched = np.empty(sources.size, np.int64)
     stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
-    count_touched(sources, graph.indptr, graph.indices, 2, graph.num_edges, stamps, queue, touched)
-    for source, found in zip(sources.tolist(), touched.tolist(), strict=True):
+    expected = []
+    for i, source in enumerate(sources.tolist()):
         hop = hops_from(neighbours, source)
-        assert found == sum(len(neighbours[v]) for v, k in hop.items() if k <= 1)
+        expected.append(sum(len(neighbours[v]) for v, k in hop.items() if k <= 1))
+        assert expected[-1] == count_touched(
+            sources[i : i + 1], graph.indptr, graph.indices, 2, graph.num_edges, stamps, queue, i
+        )
+    together = [graph.indptr, graph.indices, 2, sum(expected), stamps, queue, sources.size]
+    assert count_touched(sources, *together) == sum(expected)
+
+
+def test_counting_edges_stops_soon_after_the_limit(world):
+    graph, _, _, _ = world
+    stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
+    nodes = np.arange(graph.num_nodes)
+    found = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0)
+    assert 100 < found <= 100 + graph.degrees.max()

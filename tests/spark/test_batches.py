@@ -114,7 +114,7 @@ def test_hubs_are_split_into_parts_of_bounded_work_and_nothing_changes(
 def test_a_cap_cuts_whole_walks_at_a_share_that_ignores_labels_and_is_reported(
     spark: Any, case: Case, tmp_path: Path
 ) -> None:
-    cap = 40
+    cap = 20
     with pytest.warns(ns.NapsetsWarning, match=f"`max_neighbourhood` = {cap} has cut the neighbourhoods of"):
         table = ns.spark.predict_sets(
             spark, **case.tables(spark), alpha=0.4, max_neighbourhood=cap, checkpoint_dir=str(tmp_path), batch_size=50

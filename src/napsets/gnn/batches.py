@@ -90,11 +90,13 @@ class Batch:
     seeds : numpy.ndarray
         The nodes whose logits are wanted; they are the first local ids.
     x : torch.Tensor
-        Features of all local nodes.
+        Features of all local nodes; with a `source`, of those that the first layer computes.
     offsets, columns, values : numpy.ndarray
         The sampled adjacency; values may be None, for ones.
     sizes : sequence of int
         ``sizes[h]`` local nodes are needed h layers before the last.
+    source, source_columns : optional
+        Features of the whole graph, and the first layer's columns as their rows.
     """
 
     seeds: npt.NDArray[np.int64]
@@ -103,14 +105,19 @@ class Batch:
     columns: npt.NDArray[Any]
     values: npt.NDArray[Any] | None
     sizes: Sequence[int]
+    source: Tensor | None = None
+    source_columns: npt.NDArray[Any] | None = None
 
     def layers(self) -> list[Tensor]:
         """Return one adjacency a layer, first layer first."""
-        matrices = []
+        matrices: list[Tensor] = []
         for rows, width in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
             end = self.offsets[rows]
             values = None if self.values is None else self.values[:end]
-            matrices.append(csr_tensor(self.offsets[: rows + 1], self.columns[:end], values, int(width)))
+            columns, count = self.columns[:end], int(width)
+            if not matrices and self.source is not None and self.source_columns is not None:
+                columns, count = self.source_columns, self.source.shape[0]
+            matrices.append(csr_tensor(self.offsets[: rows + 1], columns, values, count))
         return matrices
 
     def square(self) -> Tensor:
@@ -121,8 +128,9 @@ class Batch:
 
     def logits(self, model: nn.Module) -> Tensor:
         """Run a model on the batch: the logits of the seeds."""
-        adjacency = self.layers() if isinstance(model, Stack) else self.square()
-        return model(self.x, adjacency)[: self.seeds.size]
+        if isinstance(model, Stack):
+            return model(self.x, self.layers(), self.source)
+        return model(self.x, self.square())[: self.seeds.size]
 
 
 def prefetch(make: Callable[[int], Item], count: int, ahead: int = 2) -> Iterator[Item]:

@@ -30,10 +30,14 @@ class Stack(nn.Module):
         What the samplers store in the adjacency: ``ones``, or ``gcn`` for self-loops and 1 / √((dᵢ+1)(dⱼ+1)).
     reads_graph : bool
         Whether the model looks at edges at all.
+    aggregates_first : bool
+        Whether a layer gathers neighbours before it transforms them. The first layer can then read the features of
+        the whole graph where they lie, instead of a copy of those in the batch.
     """
 
     weighting = "ones"
     reads_graph = True
+    aggregates_first = False
 
     def __init__(self, num_features: int, num_classes: int, settings: Settings) -> None:
         super().__init__()
@@ -64,11 +68,12 @@ class Stack(nn.Module):
             return x
         return self.dropout(torch.relu(self.norms[i](x)))
 
-    def forward(self, x: Tensor, adjacency: Tensor | Sequence[Tensor]) -> Tensor:
-        """Return logits: for the rows of the last adjacency."""
+    def forward(self, x: Tensor, adjacency: Tensor | Sequence[Tensor], source: Tensor | None = None) -> Tensor:
+        """Return logits for the rows of the last adjacency; with `source`, the first layer's columns are its rows."""
         layers = [adjacency] * self.num_layers if isinstance(adjacency, Tensor) else list(adjacency)
         for i, matrix in enumerate(layers):
-            x = self.layer(i, x, x[: matrix.shape[0]], matrix)
+            read = x if i or source is None else source
+            x = self.layer(i, read, x[: matrix.shape[0]], matrix)
         return x
 
 
@@ -76,6 +81,7 @@ class SageMean(Stack):
     """GraphSAGE with the mean of the neighbours."""
 
     aggregation = "mean"
+    aggregates_first = True
 
     def make_layer(self, width_in: int, width_out: int, settings: Settings, *, last: bool) -> nn.Module:
         """Return a ``SAGEConv``."""

@@ -33,10 +33,14 @@ def batch_key(*words: int) -> int:
 
 
 class _OnGraph:
-    """What the samplers share: graph, features, weighting, and a scratch array a node."""
+    """What the samplers share: graph, features, weighting, and a scratch array a node.
 
-    def __init__(self, graph: Graph, features: FeatureTable, weighting: str) -> None:
+    With `in_place`, the first layer reads dense features where they lie (see `Stack.aggregates_first`).
+    """
+
+    def __init__(self, graph: Graph, features: FeatureTable, weighting: str, in_place: bool = False) -> None:
         self.graph, self.features, self.weighting = graph, features, weighting
+        self.in_place = in_place and not features.sparse
         self.scratch = np.full(graph.num_nodes, -1, dtype=np.int64)
 
     def _batch(
@@ -53,14 +57,20 @@ class _OnGraph:
         values = None
         if self.weighting == "gcn":
             offsets, columns, values = with_self_loops(offsets, columns, degrees)
-        return Batch(seeds, self.features.rows(nodes), offsets, columns, values, sizes.tolist())
+        steps = sizes.tolist()
+        if not self.in_place:
+            return Batch(seeds, self.features.rows(nodes), offsets, columns, values, steps)
+        own, source = self.features.rows(nodes[: steps[-2]]), self.features.all()
+        return Batch(seeds, own, offsets, columns, values, steps, source, nodes[columns[: offsets[steps[-2]]]])
 
 
 class NeighbourSampler(_OnGraph):
     """Up to ``fanouts[0]`` neighbours of each seed, then ``fanouts[1]`` of each of those, …; −1 takes all."""
 
-    def __init__(self, graph: Graph, features: FeatureTable, weighting: str, fanouts: tuple[int, ...]) -> None:
-        super().__init__(graph, features, weighting)
+    def __init__(
+        self, graph: Graph, features: FeatureTable, weighting: str, fanouts: tuple[int, ...], in_place: bool = False
+    ) -> None:
+        super().__init__(graph, features, weighting, in_place)
         self.fanouts = np.array(fanouts, dtype=np.int64)
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
@@ -82,9 +92,16 @@ class ShadowSampler(_OnGraph):
     """
 
     def __init__(
-        self, graph: Graph, features: FeatureTable, weighting: str, depth: int, fanout: int, layers: int | None = None
+        self,
+        graph: Graph,
+        features: FeatureTable,
+        weighting: str,
+        depth: int,
+        fanout: int,
+        layers: int | None = None,
+        in_place: bool = False,
     ) -> None:
-        super().__init__(graph, features, weighting)
+        super().__init__(graph, features, weighting, in_place)
         self.depth, self.fanout = depth, fanout
         self.layers = depth + 1 if layers is None else layers
 
@@ -123,6 +140,7 @@ def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: 
     """Return the sampler that settings and model ask for."""
     stack = model if isinstance(model, Stack) else None
     weighting = "ones" if stack is None else stack.weighting
+    in_place = stack is not None and stack.aggregates_first
     kind = settings.sampler
     if kind == "auto":
         small = graph.num_nodes <= FULL_BATCH_NODES and graph.num_edges <= FULL_BATCH_EDGES
@@ -131,6 +149,6 @@ def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: 
         return FullSampler(graph, features, weighting, settings.layers)
     if kind == "shadow":
         layers = None if stack is None else stack.num_layers
-        return ShadowSampler(graph, features, weighting, settings.depth, settings.ego_fanout, layers)
+        return ShadowSampler(graph, features, weighting, settings.depth, settings.ego_fanout, layers, in_place)
     fanouts = settings.fanouts if stack is None or stack.reads_graph else (0,) * settings.layers
-    return NeighbourSampler(graph, features, weighting, fanouts)
+    return NeighbourSampler(graph, features, weighting, fanouts, in_place)

@@ -229,18 +229,19 @@ def hubs(nodes, indptr, indices, out):
 
 
 @jit
-def count_touched(sources, indptr, indices, hops, limit, stamps, queue, touched):
-    """Count, for each source, the edges that a search of `hops` hops reads; give up where they pass `limit`.
+def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp):
+    """Count the edges that searches of `hops` hops from some sources read; give up once they pass `limit`.
 
-    Nodes go by their ids here. `stamps` must come as zeros; `queue` holds one entry more than there are nodes,
-    because an entry is written before it is known whether it stays.
+    Nodes go by their ids here. Source i leaves the mark ``stamp + i + 1``, which no search with the same `stamps`
+    may have used before; `queue` holds one entry more than there are nodes, because an entry is written before it
+    is known whether it stays.
     """
+    edges = np.int64(0)
     for i in range(sources.shape[0]):
-        mark = np.int64(i + 1)
+        mark = np.int64(stamp + i + 1)
         queue[0] = sources[i]
         stamps[sources[i]] = mark
         first, last = np.int64(0), np.int64(1)
-        edges = np.int64(0)
         for k in range(hops):
             end = last
             while first < end and edges <= limit:
@@ -253,4 +254,4 @@ def count_touched(sources, indptr, indices, hops, limit, stamps, queue, touched)
                         queue[last] = v
                         last += stamps[v] != mark
                         stamps[v] = mark
-        touched[i] = edges
+    return edges

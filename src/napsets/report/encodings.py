@@ -86,8 +86,9 @@ def number(field: str, title: str, *, form: str | None = None, domain: list[floa
 
 
 def coverage(field: str = "coverage", domain: list[float] | None = None, title: str = "Coverage") -> Spec:
-    """Return the encoding of a share in percent."""
-    return number(field, title, form="%", domain=domain)
+    """Return the encoding of a share in percent, on an axis that ends at 100 % at the latest."""
+    within = None if domain is None else [max(0.0, domain[0]), min(1.0, domain[1])]
+    return number(field, title, form="%", domain=within)
 
 
 def reach(rows: list[Row], *fields: str, include: float) -> list[float]:

@@ -83,6 +83,7 @@ def funnel(balls: list[Row], alpha: float) -> Spec:
     low, high = reach(rows, "coverage", include=target)
     domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
     x = number("nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log")
+    x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
     base = {"x": x, "y": coverage(domain=domain), "color": COLOUR, "tooltip": tips(*columns, ("class", "Mostly", None))}
     layers: list[Spec] = [
@@ -124,7 +125,7 @@ def score_distribution(found: Explorer) -> Spec:
     triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
     rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}
     layers: list[Spec] = [
-        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1}, "encoding": bars},
+        {"data": {"name": "bars"}, "mark": {"type": "bar", "binSpacing": 1, "clip": True}, "encoding": bars},
         {"data": {"name": "labels"}, "mark": triangle, "encoding": labels},
         {
             "data": {"name": "threshold"},

@@ -76,7 +76,7 @@ def cards(data: ReportData) -> list[Row]:
         worst = _card(
             "Worst neighbourhood",
             percent(naps["lowest"]),
-            f"covered; APS {percent(aps['lowest'])}. {naps['neighbourhoods']} neighbourhoods compared",
+            f"of its nodes covered, APS {percent(aps['lowest'])}; {naps['neighbourhoods']} neighbourhoods compared",
         )
         found.insert(2, worst)
     return found

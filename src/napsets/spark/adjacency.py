@@ -7,18 +7,22 @@ different tasks expand. No hub's neighbours times its targets ever meet on one t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-__all__ = ["PAIRS_PER_PART", "Adjacency", "adjacency", "parts_of", "place_of"]
+__all__ = ["PAIRS_PER_PART", "Adjacency", "Keep", "adjacency", "parts_of", "place_of"]
 
 #: Pairs (target, neighbour) that one part of one node's neighbours may give: seconds of a task's time.
 PAIRS_PER_PART = 1 << 24
 
 #: A part is not made smaller than this many neighbours: each costs the walk one row a target.
 _SMALLEST_PART = 64
+
+#: Takes a table and its name; returns the table, perhaps as read from where it was written.
+Keep = Callable[[DataFrame, str], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Adjacency:
     last: DataFrame
 
 
+def _as_it_is(table: DataFrame, name: str) -> DataFrame:
+    return table
+
+
 def place_of(node: Column) -> Column:
     """Return a number in [0, 1) that belongs to a node: which part it is in, and whether a cap leaves it out."""
     return sf.shiftrightunsigned(sf.xxhash64(node), 11) * sf.lit(2.0**-53)
@@ -52,23 +60,32 @@ def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
     return sf.greatest(sf.lit(1), sf.ceil(wanted).cast("int"))
 
 
-def adjacency(edges: DataFrame, scores: DataFrame, *, undirected: bool, pairs_per_part: int) -> Adjacency:
-    """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score."""
-    links = _links(edges, undirected)
-    degrees = links.groupBy("node").agg(sf.count(sf.lit(1)).alias("degree"))
+def adjacency(
+    edges: DataFrame, scores: DataFrame, *, hops: int, undirected: bool, pairs_per_part: int, keep: Keep = _as_it_is
+) -> Adjacency:
+    """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score.
+
+    `keep` may write each table down as it is made, so that the next reads it instead of making it again.
+    """
+    links = keep(_links(edges, undirected), "links")
+    degrees = keep(links.groupBy("node").agg(sf.count(sf.lit(1)).alias("degree")), "degrees")
     # Both of a neighbour's attributes come in one join: the links are shuffled by neighbour once.
     about = degrees.join(scores, "node", "full_outer").withColumnRenamed("node", "neighbour")
-    arrived = links.join(about, "neighbour", "left").withColumn(
-        "degree", sf.coalesce("degree", sf.lit(0).cast("bigint"))
-    )
+    arrived = links.join(about, "neighbour", "left")
     own = degrees.select("node", parts_of(sf.col("degree"), pairs_per_part).alias("parts"))
     part = sf.floor(place_of(sf.col("neighbour")) * sf.col("parts")).cast("int")
-    placed = arrived.join(own, "node").withColumn("part", part)
-    return Adjacency(
-        degrees=degrees,
-        through=_packed(placed, "neighbour", "degree", "score"),
-        last=_packed(placed.where(sf.col("score").isNotNull()), "neighbour", "score"),
+    placed = arrived.join(own, "node").select(
+        "node",
+        part.alias("part"),
+        "neighbour",
+        sf.coalesce("degree", sf.lit(0).cast("bigint")).alias("degree"),
+        "score",
     )
+    if hops == 1:  # the last hop is the first: other neighbours need not be gathered
+        only = _packed(placed.where(sf.col("score").isNotNull()))
+        return Adjacency(degrees, only, keep(_calibrated(only), "last"))
+    through = keep(_packed(placed), "through")
+    return Adjacency(degrees, through, keep(_calibrated(through), "last"))
 
 
 def _links(edges: DataFrame, undirected: bool) -> DataFrame:
@@ -78,5 +95,15 @@ def _links(edges: DataFrame, undirected: bool) -> DataFrame:
     return links.where(sf.col("node") != sf.col("neighbour")).distinct()
 
 
-def _packed(placed: DataFrame, *columns: str) -> DataFrame:
-    return placed.groupBy("node", "part").agg(sf.collect_list(sf.struct(*columns)).alias("entries"))
+def _packed(placed: DataFrame) -> DataFrame:
+    entry = sf.struct("neighbour", "degree", "score")
+    return placed.groupBy("node", "part").agg(sf.collect_list(entry).alias("entries"))
+
+
+def _calibrated(packed: DataFrame) -> DataFrame:
+    """Return rows with their calibration nodes alone, without a shuffle."""
+    known = sf.filter("entries", lambda entry: entry["score"].isNotNull())
+    short = sf.transform(
+        known, lambda entry: sf.struct(entry["neighbour"].alias("neighbour"), entry["score"].alias("score"))
+    )
+    return packed.select("node", "part", short.alias("entries")).where(sf.size("entries") > 0)

@@ -10,14 +10,12 @@ import math
 import uuid
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.spark.adjacency import Adjacency
 from napsets.spark.session import plain_errors
 from napsets.spark.walk import Walker
 
@@ -53,12 +51,6 @@ class Checkpoints:
         with plain_errors():
             table.write.parquet(path)
         return self.spark.read.schema(table.schema).parquet(path)
-
-    def write_adjacency(self, graph: Adjacency, hops: int) -> Adjacency:
-        """Write those tables of the adjacency that a walk of so many hops reads."""
-        degrees = self.write(graph.degrees, "degrees")
-        through = self.write(graph.through, "through") if hops > 1 else graph.through
-        return replace(graph, degrees=degrees, through=through, last=self.write(graph.last, "last"))
 
 
 def sampled_cost(walker: Walker, targets: DataFrame, count: int) -> float:

@@ -156,9 +156,10 @@ class Job:
         scores = self.scores() if checkpoints is None else checkpoints.write(self.scores(), "scores")
         if checkpoints is not None and scores.isEmpty():
             raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-        graph = adjacency(self.tables.edges, scores, undirected=self.undirected, pairs_per_part=self.pairs_per_part)
+        how: dict[str, Any] = {"hops": hops, "undirected": self.undirected, "pairs_per_part": self.pairs_per_part}
         if checkpoints is not None:
-            graph = checkpoints.write_adjacency(graph, hops)
+            how["keep"] = checkpoints.write
+        graph = adjacency(self.tables.edges, scores, **how)
         return Walker(graph, hops, self.undirected, self.pairs_per_part, self.cap)
 
     def thresholds(self, walker: Walker, targets: DataFrame) -> DataFrame:

@@ -35,9 +35,13 @@
   };
 
   async function draw(name) {
-    if (name === "scores") specs.scores.datasets = scoreData();
     const place = document.querySelector(`[data-chart="${name}"]`);
-    const result = await window.vegaEmbed(place, specs[name], options);
+    const spec = { ...specs[name], description: place.getAttribute("aria-label") };
+    if (name === "scores") {
+      spec.datasets = scoreData();
+      spec.params = spec.params.map((param) => (param.name === "top" ? { ...param, value: tallest(spec.datasets.bars) } : param));
+    }
+    const result = await window.vegaEmbed(place, spec, options);
     views[name] = result.view;
     place.dataset.drawn = "true";
     if (name.startsWith("map-")) result.view.addEventListener("click", (event, item) => item?.datum?.ball !== undefined && pickBall(item.datum.ball));

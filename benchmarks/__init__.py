@@ -1,0 +1,1 @@
+"""Measured comparisons; not imported by the package."""
