@@ -9,8 +9,8 @@ fence:
   for any lines. Because another BLAS may round otherwise, decimals may differ by one in the last place and counts of a
   hundred or more by one in a hundred.
 
-A comment before a block says where that does not hold: ``<!-- not run: the reason -->``, or ``<!-- needs gnn -->`` for
-a block that is left out where an extra is not installed.
+A comment before a block says where that does not hold: ``<!-- not run: the reason -->``, ``<!-- slow: the reason -->``
+for a block that only the slow tests run, or ``<!-- needs gnn -->`` for one that is left out where an extra is missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 #: What tells whether an extra is installed.
 EXTRAS = {"cli": "typer", "gnn": "torch_geometric", "report": "vl_convert", "sklearn": "sklearn", "spark": "pyspark"}
 FENCE = re.compile(r"^(?P<indent>\s*)```(?P<language>[\w-]*)\s*(?P<rest>.*)$")
-COMMENT = re.compile(r"^\s*<!-- (?:not run: (?P<reason>.+)|needs (?P<extra>\w+)) -->$")
+COMMENT = re.compile(r"^\s*<!-- (?:(?P<kind>not run|slow): (?P<reason>.+)|needs (?P<extra>\w+)) -->$")
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Block:
     language: str
     title: str
     line: int
+    kind: str = ""  #: "not run" or "slow"
     reason: str = ""
     extra: str = ""
     lines: list[str] = field(default_factory=list)
@@ -72,7 +73,7 @@ def blocks_of(text: str) -> list[Block]:
             note = COMMENT.match(before)
             block = Block(fence["language"], title[1] if title else "", number)
             if note:
-                block.reason, block.extra = note["reason"] or "", note["extra"] or ""
+                block.kind, block.reason, block.extra = (note[name] or "" for name in ("kind", "reason", "extra"))
             found.append(block)
             inside = True
         if line.strip():
@@ -138,10 +139,7 @@ def same_word(said: str, seen: str) -> bool:
     return difference < 1.5 * 10.0 ** -len(numbers[0][1])
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning:torch.*", "ignore::UserWarning:sklearn.*")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_of(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run_page(page: Path, left_out: tuple[str, ...]) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     printed, shown = "", True
     for block in blocks_of(page.read_text(encoding="utf-8")):
@@ -150,7 +148,7 @@ def test_the_code_of(page, tmp_path, monkeypatch):
             if shown:
                 check_output(block, printed, where)
             continue
-        shown = not block.reason and block.available
+        shown = block.kind not in left_out and block.available
         if not shown:
             continue
         if block.language == "python":
@@ -162,6 +160,25 @@ def test_the_code_of(page, tmp_path, monkeypatch):
             Path(block.title).write_text(block.text + "\n", encoding="utf-8")
         else:
             assert block.language in ("", "text"), f"{where}: {block.language} blocks are not known to this test"
+
+
+def slow_pages() -> list[Path]:
+    return [page for page in PAGES if any(block.kind == "slow" for block in blocks_of(page.read_text("utf-8")))]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:torch.*", "ignore::UserWarning:sklearn.*")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_of(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page, left_out=("not run", "slow"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
+@pytest.mark.parametrize("page", slow_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_slow_code_of(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page, left_out=("not run",))
 
 
 def test_what_is_not_run_says_why():
