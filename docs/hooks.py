@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from napsets.cli import make_app
 
 #: What a page writes where it wants the reference.
 MARK = "<!-- commands -->"
+#: What a page writes where it wants what the benchmarks measured.
+MEASURED = "<!-- measurements -->"
 #: The options that all commands share; they are listed once.
 COMMON = "Common options"
 
@@ -32,8 +35,19 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the reference where a page asks for it (mkdocs calls this for each page)."""
-    return markdown.replace(MARK, command_reference()) if MARK in markdown else markdown
+    """Put the reference and the measurements where a page asks for them (mkdocs calls this for each page)."""
+    for mark, make in ((MARK, command_reference), (MEASURED, measurements)):
+        if mark in markdown:
+            markdown = markdown.replace(mark, make())
+    return markdown
+
+
+def measurements() -> str:
+    """Return what the benchmarks wrote, a section a file."""
+    found = sorted((Path(__file__).parents[1] / "benchmarks" / "results").glob("*.md"))
+    # A file's headings become one smaller, because the page has its own.
+    texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in found]
+    return "\n\n".join(texts) or "Not measured in this version."
 
 
 def command_reference() -> str:
