@@ -55,7 +55,7 @@ def node_series(quick: bool) -> list[str]:
 _SPECS = [
     # Degrees are tuned so that edges and the largest degree come out like those of Reddit2's test nodes.
     _blocks("reddit2-test", "block model the size of Reddit2's test subgraph", 55_334, 31, 2.2),
-    _blocks("reddit2-full", "block model the size of Reddit2", 233_000, 102, 2.5),
+    _blocks("reddit2-full", "block model the size of Reddit2", 233_000, 111, 2.5),
     _blocks("products", "block model the size of ogbn-products", 2_400_000, 51.5, 2.5),
     _blocks("thin", "block model with mean degree 6", 200_000, 6, 2.5),
     GraphSpec("amazon-test", "Amazon Computers, test subgraph", _amazon),
