@@ -32,7 +32,7 @@ import napsets as ns
 from napsets.decay import hop_weights
 from napsets.spark.adjacency import PAIRS_PER_PART
 from napsets.spark.arrow import Settings
-from napsets.spark.batches import Checkpoints
+from napsets.spark.batches import Checkpoints, stored_edges
 from napsets.spark.predict import Job
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
@@ -40,7 +40,9 @@ from napsets.spark.walk import Walker
 
 CLASSES = 8
 LABELLED = 0.1
-TARGETS = {1: 2000, 2: 2000, 3: 100}
+#: Depths and numbers of targets; then two hops from every unlabelled node, while that takes no more than minutes.
+WALKS = [(1, 2000), (2, 2000), (3, 100)]
+EVERY_NODE_UP_TO = 10**6
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -63,8 +65,7 @@ def write_tables(folder: Path, edge_index: np.ndarray, nodes: int) -> dict[str, 
     pq.write_table(pa.table({"node": np.arange(nodes), "probabilities": lists}), folder / "probabilities.parquet")
     pq.write_table(pa.table({"node": calibration, "label": y[calibration]}), folder / "labels.parquet")
     chosen = np.setdiff1d(np.arange(nodes), calibration)
-    targets = rng.permutation(chosen)[: max(TARGETS.values())]
-    return {"p": p, "y": y, "calibration": calibration, "targets": targets}
+    return {"p": p, "y": y, "calibration": calibration, "targets": rng.permutation(chosen)}
 
 
 def totals(spark: Any) -> tuple[int, float]:
@@ -114,15 +115,16 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     arrays = write_tables(folder, edge_index, nodes)
     graph = ns.Graph.from_edge_index(edge_index, num_nodes=nodes)
     read = {name: spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("edges", "probabilities", "labels")}
-    targets = spark.createDataFrame(pa.table({"node": arrays["targets"]}))
+    targets = spark.createDataFrame(pa.table({"node": arrays["targets"][:1]}))
     tables = as_tables(**read, nodes=targets)
     settings = Settings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
     checkpoints = Checkpoints(spark, str(folder))
     walker, cost = measured(spark, lambda: Job(tables, settings, True, None).walker(checkpoints))
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
     print(json.dumps(rows[-1]), file=sys.stderr)
-    for hops, wanted in TARGETS.items():
-        count = min(wanted, arrays["targets"].size)
+    every = arrays["targets"].size
+    for hops, wanted in WALKS + [(2, every)] * (edges <= EVERY_NODE_UP_TO):
+        count = min(wanted, every)
         rows.append({"edges": edges, "phase": f"{hops} hops", **moments(graph), "targets": count})
         rows[-1] |= run_depth(spark, graph, arrays, walker, checkpoints, settings, tables, hops, count)
         print(json.dumps(rows[-1]), file=sys.stderr)
@@ -144,8 +146,11 @@ def run_depth(
     frame = spark.createDataFrame(pa.table({"node": nodes}))
     deep = Walker(walker.adjacency, hops, True, PAIRS_PER_PART)
     job = Job(tables, replace(settings, weights=hop_weights("uniform", hops)), True, None)
-    chosen, cost = measured(spark, lambda: checkpoints.write(job.thresholds(deep, frame), f"hops-{hops}"))
+    chosen, cost = measured(
+        spark, lambda: checkpoints.write(job.thresholds(deep, frame), f"hops-{hops}-{count}-{time.time_ns()}")
+    )
     followed = deep.followed(frame).agg({"edges": "sum"}).first()[0]
+    pairs = deep.followed(frame, stored_edges(deep)[1]).agg({"edges": "sum"}).first()[0]
     rows = {row["node"]: row for row in chosen.toArrow().to_pylist()}
     naps = ns.NAPS(hops=hops, seed=0).calibrate(graph, arrays["p"], arrays["y"], arrays["calibration"])
     began = time.perf_counter()
@@ -154,7 +159,13 @@ def run_depth(
     got = [rows[node]["threshold"] if node in rows else np.inf for node in nodes.tolist()]
     exact = np.array(got).tobytes() == sets.thresholds.tobytes()
     predicted = expected_edges(moments(graph), hops) * count
-    return cost | {"followed": followed, "predicted": predicted, "exact": exact, "one_machine": one_machine}
+    return cost | {
+        "followed": followed,
+        "pairs": pairs,
+        "predicted": predicted,
+        "exact": exact,
+        "one_machine": one_machine,
+    }
 
 
 def render(rows: list[dict[str, Any]]) -> str:
@@ -170,15 +181,21 @@ def render(rows: list[dict[str, Any]]) -> str:
         f"| {r['task_seconds']:.1f} | {r['shuffle'] / 1e6:.1f} | {r['shuffle'] / r['stored']:.0f} |"
         for r in prepare
     ]
+    lines += [f"\n{note}" for note in dict.fromkeys(row["note"] for row in prepare if "note" in row)]
     lines += ["", "## Walking, and choosing thresholds", ""]
-    lines += ["Followed: edges that the walks followed, counted; predicted: by the moments of the degrees alone. "]
-    lines += ["The adjacency is shuffled once a hop whatever the number of targets; at many edges and few targets "]
-    lines += ["that is most of what is shuffled.", ""]
-    lines += ["| edges | hops | targets | followed | predicted | ratio | wall s | task s | shuffled MB | exact |"]
-    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += ["Followed: edges within reach of the walks, counted; predicted: the same by the moments of the degrees"]
+    lines += ["alone. Pairs: those of them that are made, since the last hop goes to calibration nodes only. Where the"]
     lines += [
-        f"| {r['edges']:,} | {r['phase'][0]} | {r['targets']:,} | {r['followed']:,} | {r['predicted']:,.0f} "
-        f"| {r['predicted'] / r['followed']:.2f} | {r['seconds']:.1f} | {r['task_seconds']:.1f} "
+        "adjacency is too large to broadcast it is shuffled once, whatever the number of targets; at many edges and"
+    ]
+    lines += ["few targets that is most of what is shuffled.", ""]
+    lines += [
+        "| edges | hops | targets | followed | predicted | ratio | pairs | wall s | task s | shuffled MB | exact |"
+    ]
+    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [
+        f"| {r['edges']:,} | {r['phase'][0]} | {r['targets']:,} | {r['followed']:,.0f} | {r['predicted']:,.0f} "
+        f"| {r['predicted'] / r['followed']:.2f} | {r['pairs']:,.0f} | {r['seconds']:.1f} | {r['task_seconds']:.1f} "
         f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} |"
         for r in walks
     ]

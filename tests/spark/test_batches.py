@@ -65,10 +65,11 @@ def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
     from napsets.spark import batches
 
     degrees, hop = case.graph.degrees, distances(case.graph)
-    edges = np.array([degrees[node] + degrees[hop[node] == 1].sum() for node in case.nodes])
-    cost = edges.mean() + 2 * edges.std() / np.sqrt(edges.size)
-    monkeypatch.setattr(batches, "EDGES_PER_TASK", 400)
-    expected = batches.batch_count(edges.size, cost, case.graph.num_edges, 2, None)
+    share = degrees[case.calibration].sum() / degrees.sum()  # of the last hop's edges, those to calibration nodes
+    pairs = np.array([degrees[node] + share * degrees[hop[node] == 1].sum() for node in case.nodes])
+    cost = pairs.mean() + 2 * pairs.std() / np.sqrt(pairs.size)
+    monkeypatch.setattr(batches, "PAIRS_PER_TASK", 100)
+    expected = batches.batch_count(pairs.size, cost, case.graph.num_edges, 2, None)
     totals: list[int] = []
     ns.spark.predict_sets(
         spark, **case.tables(spark), checkpoint_dir=str(tmp_path), progress=lambda _, total: totals.append(total)
@@ -77,11 +78,11 @@ def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
     assert set(totals) == {expected}
 
 
-def test_a_batch_follows_at_least_as_many_edges_as_are_stored() -> None:
+def test_a_batch_makes_at_least_as_many_pairs_as_edges_are_stored() -> None:
     pytest.importorskip("pyspark")
-    from napsets.spark.batches import EDGES_PER_TASK, batch_count
+    from napsets.spark.batches import PAIRS_PER_TASK, batch_count
 
-    assert batch_count(10**6, 1000.0, 10, 100, None) == -(-(10**9) // (100 * EDGES_PER_TASK))
+    assert batch_count(10**6, 1000.0, 10, 100, None) == -(-(10**9) // (100 * PAIRS_PER_TASK))
     assert batch_count(10**6, 1000.0, 10**9, 100, None) == 1
     assert batch_count(10**6, 1000.0, 10, 100, batch_size=300_000) == 4
     assert batch_count(0, 0.0, 0, 100, None) == 1
@@ -158,6 +159,7 @@ def places(spark: Any, case: Case) -> np.ndarray:
     return np.array([PLACES[node] for node in case.ids.tolist()])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="local-cluster mode is for Unix")
 def test_an_executor_lost_half_way_costs_time_and_nothing_else(tmp_path: Path) -> None:
     from .conftest import need_spark

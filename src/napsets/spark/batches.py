@@ -19,10 +19,10 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.spark.session import plain_errors
 from napsets.spark.walk import Walker
 
-__all__ = ["Checkpoints", "batch_count", "in_batches", "sampled_cost"]
+__all__ = ["Checkpoints", "batch_count", "in_batches", "report_caps", "sampled_cost", "stored_edges"]
 
-#: Edges that one task of a batch should follow: enough to outweigh its start, little enough to lose.
-EDGES_PER_TASK = 4_000_000
+#: Pairs that one task of a batch should make: enough to outweigh its start, little enough to lose.
+PAIRS_PER_TASK = 4_000_000
 
 #: Targets whose cost is measured to estimate that of all.
 _SAMPLE = 400
@@ -53,27 +53,39 @@ class Checkpoints:
         return self.spark.read.schema(table.schema).parquet(path)
 
 
-def sampled_cost(walker: Walker, targets: DataFrame, count: int) -> float:
-    """Return how many edges the walk from a target follows: the mean over a sample, plus two standard errors."""
+def sampled_cost(walker: Walker, targets: DataFrame, count: int, last_share: float) -> float:
+    """Return how many pairs the walk from a target makes: the mean over a sample, plus two standard errors."""
     share = min(1.0, _SAMPLE / count) if count else 1.0
     sample = targets.where(_shuffled(targets, "sample") < share)
-    followed = walker.followed(sample)
-    row = followed.agg(sf.sum("edges"), sf.sum(sf.col("edges").cast("double") ** 2), sf.count(sf.lit(1))).first()
+    pairs = walker.followed(sample, last_share)
+    row = pairs.agg(sf.sum("edges"), sf.sum(sf.col("edges") * sf.col("edges")), sf.count(sf.lit(1))).first()
     total, squares, met = (float(value or 0.0) for value in (row or (0.0, 0.0, 0.0)))
     size = max(met, share * count, 1.0)  # targets without an edge are not in the table, and cost nothing
     mean = total / size
     return mean + 2.0 * math.sqrt(max(squares / size - mean**2, 0.0) / size)
 
 
-def batch_count(count: int, cost: float, stored_edges: int, tasks: int, batch_size: int | None) -> int:
-    """Return into how many batches `count` targets are put, of which each costs so many edges.
+def stored_edges(walker: Walker) -> tuple[int, float]:
+    """Return the number of stored edges, and the share of them that leads to a calibration node."""
+    stored, known = (
+        int(row[0] or 0) if row else 0
+        for row in (
+            walker.adjacency.degrees.agg(sf.sum("degree")).first(),
+            walker.adjacency.last.agg(sf.sum(sf.size("entries"))).first(),
+        )
+    )
+    return stored, known / max(stored, 1)
 
-    A batch shuffles the adjacency once a hop whatever its size, so that it should follow at least as many edges as
-    there are.
+
+def batch_count(count: int, cost: float, stored: int, tasks: int, batch_size: int | None) -> int:
+    """Return into how many batches `count` targets are put, of which each makes `cost` pairs.
+
+    A batch shuffles the adjacency whatever its size, so that it should make at least as many pairs as there are
+    stored edges: then the adjacency is not the larger part of what is shuffled.
     """
     if batch_size is not None:
         return max(1, -(-count // batch_size))
-    return max(1, math.ceil(count * cost / max(EDGES_PER_TASK * tasks, stored_edges)))
+    return max(1, math.ceil(count * cost / max(PAIRS_PER_TASK * tasks, stored)))
 
 
 def in_batches(

@@ -18,7 +18,15 @@ from napsets.randomness import node_uniforms
 from napsets.scores import APS, Score
 from napsets.spark import arrow
 from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
-from napsets.spark.batches import Checkpoints, Progress, batch_count, in_batches, report_caps, sampled_cost
+from napsets.spark.batches import (
+    Checkpoints,
+    Progress,
+    batch_count,
+    in_batches,
+    report_caps,
+    sampled_cost,
+    stored_edges,
+)
 from napsets.spark.session import plain_errors
 from napsets.spark.tables import Tables, as_tables
 from napsets.spark.walk import Walker
@@ -180,10 +188,9 @@ class Job:
             walker = self.walker(checkpoints)
             targets = checkpoints.write(self.tables.nodes, "nodes")
             count = targets.count()
-            row = walker.adjacency.degrees.agg(sf.sum("degree")).first()
-            stored = int(row[0] or 0) if row else 0
+            stored, last_share = stored_edges(walker)
             tasks = int(checkpoints.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-            cost = sampled_cost(walker, targets, count) if batch_size is None else 0.0
+            cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
         batches = batch_count(count, cost, stored, tasks, batch_size)
         chosen = in_batches(targets, partial(self.thresholds, walker), batches, checkpoints, progress)
         if self.cap is not None:

@@ -55,18 +55,20 @@ class Walker:
         caps = reduce(DataFrame.unionByName, self._caps) if self._caps else None
         return Walk(reduce(DataFrame.unionByName, pairs), caps)
 
-    def followed(self, targets: DataFrame) -> DataFrame:
+    def followed(self, targets: DataFrame, last_share: float = 1.0) -> DataFrame:
         """Return how many edges the walk from each target follows, all hops together: ``target``, ``edges``.
 
-        The last hop is not walked for this: the degrees of the nodes before it tell.
+        The last hop is not walked for this: the degrees of the nodes before it tell. Of its edges, only those to
+        calibration nodes are followed in fact: `last_share` is the share that counts.
         """
         levels = self._levels(targets, self.hops - 1)
-        visits = reduce(DataFrame.unionByName, (self._edges(level) for level in levels))
-        return visits.groupBy("target").agg(sf.sum("edges").alias("edges"))
+        shares = [1.0] * (self.hops - 1) + [last_share]
+        visits = [self._edges(level, share) for level, share in zip(levels, shares, strict=True)]
+        return reduce(DataFrame.unionByName, visits).groupBy("target").agg(sf.sum("edges").alias("edges"))
 
-    def _edges(self, level: DataFrame) -> DataFrame:
+    def _edges(self, level: DataFrame, share: float) -> DataFrame:
         edges = sf.sum("degree") if self.cap is None else sf.least(sf.sum("degree"), sf.lit(self.cap))
-        return level.groupBy("target").agg(edges.alias("edges"))
+        return level.groupBy("target").agg((edges * share).alias("edges"))
 
     def _levels(self, targets: DataFrame, hops: int) -> list[DataFrame]:
         start = targets.join(self.adjacency.degrees, "node")
