@@ -21,7 +21,7 @@ COMMON = "Common options"
 
 
 #: Pages made from results, with their titles.
-MADE = {"accuracy.md": "Accuracy", "reproduction.md": "Reproduction", "scale.md": "Scale"}
+MADE = {"accuracy.md": "Accuracy", "reproduction.md": "Reproduction"}
 
 
 def on_files(files: Any, config: Any) -> Any:
