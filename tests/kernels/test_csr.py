@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napsets.kernels import csr
+from napsets.kernels import csr, deep
 from oracles import adjacency_sets, rows_of
 from strategies import edge_lists
 
@@ -93,3 +93,18 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     )  # fmt: skip
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]
+
+
+def test_offsets_beyond_2_to_the_31_are_followed_by_the_bit_parallel_search(far_columns):
+    start = 2**31 + 1
+    far_columns[start : start + 8] = [1, 0, 2, 1, 3, 2, 0, 0]  # the path 0-1-2-3
+    indptr = np.array([start, start + 1, start + 3, start + 5, start + 6], np.int64)
+    reach, level = np.empty((4, deep.WORDS), np.uint64), np.empty((4, deep.WORDS), np.uint64)
+    deep.start(np.array([0, 3]), indptr, far_columns, reach, level)
+    assert level[:, 0].tolist() == [0b01, 0b01, 0b10, 0b10]
+    assert deep.active_edges(0, 4, indptr, level) == 6
+    everyone = np.array([0b11] + [0] * (deep.WORDS - 1), np.uint64)
+    deep.pull(0, 4, indptr, far_columns, everyone, level, reach)
+    pushed = level.copy()
+    deep.push(0, 4, indptr, far_columns, level, pushed)
+    assert reach[:, 0].tolist() == pushed[:, 0].tolist() == [0b01, 0b11, 0b11, 0b10]

@@ -18,7 +18,7 @@ def naive(row):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("classes", [1, 2, 7, 64, 65, 300])  # another sort is used above 64
+@pytest.mark.parametrize("classes", [1, 2, 7, 16, 17, 31, 33, 64, 65, 300])  # runs of 16 are merged above 16
 @pytest.mark.parametrize("tied", [False, True])
 def test_ranks_descend_by_probability_and_ties_by_class(dtype, classes, tied):
     rng = np.random.default_rng(classes)
