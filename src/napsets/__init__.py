@@ -1,7 +1,7 @@
 """napsets: distribution-free prediction sets for node classification.
 
 Give it a graph, any classifier's probabilities and the labels of some nodes; it gives every other node a set of
-labels that contains the truth with probability 1 − alpha, calibrated on the node's own neighbourhood.
+labels that is to contain the truth with probability 1 − alpha, calibrated on the node's own neighbourhood.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ def predict(
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
-    Each set contains the truth with probability 1 − alpha and is calibrated on the labelled nodes around its node.
+    Each set is meant to contain the truth with probability 1 − alpha: it is calibrated on the labelled nodes around its
+    node, and as exact as those resemble it.
 
     Ids may be any integers or strings and come back as they were. Sets are written as they are made. Memory, for
     Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes of a probability × classes + 150 bytes) +

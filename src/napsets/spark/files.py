@@ -22,11 +22,9 @@ from napsets.scores import Score
 from napsets.spark.batches import Progress
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
+from napsets.tables.ids import CANONICAL_INTEGER
 
 __all__ = ["SetsSummary", "predict_files"]
-
-#: An integer as Python would write it: what does not look so (``007``, ``+1``) would not come back as it was.
-_CANONICAL = "^(0|-?[1-9][0-9]{0,17})$"
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")
@@ -204,13 +202,13 @@ def _with_one_kind_of_ids(
 
 
 def _looks_integer(probabilities: DataFrame) -> bool:
-    return probabilities.where(~sf.col("node").rlike(_CANONICAL)).isEmpty()
+    return probabilities.where(~sf.col("node").rlike(CANONICAL_INTEGER)).isEmpty()
 
 
 def _as_integer(name: str, column: str) -> Column:
     text = sf.col(column).cast("string")
     told = sf.concat(sf.lit(f"`{name}` must have integer ids, as `probabilities` has; the column {column} has "), text)
-    whole = sf.when(text.rlike(_CANONICAL), text.cast("bigint")).otherwise(sf.raise_error(told).cast("bigint"))
+    whole = sf.when(text.rlike(CANONICAL_INTEGER), text.cast("bigint")).otherwise(sf.raise_error(told).cast("bigint"))
     return sf.when(text.isNotNull(), whole)
 
 

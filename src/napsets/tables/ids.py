@@ -18,13 +18,13 @@ from napsets.errors import FileFormatError, InvalidInputError
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.tables.formats import TableFile, arrow
 
-__all__ = ["IdKind", "NodeIds", "UnknownIds", "id_column", "known_places", "looks_integer"]
+__all__ = ["CANONICAL_INTEGER", "IdKind", "NodeIds", "UnknownIds", "id_column", "known_places", "looks_integer"]
 
 IdKind = Literal["auto", "integer", "string"]
 
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
-_CANONICAL = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"
+CANONICAL_INTEGER = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"
 
 #: Letters hashed at a time, padding included.
 _HASHED_LETTERS = 1 << 22
@@ -233,13 +233,13 @@ def known_places(
 def looks_integer(values: Any) -> bool:
     """Whether every text is an integer in its usual form, so that it comes back as it was."""
     pa = arrow()
-    matches = pa.compute.match_substring_regex(values, _CANONICAL)
+    matches = pa.compute.match_substring_regex(values, CANONICAL_INTEGER)
     return bool(pa.compute.all(matches, min_count=0).as_py())
 
 
 def _first_odd(values: Any) -> str:
     pa = arrow()
-    odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, _CANONICAL)))
+    odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, CANONICAL_INTEGER)))
     return str((odd if len(odd) else values)[0].as_py())
 
 
