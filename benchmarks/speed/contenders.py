@@ -98,7 +98,7 @@ def by_sparse_products(
     for first in range(0, nodes.size, _BATCH):
         hop = _hops_by_products(adjacency, sources[first : first + _BATCH], weights.shape[1])
         mass = running[: hop.shape[0]]
-        reached += np.count_nonzero(hop)
+        reached += int(np.count_nonzero(hop))
         for d in range(weights.shape[0]):
             np.take(np.append(0.0, weights[d]), hop, out=mass, mode="clip")
             np.cumsum(mass, axis=1, out=mass)
