@@ -218,3 +218,20 @@ def test_presets_are_the_published_ones():
     assert (code.hidden, code.learning_rate, code.dropout, code.plateau_patience) == (256, 0.1, 0.2, 3)
     assert settings_for("released-code").learning_rate == 0.01
     assert settings_for("paper").fanouts == (25, 10)
+
+
+def test_the_threads_torch_has_change_no_bit_and_are_left_as_they_were(tiny):
+    runs = []
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        try:
+            runs.append(fit(tiny, "graphsage-mean", threads=2, **QUICK))
+            assert torch.get_num_threads() == threads
+        finally:
+            torch.set_num_threads(1)
+    assert same(*runs)
+
+
+def test_a_number_of_threads_below_one_is_refused(tiny):
+    with pytest.raises(InvalidInputError, match="`threads` must be at least 1; got 0"):
+        fit(tiny, "mlp", threads=0, **QUICK)

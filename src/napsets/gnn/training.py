@@ -20,6 +20,7 @@ from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.models import MODELS, build_model
 from napsets.gnn.progress import training_bar
 from napsets.gnn.settings import Settings, settings_for
+from napsets.gnn.threads import torch_threads
 from napsets.gnn.trainer import NodeView, Trainer
 from napsets.predictions import NodePredictions
 
@@ -63,6 +64,7 @@ def fit(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    threads: int | None = None,
     **changes: Any,
 ) -> TrainedModel:
     """Train a model on the training nodes, choosing its weights by accuracy on the validation nodes.
@@ -84,13 +86,15 @@ def fit(
         Written after every epoch; if the file is there already, the run goes on from it, to the same result.
     progress : bool, optional
         Show a bar on stderr; by default if that is a terminal.
+    threads : int, optional
+        Threads that torch uses: two unless told, on every machine, because another number gives other last bits.
     **changes
         Fields of `Settings` that differ from the preset.
     """
     seed = check_count("seed", seed)
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
-    with torch.random.fork_rng(devices=[]):
+    with torch_threads(threads), torch.random.fork_rng(devices=[]):
         module, name, settings = _prepare(dataset, model, preset, seed, changes)
         seen = np.sort(np.concatenate([dataset.train, dataset.validation]))
         training = NodeView.of(dataset, dataset.train, dataset.train)
@@ -147,7 +151,9 @@ def _run(
                 save_checkpoint(checkpoint, {"fingerprint": mark, **trainer.state()})
 
 
-def predict(trained: TrainedModel, dataset: NodeDataset, *, inference: str | None = None) -> NodePredictions:
+def predict(
+    trained: TrainedModel, dataset: NodeDataset, *, inference: str | None = None, threads: int | None = None
+) -> NodePredictions:
     """Return the probabilities of all nodes, computed on the whole graph.
 
     Parameters
@@ -158,14 +164,17 @@ def predict(trained: TrainedModel, dataset: NodeDataset, *, inference: str | Non
         The dataset it was trained on, or another with the same features and classes.
     inference : str, optional
         ``exact`` or ``sampled``; by default as in the settings.
+    threads : int, optional
+        As in `fit`.
     """
     settings = trained.settings
     kind = choose("inference", inference or settings.inference, {"exact": "exact", "sampled": "sampled"})
     features = FeatureTable(dataset.features)
-    if kind == "sampled":
-        logits = sampled_logits(trained.module, dataset.graph, features, settings, trained.seed)
-    else:
-        logits = exact_logits(trained.module, dataset.graph, features, settings)
+    with torch_threads(threads):
+        if kind == "sampled":
+            logits = sampled_logits(trained.module, dataset.graph, features, settings, trained.seed)
+        else:
+            logits = exact_logits(trained.module, dataset.graph, features, settings)
     about = {
         **settings.as_dict(),
         "inference": kind,
@@ -194,6 +203,7 @@ def train(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    threads: int | None = None,
     **changes: Any,
 ) -> NodePredictions:
     """Train a model and return the probabilities of all nodes: `fit`, then `predict`, with the parameters of `fit`.
@@ -205,5 +215,5 @@ def train(
     >>> predictions.probabilities.shape
     (200, 4)
     """
-    trained = fit(dataset, model, preset, seed, checkpoint=checkpoint, progress=progress, **changes)
-    return predict(trained, dataset)
+    trained = fit(dataset, model, preset, seed, checkpoint=checkpoint, progress=progress, threads=threads, **changes)
+    return predict(trained, dataset, threads=threads)
