@@ -20,13 +20,13 @@ SMALL = Setup(
 )
 
 
-def guess(setup, data, model, preset, seed):
+def guess(cell, data):
     """A classifier that is right more often than not, and less sure of itself in some classes than in others."""
-    rng = np.random.default_rng([seed, len(model)])
+    rng = np.random.default_rng([cell.seed, len(cell.model)])
     logits = rng.normal(size=(data.num_nodes, data.num_classes)) * (1 + data.labels[:, None] / 3)
     logits[np.arange(data.num_nodes), data.labels] += 2.0
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    return NodePredictions(np.arange(data.num_nodes), probabilities, data.labels, data.split, data.name, model)
+    return NodePredictions(np.arange(data.num_nodes), probabilities, data.labels, data.split, data.name, cell.model)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ CELL = CoverageCell("amazon-computers", "graphsage-mean", 0, "strict", "NAPS", 2
 def test_equal_settings_have_the_same_key_and_every_single_change_another():
     changes = {
         "dataset": "reddit2", "model": "shadow-gcn", "seed": 1, "protocol": "as-published", "method": "NAPS-H",
-        "hops": 3, "alpha": 0.2, "repetitions": 99, "evaluated": 999, "preset": "paper",
+        "hops": 3, "alpha": 0.2, "repetitions": 99, "evaluated": 999, "preset": "paper", "inference": "exact",
     }  # fmt: skip
     assert set(changes) == {field.name for field in fields(CoverageCell)}
     keys = [replace(CELL, **{name: value}).key for name, value in changes.items()]
@@ -53,7 +53,7 @@ def test_everything_is_the_union_of_the_parts_and_holds_nothing_twice(scope):
 
 def test_the_full_scope_has_all_of_the_papers_tables():
     wanted = [cell for cell in cells_of("table2", FULL) if cell.dataset == "amazon-computers"]
-    assert len(wanted) == 5 * 4 * 2 * 4  # seeds, models, protocols, methods
+    assert len(wanted) == 5 * 4 * 2 * 2 * 4  # seeds, models, inferences, protocols, methods
     assert {(cell.repetitions, cell.evaluated, cell.alpha) for cell in wanted} == {(100, 1000, 0.1)}
     assert {cell.hops for cell in wanted if cell.method != "APS"} == {2}
     assert {cell.hops for cell in cells_of("ablation", FULL) if cell.method == "NAPS"} == {1, 2, 3, 4}

@@ -12,7 +12,6 @@ import pytest
 
 from napsets.paper import FULL, BlockCell, CoverageCell, DatasetCell, Laboratory, cells_of
 from napsets.paper.page import page_text
-from napsets.paper.setups import setup_of
 
 ROOT = Path(__file__).parents[2]
 #: The model whose predictions are committed.
@@ -51,19 +50,16 @@ def test_every_row_is_called_what_its_settings_and_the_codes_version_say(laborat
 def test_amazon_is_there_with_four_models_and_five_seeds_in_both_protocols(laboratory):
     rows = {row["key"] for row in laboratory.store.rows("coverage")}
     wanted = [cell for cell in cells_of("all", FULL) if isinstance(cell, CoverageCell) and cell.dataset[:6] == "amazon"]
-    assert len(wanted) == 5 * 2 * (4 * 4 + 3 * 3)  # seeds, protocols, methods of four models, and the ablation's
+    # Seeds, protocols, then four methods of four models with both inferences, and the ablation's other depths.
+    assert len(wanted) == 5 * 2 * (2 * 4 * 4 + 3 * 3)
     assert {cell.key for cell in wanted} <= rows
 
 
 @pytest.mark.parametrize("protocol", ["strict", "as-published"])
 def test_rows_of_tables_2_and_3_follow_from_the_committed_predictions(laboratory, protocol):
-    path = laboratory.predictor.path(setup_of("amazon-computers"), MODEL, FULL.preset, SEED)
-    assert path.exists()
-    cells = [
-        cell
-        for cell in cells_of("table2", FULL)
-        if (cell.dataset, cell.model, cell.seed, cell.protocol) == ("amazon-computers", MODEL, SEED, protocol)
-    ]
+    where = ("amazon-computers", MODEL, SEED, protocol, FULL.inferences[0])
+    cells = [c for c in cells_of("table2", FULL) if (c.dataset, c.model, c.seed, c.protocol, c.inference) == where]
+    assert laboratory.predictor.path(cells[0]).exists()
     for method in ([cells[0]], cells[1:]):
         assert_recomputed(laboratory, method)
 

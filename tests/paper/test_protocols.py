@@ -11,12 +11,13 @@ from napsets.paper.bench import Bench
 from napsets.paper.measure import measure
 from napsets.paper.protocols import protocol_of
 
+CELL = CoverageCell("small", "graphsage-mean", 0, "strict", "NAPS", 2)
 GRAPH_METHODS = [method for method in METHODS if method != "APS"]
 
 
 @pytest.fixture
 def bench(laboratory):
-    return laboratory.bench(CoverageCell("small", "graphsage-mean", 0, "strict", "NAPS", 2))
+    return laboratory.bench(CELL)
 
 
 def thresholds(protocol, bench, drawn, methods, hops=2):
@@ -54,7 +55,7 @@ def test_strict_gives_what_the_predictors_give(laboratory, bench):
     from napsets.paper.setups import load_dataset
 
     data = load_dataset("small", 0)
-    predictions = laboratory.predictor(bench.setup, data, "graphsage-mean", "released-code", 0).take(data.test)
+    predictions = laboratory.predictor(CELL, data).take(data.test)
     drawn = bench.draws(2, 100)[1]
     calibration = ~bench.mask(drawn)
     found = thresholds("strict", bench, bench.draws(2, 100), GRAPH_METHODS)[1]

@@ -56,10 +56,10 @@ def test_finished_cells_are_not_run_again(laboratory, small, tmp_path):
 def test_an_interrupted_run_loses_the_task_under_way_and_goes_on_from_there(laboratory, small, tmp_path):
     cells = cells_of("table2", SCOPE)
 
-    def interrupt(setup, data, model, preset, seed):
-        if (model, seed) == ("shadow-gcn", 0):
+    def interrupt(cell, data):
+        if (cell.model, cell.seed) == ("shadow-gcn", 0):
             raise KeyboardInterrupt
-        return guess(setup, data, model, preset, seed)
+        return guess(cell, data)
 
     stopped = Laboratory(tmp_path / "results", predictor=interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -89,9 +89,9 @@ def test_what_another_run_finishes_in_the_meantime_is_left_to_it(laboratory, sma
 def test_a_model_is_loaded_once_for_all_its_cells(small, tmp_path):
     calls = []
 
-    def count(setup, data, model, preset, seed):
-        calls.append((model, seed))
-        return guess(setup, data, model, preset, seed)
+    def count(cell, data):
+        calls.append((cell.model, cell.seed))
+        return guess(cell, data)
 
     Laboratory(tmp_path, predictor=count).run(cells_of("all", SCOPE))
     assert sorted(calls) == sorted(set(calls))

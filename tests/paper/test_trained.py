@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from napsets.paper import CoverageCell
 from napsets.paper.setups import load_dataset
 from napsets.paper.trained import TrainedPredictions
 
 from .conftest import guess
 
 pytestmark = pytest.mark.gnn
+
+
+CELL = CoverageCell("small", "graphsage-max", 0, "strict", "NAPS", 2, preset="paper")
 
 
 @pytest.fixture
@@ -20,18 +26,20 @@ def trainings(monkeypatch):
 
     done = []
 
-    def train(data, model, preset, seed, progress):
+    def fit(data, model, preset, seed, progress):
         done.append((model, preset, seed))
-        return guess(None, data, model, preset, seed)
+        return replace(CELL, model=model, preset=preset, seed=seed)
 
-    monkeypatch.setattr(napsets.gnn, "train", train)
+    monkeypatch.setattr(napsets.gnn, "fit", fit)
+    monkeypatch.setattr(napsets.gnn, "predict", lambda trained, data, inference: guess(trained, data))
     return done
 
 
 def test_a_model_is_trained_once_and_read_from_its_file_after_that(small, tmp_path, trainings):
     data = load_dataset("small", 0)
-    first = TrainedPredictions(tmp_path)(small, data, "graphsage-max", "paper", 0)
-    again = TrainedPredictions(tmp_path)(small, data, "graphsage-max", "paper", 0)
+    first = TrainedPredictions(tmp_path)(CELL, data)
+    again = TrainedPredictions(tmp_path)(replace(CELL, method="APS", hops=0), data)
+    TrainedPredictions(tmp_path)(replace(CELL, inference="exact"), data)
     assert trainings == [("graphsage-max", "paper", 0)]
     np.testing.assert_array_equal(first.probabilities, again.probabilities)
     assert again.accuracy == first.accuracy
@@ -42,10 +50,7 @@ def test_a_model_is_trained_once_and_read_from_its_file_after_that(small, tmp_pa
 
 def test_another_setting_is_another_training(small, tmp_path, trainings):
     cache, data = TrainedPredictions(tmp_path), load_dataset("small", 0)
-    for model, preset, seed in (
-        ("shadow-gcn", "paper", 0),
-        ("shadow-gcn", "released-code", 0),
-        ("shadow-gcn", "paper", 1),
-    ):
-        cache(small, data, model, preset, seed)
-    assert len(trainings) == len(list(tmp_path.glob("*.parquet"))) == 3
+    for change in ({}, {"preset": "released-code"}, {"seed": 1}, {"model": "shadow-gcn"}):
+        cache(replace(CELL, **change), data)
+    assert len(trainings) == 4
+    assert len(list(tmp_path.glob("*.parquet"))) == 2 * 4  # both inferences

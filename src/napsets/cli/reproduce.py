@@ -49,6 +49,7 @@ def reproduce(
     protocol: Annotated[list[str] | None, typer.Option(help="Only strict, or only as-published.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Train with the seeds 0 to N-1 (default 5).")] = None,
     preset: Annotated[str | None, typer.Option(help="Training settings: released-code or paper.")] = None,
+    inference: Annotated[str | None, typer.Option(help="Only sampled, or only exact inference.")] = None,
     alpha: Annotated[float | None, typer.Option(help="Error rate (default 0.1).")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A minute's version: one model, one seed.")] = False,
     results: Annotated[Path, typer.Option(help="Folder of the rows and of trained predictions.")] = Path("results"),
@@ -64,7 +65,7 @@ def reproduce(
     """
     from napsets.paper import FULL, QUICK, Laboratory
 
-    scope = _scope(QUICK if quick else FULL, dataset, model, protocol, seeds, preset, alpha)
+    scope = _scope(QUICK if quick else FULL, dataset, model, protocol, seeds, preset, inference, alpha)
     laboratory = Laboratory(results, root)
     if not rows_only:
         _run(run, laboratory, target.value, scope)
@@ -84,12 +85,13 @@ def _scope(
     protocol: list[str] | None,
     seeds: int | None,
     preset: str | None,
+    inference: str | None,
     alpha: float | None,
 ) -> Scope:
     """Narrow or change a scope by what was given."""
     from napsets._check import check_alpha
     from napsets._names import choose
-    from napsets.paper import MODELS, PROTOCOLS, setups
+    from napsets.paper import INFERENCES, MODELS, PROTOCOLS, setups
 
     changes: dict[str, Any] = {}
     if dataset:
@@ -108,6 +110,8 @@ def _scope(
         changes["seeds"] = tuple(range(seeds))
     if preset is not None:
         changes["preset"] = choose("preset", preset, {name: name for name in ("released-code", "paper")})
+    if inference is not None:
+        changes["inferences"] = (choose("inference", inference, {name: name for name in INFERENCES}),)
     if alpha is not None:
         changes["alpha"] = check_alpha(alpha)
     return replace(scope, **changes)

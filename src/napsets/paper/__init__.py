@@ -12,7 +12,7 @@ the page of the documentation are made from rows and from nothing else.
 from __future__ import annotations
 
 from napsets.paper.blockmodel import BlockCell, simulate
-from napsets.paper.cells import METHODS, MODELS, PROTOCOLS, CoverageCell, DatasetCell
+from napsets.paper.cells import INFERENCES, METHODS, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.paper.grids import FULL, QUICK, TARGETS, Scope, cells_of
 from napsets.paper.run import Laboratory, is_available, progress_bar
 from napsets.paper.setups import SETUPS, Setup
@@ -20,6 +20,7 @@ from napsets.paper.store import RowStore
 
 __all__ = [
     "FULL",
+    "INFERENCES",
     "METHODS",
     "MODELS",
     "PROTOCOLS",

@@ -21,12 +21,13 @@ from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset
+    from napsets.paper.cells import CoverageCell
     from napsets.predictions import NodePredictions
 
 __all__ = ["Bench", "Predictor", "eligible_nodes"]
 
-#: Gives the predictions of a model: (setup, dataset, model, preset, seed) → NodePredictions.
-Predictor = Callable[["Setup", "NodeDataset", str, str, int], "NodePredictions"]
+#: Gives the predictions of a cell's model on its dataset.
+Predictor = Callable[["CoverageCell", "NodeDataset"], "NodePredictions"]
 
 #: Keeps the streams of random numbers of one seed apart.
 _EVALUATION, _HALVES = 1, 2

@@ -10,7 +10,17 @@ from typing import Any, ClassVar, TypeVar
 
 from napsets.paper.setups import setup_of
 
-__all__ = ["METHODS", "MODELS", "PROTOCOLS", "RESULTS_VERSION", "Cell", "CoverageCell", "DatasetCell", "digest"]
+__all__ = [
+    "INFERENCES",
+    "METHODS",
+    "MODELS",
+    "PROTOCOLS",
+    "RESULTS_VERSION",
+    "Cell",
+    "CoverageCell",
+    "DatasetCell",
+    "digest",
+]
 
 Self = TypeVar("Self", bound="Cell")
 
@@ -34,6 +44,7 @@ MODELS = {
     "shadow-gcn": "SD-GCN",
 }
 PROTOCOLS = ("strict", "as-published")
+INFERENCES = ("sampled", "exact")
 
 
 def digest(settings: dict[str, Any]) -> str:
@@ -103,6 +114,8 @@ class CoverageCell(Cell):
         How often so many evaluation nodes are drawn.
     preset : str
         Training settings.
+    inference : {"sampled", "exact"}
+        Whether predictions draw neighbours as in training, as the paper's released code did, or count every one.
     """
 
     study: ClassVar[str] = "coverage"
@@ -116,6 +129,7 @@ class CoverageCell(Cell):
     repetitions: int = 100
     evaluated: int = 1000
     preset: str = "released-code"
+    inference: str = "sampled"
 
     def settings(self) -> dict[str, Any]:
         """Return the cell's own settings and the dataset's."""

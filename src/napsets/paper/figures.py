@@ -115,18 +115,19 @@ def _log_axis(alt: Any, values: list[float]) -> dict[str, Any]:
     return {"scale": scale, "axis": alt.Axis(values=values, grid=False, format="~g")}
 
 
-def save_figure(chart: Any, folder: str | os.PathLike[str], name: str) -> list[Path]:
-    """Write a figure as SVG and PNG; return the files."""
+def save_figure(
+    chart: Any, folder: str | os.PathLike[str], name: str, suffixes: Sequence[str] = (".svg", ".png")
+) -> list[Path]:
+    """Write a figure as SVG, PNG or both; return the files."""
     try:
         import vl_convert
     except ImportError as error:
         raise MissingDependencyError("vl-convert-python", "report") from error
     spec = chart.to_json()
     made = []
-    for suffix, content in (
-        (".svg", vl_convert.vegalite_to_svg(spec).encode()),
-        (".png", vl_convert.vegalite_to_png(spec, scale=2)),
-    ):
+    for suffix in suffixes:
+        svg = suffix == ".svg"
+        content = vl_convert.vegalite_to_svg(spec).encode() if svg else vl_convert.vegalite_to_png(spec, scale=2)
         target = Path(folder) / f"{name}{suffix}"
         with replacing(target) as draft:
             draft.write_bytes(content)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from napsets.paper.blockmodel import BlockCell
-from napsets.paper.cells import METHODS, MODELS, PROTOCOLS, Cell, CoverageCell, DatasetCell
+from napsets.paper.cells import INFERENCES, METHODS, MODELS, PROTOCOLS, Cell, CoverageCell, DatasetCell
 from napsets.paper.setups import PAPER_DATASETS
 from napsets.paper.store import Row
 
@@ -36,6 +36,8 @@ class Scope:
         What Tables 1, 2 and 3 go over.
     preset : str
         Training settings; the default is the one whose accuracies are nearer to the printed ones.
+    inferences : tuple of str
+        The first is what tables show and the ablation uses; the others are compared with it.
     alpha, repetitions, evaluated
         As in `CoverageCell`.
     hops : int
@@ -53,6 +55,7 @@ class Scope:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     protocols: tuple[str, ...] = PROTOCOLS
     preset: str = "released-code"
+    inferences: tuple[str, ...] = INFERENCES
     alpha: float = 0.1
     repetitions: int = 100
     evaluated: int = 1000
@@ -66,6 +69,7 @@ class Scope:
     def holds(self, row: Row) -> bool:
         """Say whether a row of the coverage study was measured in the way of this scope, whatever its seed."""
         wanted = {name: getattr(self, name) for name in ("preset", "alpha", "repetitions", "evaluated")}
+        wanted["inference"] = self.inferences[0]
         return all(row[name] == value for name, value in wanted.items()) and row["protocol"] in self.protocols
 
 
@@ -75,6 +79,7 @@ QUICK = Scope(
     models=("graphsage-mean",),
     seeds=(0,),
     repetitions=10,
+    inferences=("sampled",),
     ablation_datasets=("amazon-computers",),
     blocks=BlockGrid(n=(250,), p_in=(0.1, 0.4), p_out=(0.1, 0.4), tv=(0.2,), draws=20),
 )
@@ -100,9 +105,9 @@ def _dataset_cells(scope: Scope) -> list[Cell]:
 
 def _table_cells(scope: Scope) -> list[Cell]:
     return [
-        _cell(scope, dataset, model, seed, protocol, method, scope.hops)
-        for dataset, seed, model, protocol, method in product(
-            scope.datasets, scope.seeds, scope.models, scope.protocols, METHODS
+        replace(_cell(scope, dataset, model, seed, protocol, method, scope.hops), inference=inference)
+        for dataset, seed, model, inference, protocol, method in product(
+            scope.datasets, scope.seeds, scope.models, scope.inferences, scope.protocols, METHODS
         )
     ]
 
@@ -129,6 +134,7 @@ def _cell(scope: Scope, dataset: str, model: str, seed: int, protocol: str, meth
         repetitions=scope.repetitions,
         evaluated=scope.evaluated,
         preset=scope.preset,
+        inference=scope.inferences[0],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,7 +97,7 @@ def measure(cells: Sequence[CoverageCell], bench: Bench) -> list[Row]:
 
 
 def _group(cell: CoverageCell) -> tuple[object, ...]:
-    return (cell.dataset, cell.model, cell.seed, cell.protocol, cell.hops, cell.repetitions, cell.evaluated)
+    return tuple(value for name, value in asdict(cell).items() if name not in ("method", "alpha"))
 
 
 def _marginal(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]) -> dict[str, FloatArray]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 from napsets._files import replacing
 from napsets.paper.cells import MODELS
 from napsets.paper.claims import block_paragraph, claims_table, paragraph
+from napsets.paper.figures import save_figure
 from napsets.paper.grids import Scope
-from napsets.paper.outputs import block_rows, coverage_rows, figures_of, tables_of, write_figures
+from napsets.paper.outputs import block_rows, coverage_rows, figures_of, tables_of
 from napsets.paper.setups import SETUPS
 from napsets.paper.store import Row, RowStore
+from napsets.paper.tables import accuracy
 
 __all__ = ["COMMAND", "page_text", "write_page"]
 
@@ -38,6 +41,12 @@ splits are the same for all methods and protocols of a seed, so that differences
 """
 
 
+_INFERENCES = """\
+Sampled inference draws a node's neighbours as in training, as the released code did; exact inference counts every
+neighbour. The same trained models serve both.
+"""
+
+
 def write_page(path: str | os.PathLike[str], store: RowStore, scope: Scope) -> Path:
     """Write the page, and its figures into ``figures`` beside it.
 
@@ -49,7 +58,8 @@ def write_page(path: str | os.PathLike[str], store: RowStore, scope: Scope) -> P
         Which rows to take.
     """
     target = Path(path)
-    write_figures(figures_of("all", store, scope), target.parent / "figures")
+    for name, chart in figures_of("all", store, scope).items():
+        save_figure(chart, target.parent / "figures", name, [".svg"])
     with replacing(target) as draft:
         draft.write_text(page_text(store, scope), encoding="utf-8")
     return target
@@ -70,6 +80,7 @@ def page_text(store: RowStore, scope: Scope) -> str:
         "## What holds",
         paragraph(rows, scope),
         claims_table(rows, scope).markdown(),
+        *_other_inferences(store, scope),
         "## Protocols",
         _PROTOCOLS,
         "## Table 1",
@@ -89,14 +100,26 @@ def page_text(store: RowStore, scope: Scope) -> str:
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
+def _other_inferences(store: RowStore, scope: Scope) -> list[str]:
+    """Say what holds with the inferences that the tables do not show."""
+    parts = []
+    for inference in scope.inferences[1:]:
+        other = replace(scope, inferences=(inference,))
+        rows = coverage_rows(store, other)
+        if rows:
+            parts += [f"### With {inference} inference", _INFERENCES, paragraph(rows, other)]
+            parts += [accuracy(rows, other).markdown(), claims_table(rows, other).markdown()]
+    return parts
+
+
 def _settings(rows: list[Row], scope: Scope) -> str:
     """Say what was run, and how long it took when it was measured."""
     if not rows:
         return ""
     seeds = sorted({row["seed"] for row in rows})
     lines = [
-        f"Training preset `{scope.preset}`, seeds {', '.join(map(str, seeds))}; alpha {scope.alpha:g}, "
-        f"{scope.repetitions} repetitions of {scope.evaluated:,} evaluation nodes."
+        f"Training preset `{scope.preset}`, {scope.inferences[0]} inference, seeds {', '.join(map(str, seeds))}; "
+        f"alpha {scope.alpha:g}, {scope.repetitions} repetitions of {scope.evaluated:,} evaluation nodes."
     ]
     for dataset in scope.datasets:
         ours = [row for row in rows if row["dataset"] == dataset and row["hops"] in (0, scope.hops)]

@@ -53,8 +53,7 @@ class Laboratory:
     root : path, optional
         Folder with a subfolder for each dataset that is read from files; by default ``data``.
     predictor : callable, optional
-        Gives a model's predictions: ``predictor(setup, dataset, model, preset, seed)``. By default models are
-        trained, once.
+        Gives the predictions of a cell's model: ``predictor(cell, dataset)``. By default models are trained, once.
     """
 
     def __init__(
@@ -103,12 +102,11 @@ class Laboratory:
 
     def bench(self, cell: CoverageCell) -> Bench:
         """Return the trained model that a cell is about; the last one is kept, as its cells come together."""
-        name = (cell.dataset, cell.model, cell.preset, cell.seed)
+        name = _model(cell)
         if self._bench is None or self._bench[0] != name:
             self._bench = None  # free the old one before the new one is made
             setup, data = setup_of(cell.dataset), load_dataset(cell.dataset, cell.seed, self.root)
-            predictions = self.predictor(setup, data, cell.model, cell.preset, cell.seed)
-            self._bench = (name, Bench.build(setup, data, predictions, cell.seed))
+            self._bench = (name, Bench.build(setup, data, self.predictor(cell, data), cell.seed))
         return self._bench[1]
 
     def _can_run(self, cell: Cell) -> bool:
@@ -124,6 +122,10 @@ def is_available(dataset: str, root: str | os.PathLike[str] | None = None) -> bo
     return not setup_of(dataset).from_files or any(all((at / name).exists() for name in RAW_FILES) for at in places)
 
 
+def _model(cell: CoverageCell) -> tuple[object, ...]:
+    return (cell.dataset, cell.seed, cell.model, cell.preset, cell.inference)
+
+
 def _tasks(cells: Sequence[Cell]) -> list[Task]:
     """Group cells by what one search serves, and bring the tasks of one trained model together."""
     tasks: dict[tuple[object, ...], Task] = {}
@@ -131,9 +133,9 @@ def _tasks(cells: Sequence[Cell]) -> list[Task]:
         shares: tuple[object, ...] = (cell.study,)
         part: tuple[object, ...] = (cell,)
         if isinstance(cell, CoverageCell):
-            shares = (cell.study, cell.dataset, cell.seed, cell.model, cell.preset)
+            shares = _model(cell)
             part = (cell.protocol, cell.hops, cell.repetitions, cell.evaluated)
-            title = f"{cell.dataset} {cell.model} seed {cell.seed}: {cell.protocol}, hops {cell.hops}"
+            title = f"{cell.dataset} {cell.model} seed {cell.seed} {cell.inference}: {cell.protocol}, hops {cell.hops}"
         elif isinstance(cell, DatasetCell):
             title = f"{cell.dataset} seed {cell.seed}"
         elif isinstance(cell, BlockCell):

@@ -77,7 +77,7 @@ class Table:
             return f"{entry:,}"
         if entry != entry:
             return "–"
-        return f"{entry:{'+' if column.startswith('Δ') else ''}.{self.digits.get(column, 3)}f}"
+        return f"{entry:{'+' if column.startswith('Δ') else ''},.{self.digits.get(column, 3)}f}"
 
     def markdown(self) -> str:
         """Return the table in GitHub's Markdown."""
@@ -130,14 +130,15 @@ class Table:
             raise MissingDependencyError("rich", "cli") from error
         table = RichTable(title=self.title, caption="\n".join(self.notes) or None, title_justify="left")
         for i, head in enumerate(self.columns):
-            table.add_column(head, justify="left" if self._is_text(i) else "right")
+            number = not self._is_text(i)
+            table.add_column(head, justify="right" if number else "left", no_wrap=number)
         rows = self.text_rows()
         for row, following in zip(rows, [*rows[1:], []], strict=True):
             table.add_row(*row, end_section=row[:2] != following[:2])
         return table
 
     def _is_text(self, column: int) -> bool:
-        return any(isinstance(row[column], str) for row in self.rows[:1])
+        return any(isinstance(row[column], str) for row in self.rows)
 
 
 def _parts(entry: Entry, two: bool) -> list[str | int | float]:

@@ -23,6 +23,7 @@ METRIC_NAMES = {
     "sscv": ("SSCV", 3),
     "pccv": ("PCCV", 3),
 }
+_COUNTS = ("nodes", "edges", "features", "classes", "test_nodes")
 _HOW_TO_GET = (
     "{title} is not embedded. Put GraphSAINT's files (adj_full.npz, feats.npy, class_map.json, role.json) into "
     "DIR/{name} and give --root DIR."
@@ -42,26 +43,24 @@ def spread(rows: Sequence[Row], name: str) -> Spread | None:
 
 
 def table1(rows: Sequence[Row]) -> Table:
-    """Return dataset statistics beside the printed ones."""
+    """Return dataset statistics, ours above the printed ones."""
     lines: list[list[Entry]] = []
     notes = ["Ĥ is printed for the full graph; the test subgraph's stands beside it. Spread: over random splits."]
     for name in [*PAPER_DATASETS, *(name for name in SETUPS if name not in PAPER_DATASETS)]:
-        ours, theirs = select(rows, dataset=name), PRINTED_DATASETS.get(name, {})
-        counts = ("nodes", "edges", "features", "classes", "test_nodes")
+        ours, theirs, title = select(rows, dataset=name), PRINTED_DATASETS.get(name), SETUPS[name].title
         if ours:
-            line: list[Entry] = [SETUPS[name].title, *(int(ours[0][count]) for count in counts)]
-            eligible = spread(ours, "eligible")
-            line += [eligible, int(theirs["eligible"]) if theirs else None]
-            line += [spread(ours, "node_homophily"), theirs.get("node_homophily"), spread(ours, "test_homophily")]
-            line += [spread(ours, "expected_homophily"), theirs.get("expected_homophily")]
-            lines.append(line)
+            first = ours[0]
+            counts = [int(first[count]) for count in _COUNTS]
+            spreads = [spread(ours, "eligible"), first["node_homophily"], spread(ours, "test_homophily")]
+            lines.append([title, "here", *counts, *spreads, first["expected_homophily"]])
         elif theirs:
-            line = [f"{SETUPS[name].title} (not available)", *(int(theirs[count]) for count in counts)]
-            line += [None, int(theirs["eligible"]), None, theirs["node_homophily"], None]
-            lines.append([*line, None, theirs["expected_homophily"]])
-            notes.append(_HOW_TO_GET.format(title=SETUPS[name].title, name=name))
-    columns = ["Dataset", "Nodes", "Edges", "Features", "Classes", "Test nodes", "N^cal", "N^cal printed"]
-    columns += ["Ĥ", "Ĥ printed", "Ĥ test subgraph", "H_rand", "H_rand printed"]
+            lines.append([title, "not available", *[None] * (len(_COUNTS) + 4)])
+            notes.append(_HOW_TO_GET.format(title=title, name=name))
+        if theirs:
+            counts = [int(theirs[count]) for count in (*_COUNTS, "eligible")]
+            lines.append([title, "printed", *counts, theirs["node_homophily"], None, theirs["expected_homophily"]])
+    columns = ["Dataset", "Source", "Nodes", "Edges", "Features", "Classes", "Test nodes", "N^cal"]
+    columns += ["Ĥ", "Ĥ test subgraph", "H_rand"]
     return Table("table1", "Table 1: datasets", columns, lines, {"N^cal": 0}, notes)
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from napsets.paper.cells import RESULTS_VERSION, digest
-from napsets.paper.setups import Setup
+from napsets.paper.cells import INFERENCES, RESULTS_VERSION, CoverageCell, digest
+from napsets.paper.setups import setup_of
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset
@@ -30,24 +30,31 @@ class TrainedPredictions:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
-    def path(self, setup: Setup, model: str, preset: str, seed: int) -> Path:
-        """Return the file of one training."""
+    def path(self, cell: CoverageCell) -> Path:
+        """Return the file of the predictions that a cell is about."""
+        setup = setup_of(cell.dataset)
         settings = {"loader": setup.loader, "options": dict(setup.options), "version": RESULTS_VERSION}
-        mark = digest({**settings, "model": model, "preset": preset, "seed": seed})[:8]
-        return self.folder / f"{setup.name}_{model}_{preset}_{seed}_{mark}.parquet"
+        names = (cell.dataset, cell.model, cell.preset, cell.inference, str(cell.seed))
+        return self.folder / f"{'_'.join(names)}_{digest({**settings, 'names': names})[:8]}.parquet"
 
-    def __call__(self, setup: Setup, data: NodeDataset, model: str, preset: str, seed: int) -> NodePredictions:
-        """Return the predictions, training only where there is no file yet."""
+    def __call__(self, cell: CoverageCell, data: NodeDataset) -> NodePredictions:
+        """Return the predictions, training only where there is no file yet; one training serves both inferences."""
         from napsets.predictions import NodePredictions
 
-        path = self.path(setup, model, preset, seed)
-        if path.exists():
-            return NodePredictions.load(path)
-        from napsets.gnn import train
+        path = self.path(cell)
+        if not path.exists():
+            self._train(cell, data)
+        return NodePredictions.load(path)
+
+    def _train(self, cell: CoverageCell, data: NodeDataset) -> None:
+        from napsets.gnn import fit, predict
 
         start = time.perf_counter()
-        trained = train(data, model, preset, seed, progress=False)
-        about = {**trained.settings, "preset": preset, "train_seconds": round(time.perf_counter() - start, 2)}
-        kept = replace(trained.take(data.test), settings=about)
-        kept.save(path)
-        return kept
+        trained = fit(data, cell.model, cell.preset, cell.seed, progress=False)
+        fitted = time.perf_counter() - start
+        for inference in INFERENCES:
+            start = time.perf_counter()
+            predicted = predict(trained, data, inference=inference)
+            seconds = round(fitted + time.perf_counter() - start, 2)
+            about = {**predicted.settings, "preset": cell.preset, "train_seconds": seconds}
+            replace(predicted.take(data.test), settings=about).save(self.path(replace(cell, inference=inference)))
