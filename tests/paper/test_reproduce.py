@@ -53,7 +53,8 @@ def test_strict_split_conformal_covers_within_its_exact_band(run, rows):
     low, high = median_band(law, cell.repetitions, outside=1e-6)
     (row,) = [row for row in rows["coverage"] if row["key"] == cell.key]
     assert low <= row["coverage"] <= high
-    assert high - low < 0.04
+    single = median_band(law, 1, outside=1e-6)
+    assert high - low < 0.7 * (single[1] - single[0])  # ten repetitions say more than one
 
 
 def test_one_hop_is_the_same_for_all_decays_that_weigh_it_alike(rows):
