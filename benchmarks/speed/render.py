@@ -81,14 +81,14 @@ def _full_time(group: Group, graphs: dict[str, Any]) -> Spread:
 def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     groups = grouped(rows, "graph", "hops", "task", "threads", "sources")
     told = graphs[rows[0]["graph"]]
-    head = ["hops", "contender", "threads", "nodes timed", "time for all nodes", "ratio to the floor", "CPU ratio"]
+    head = ["hops", "contender", "threads", "nodes timed", "time for all nodes", "ratio", "CPU ratio", "over napsets"]
     lines = []
     for group in groups:
         hops, task, threads = group.key["hops"], group.key["task"], group.key["threads"]
         timed = group.rows[0]["sources"]
-        floor = next(
-            (g for g in groups if (g.key["hops"], g.key["task"], g.key["threads"]) == (hops, "floor", threads)), group
-        )
+        alike = [g for g in groups if (g.key["hops"], g.key["threads"]) == (hops, threads)]
+        floor = next((g for g in alike if g.key["task"] == "floor"), group)
+        own = next((g for g in alike if g.key["task"] == "napsets"), group)
         whole = timed == told["nodes"]
         lines.append(
             [
@@ -99,15 +99,16 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
                 _full_time(group, graphs).text(_seconds) + ("" if whole else ", extrapolated"),
                 "1" if group is floor else quotient(group, floor, "seconds").text(_ratio),
                 "1" if group is floor else quotient(group, floor, "cpu_seconds").text(_ratio),
+                "1" if group is own else quotient(group, own, "seconds").text(_ratio),
             ]
         )
     first = [row["first_seconds"] for row in rows if row["task"] == "napsets"]
     note = (
         f"First call of napsets in a process: {_seconds(max(first))} when every kernel is compiled, "
         f"{Spread(first).text(_seconds)} over all processes (kernels come from the cache on disk).\n\n"
-        "The ways of NetworkX, SciPy and TorchCP run on one thread and are compared with the floor on one thread. "
-        "The first two share one search among three decays and take the scores as given; TorchCP's predictor computes "
-        "one decay a pass, and scores anew for each node.\n"
+        "The ways of NetworkX and SciPy run on one thread, share one search among three decays and take the scores as "
+        "given. TorchCP's predictor computes one decay a pass, and scores anew for each node; its tensors are torch's, "
+        "with torch's own number of threads.\n"
     )
     return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
 

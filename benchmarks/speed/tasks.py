@@ -49,13 +49,14 @@ def _scores(graph: Graph) -> np.ndarray:
 def warm_up(hops: int, threads: int | None) -> float:
     """Compile every kernel, or load it from the cache, on a graph that takes no time; return the seconds."""
     start = time.perf_counter()
-    everyone = np.arange(600)
-    ends = np.random.default_rng(0).integers(everyone.size, size=(2, 10 * everyone.size))
-    tiny = Graph.from_edge_index(ends, everyone.size)
+    crowd, ring = np.random.default_rng(0).integers(600, size=(2, 6000)), np.arange(2000)
+    small = Graph.from_edge_index(crowd, 600)
+    long = Graph.from_edge_index(np.stack([ring, np.roll(ring, 1)]), ring.size)
     weights = contenders.decay_weights(max(hops, 3))
     for strategy in ("dense", "sparse", "deep"):
-        for nodes in (everyone, everyone[:1]):  # with the graph renumbered and without; pulling rows and pushing them
-            contenders.by_napsets(tiny, _scores(tiny), nodes, weights, ALPHA, threads=threads, strategy=strategy)
+        # Rows are pulled and pushed, of a graph renumbered and of one that is not worth renumbering for one node.
+        for graph, nodes in ((small, np.arange(600)), (small, ring[:1]), (long, ring[:1])):
+            contenders.by_napsets(graph, _scores(graph), nodes, weights, ALPHA, threads=threads, strategy=strategy)
     return time.perf_counter() - start
 
 

@@ -28,13 +28,16 @@ def main(path: str, hops: int, count: int, classes: int, seed: int) -> None:
     logits = torch.from_numpy(rng.standard_normal((nodes, classes)).astype(np.float32))
     sample = rng.choice(nodes, min(count, nodes), replace=False).tolist()
     begin = time.perf_counter()
-    predictor.calculate_threshold_for_node(sample[0], logits, labels)
+    falls_short(predictor, sample[0], logits, labels)
     first = time.perf_counter() - begin
+    for node in sample[-5:]:
+        falls_short(predictor, node, logits, labels)
     begin, cpu = time.perf_counter(), time.process_time()
     short = sum(falls_short(predictor, node, logits, labels) for node in sample)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     told = {"seconds": seconds, "cpu_seconds": cpu, "first_seconds": first, "sources": len(sample), "short": short}
-    print(json.dumps({**told, "nodes": nodes, "version": torchcp.__version__}))
+    # torch shares the work of large tensors among all cores unless told otherwise; it is measured as it comes.
+    print(json.dumps({**told, "threads": torch.get_num_threads(), "version": torchcp.__version__}))
 
 
 def falls_short(predictor: NAPSPredictor, node: int, logits: torch.Tensor, labels: torch.Tensor) -> bool:

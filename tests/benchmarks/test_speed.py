@@ -85,7 +85,7 @@ def test_a_figure_from_a_sample_is_scaled_to_all_nodes_and_labelled(tmp_path):
     machine = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
     section = {"rows": rows, "machine": machine, "quick": False}
     text = write_results({"sections": {"depth": section}, "graphs": {"g": graph}}, tmp_path)
-    assert "| 2 | NetworkX and root finding | 1 | 10 | 200 s, extrapolated | 100 | 100 |" in text
-    assert "| 2 | napsets | 1 | all | 2.00 s | 1.00 | 1.00 |" in text
+    assert "| 2 | NetworkX and root finding | 1 | 10 | 200 s, extrapolated | 100 | 100 | 100 |" in text
+    assert "| 2 | napsets | 1 | all | 2.00 s | 1.00 | 1.00 | 1 |" in text
     assert (tmp_path / "speed.md").read_text() == text
     assert (tmp_path / "speed-depth.svg").read_text().startswith("<svg")
