@@ -50,6 +50,7 @@ def main(folder: str, name: str, hops: str) -> None:
     graph = graphs.load(name, Path(folder))
     warm_up(int(hops), None)
     scores = np.random.default_rng(0).random(graph.num_nodes)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
     print("searching", flush=True)
     try:
         by_napsets(graph, scores, np.arange(graph.num_nodes), decay_weights(int(hops)), ALPHA)
