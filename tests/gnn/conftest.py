@@ -9,7 +9,7 @@ import pytest
 from napsets.datasets import NodeDataset, dcsbm
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
     """Keep torch to one thread: on graphs this small, several spend their time waiting for one another."""
     torch = pytest.importorskip("torch")
