@@ -46,8 +46,6 @@ def main(folder: str, name: str, hops: str) -> None:
     from benchmarks.speed.contenders import by_napsets, decay_weights
     from benchmarks.speed.tasks import ALPHA, warm_up
 
-    # A shell that starts commands in the background lets them ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     graph = graphs.load(name, Path(folder))
     warm_up(int(hops), None)
     scores = np.random.default_rng(0).random(graph.num_nodes)
