@@ -51,12 +51,19 @@ def _lines(points: list[dict[str, Any]], x: str, x_title: str, y_title: str, *, 
     import altair as alt
 
     names = [name for task, name in NAMES.items() if any(p["task"] == task for p in points)]
-    logarithmic = alt.Scale(type="log")
+    logarithmic = alt.Scale(type="log", nice=False)
     base = alt.Chart(alt.Data(values=points)).encode(
         x=alt.X(x, title=x_title, axis=alt.Axis(labelAngle=0), **({"scale": logarithmic} if x.endswith("Q") else {})),
-        color=alt.Color("contender:N", title=None, scale=alt.Scale(domain=names, range=_COLOURS[: len(names)])),
+        color=alt.Color(
+            "contender:N",
+            title=None,
+            scale=alt.Scale(domain=names, range=_COLOURS[: len(names)]),
+            legend=alt.Legend(labelLimit=0),
+        ),
     )
-    middle = base.mark_line(point=True).encode(y=alt.Y("time:Q", title=y_title, scale=logarithmic))
+    middle = base.mark_line(point=True).encode(
+        y=alt.Y("time:Q", title=y_title, scale=logarithmic, axis=alt.Axis(tickCount=6))
+    )
     spread = base.mark_rule().encode(y="low:Q", y2="high:Q")
     layers = (middle + spread).properties(width=160 if facet else 420, height=280)
     return layers.facet(column=alt.Column("hops:O", title="hops")) if facet else layers

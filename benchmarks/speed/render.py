@@ -94,7 +94,7 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
             [
                 str(hops),
                 plots.NAMES[task],
-                str(threads),
+                "torch's own" if task == "torchcp" else str(threads),
                 f"{timed:,}" if not whole else "all",
                 _full_time(group, graphs).text(_seconds) + ("" if whole else ", extrapolated"),
                 "1" if group is floor else quotient(group, floor, "seconds").text(_ratio),
@@ -107,8 +107,8 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         f"First call of napsets in a process: {_seconds(max(first))} when every kernel is compiled, "
         f"{Spread(first).text(_seconds)} over all processes (kernels come from the cache on disk).\n\n"
         "The ways of NetworkX and SciPy run on one thread, share one search among three decays and take the scores as "
-        "given. TorchCP's predictor computes one decay a pass, and scores anew for each node; its tensors are torch's, "
-        "with torch's own number of threads.\n"
+        "given. TorchCP's predictor computes one decay a pass, and scores anew for each node; torch takes "
+        "as many threads as it likes. All three are compared with the floor and with napsets on one thread.\n"
     )
     return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
 

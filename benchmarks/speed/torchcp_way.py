@@ -37,7 +37,7 @@ def main(path: str, hops: int, count: int, classes: int, seed: int) -> None:
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     told = {"seconds": seconds, "cpu_seconds": cpu, "first_seconds": first, "sources": len(sample), "short": short}
     # torch shares the work of large tensors among all cores unless told otherwise; it is measured as it comes.
-    print(json.dumps({**told, "threads": torch.get_num_threads(), "version": torchcp.__version__}))
+    print(json.dumps({**told, "torch_threads": torch.get_num_threads(), "version": torchcp.__version__}))
 
 
 def falls_short(predictor: NAPSPredictor, node: int, logits: torch.Tensor, labels: torch.Tensor) -> bool:
