@@ -42,7 +42,7 @@ CLASSES = 8
 LABELLED = 0.1
 #: Depths and numbers of targets; then two hops from every unlabelled node, while that takes no more than minutes.
 WALKS = [(1, 2000), (2, 2000), (3, 100)]
-EVERY_NODE_UP_TO = 10**6
+EVERY_NODE_UP_TO = 10**7
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -118,12 +118,12 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     targets = spark.createDataFrame(pa.table({"node": arrays["targets"][:1]}))
     tables = as_tables(**read, nodes=targets)
     settings = Settings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
-    checkpoints = Checkpoints(spark, str(folder))
+    checkpoints = Checkpoints(spark, str(folder), "growth")
     walker, cost = measured(spark, lambda: Job(tables, settings, True, None).walker(checkpoints))
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
     print(json.dumps(rows[-1]), file=sys.stderr)
     every = arrays["targets"].size
-    for hops, wanted in WALKS + [(2, every)] * (edges <= EVERY_NODE_UP_TO):
+    for hops, wanted in WALKS + [(2, every)] * (dict(WALKS)[2] < every and edges <= EVERY_NODE_UP_TO):
         count = min(wanted, every)
         rows.append({"edges": edges, "phase": f"{hops} hops", **moments(graph), "targets": count})
         rows[-1] |= run_depth(spark, graph, arrays, walker, checkpoints, settings, tables, hops, count)

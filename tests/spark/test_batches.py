@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,76 @@ def test_batches_are_written_one_by_one_and_change_nothing(spark: Any, case: Cas
     batches = sorted(path.name for path in run.glob("batch-*") if (path / "_SUCCESS").exists())
     assert batches == ["batch-00000", "batch-00001", "batch-00002"]
     assert_same_bits(table, case, case.expected(2, "uniform", 0.2, 0))
+
+
+class LostError(Exception):
+    """What a driver that dies raises here."""
+
+
+def lose_the_driver(done: int, total: int) -> None:
+    if done == 2:
+        raise LostError
+
+
+def written_at(folder: Path) -> dict[str, int]:
+    """When each finished table was written."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("*/*/_SUCCESS")}
+
+
+def test_after_a_lost_driver_the_same_call_goes_on_and_writes_nothing_twice(
+    spark: Any, case: Case, tmp_path: Path
+) -> None:
+    def run(progress: Any) -> Any:
+        # Rows in another order, as files are read: they are the same table.
+        tables = {name: table.orderBy(table.columns[0], ascending=progress is None) for name, table in frames.items()}
+        return ns.spark.predict_sets(
+            spark, **tables, alpha=0.2, checkpoint_dir=str(tmp_path), batch_size=25, progress=progress
+        )
+
+    frames = case.tables(spark)
+    with pytest.raises(LostError):
+        run(lose_the_driver)
+    before = written_at(tmp_path)
+    assert {"scores", "through", "last", "batches", "batch-00001"} <= set(before)
+    (folder,) = tmp_path.iterdir()
+    (folder / "batch-00001" / "_SUCCESS").unlink()  # as if it had been lost while this one was written
+    sets = run(None)
+    after = written_at(tmp_path)
+    assert set(after) - set(before) == {"batch-00002"}
+    assert {name for name in before if after[name] != before[name]} == {"batch-00001"}
+    assert_same_bits(sets, case, case.expected(2, "uniform", 0.2, 0))
+
+
+@dataclass(frozen=True)
+class Mine(ns.THR):
+    """A score of somebody else's making."""
+
+
+def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any, case: Case) -> None:
+    def name(**changed: Any) -> str:
+        tables = case.tables(spark) | changed.pop("tables", {})
+        job = job_of(case, spark, changed.pop("hops", 2))
+        settings = replace(job.settings, **changed.pop("settings", {}))
+        return str(replace(job, settings=settings, **changed).fingerprint(tables, None))
+
+    frames = case.tables(spark)
+    names = [
+        name(),
+        name(hops=1),
+        name(cap=7),
+        name(undirected=False),
+        name(settings={"alpha": 0.3}),
+        name(settings={"seed": 1}),
+        name(settings={"score": ns.THR()}),
+        name(settings={"score": ns.RAPS(penalty=0.1)}),
+        name(settings={"score": Mine()}),
+        name(settings={"score": Mine()}),
+        name(tables={"edges": frames["edges"].limit(100)}),
+        name(tables={"labels": frames["labels"].limit(20)}),
+        name(tables={"nodes": None}),
+    ]
+    assert len(set(names)) == len(names)
+    assert name() == names[0]
 
 
 def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(

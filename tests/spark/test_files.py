@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +17,7 @@ import pytest
 import napsets as ns
 
 from .cases import Case, assert_same_bits, random_case
+from .conftest import PACKAGE_ROOT, SMALL, need_spark
 from .lost_executor import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
@@ -96,3 +103,39 @@ def test_other_formats_than_parquet_are_not_written(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     with pytest.raises(ns.InvalidInputError, match=r"`output` must be a directory of Parquet; got sets\.csv"):
         ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="sets.csv")
+
+
+#: A driver of its own, which can be killed.
+DRIVER = "import json, sys; from napsets.spark import predict_files; predict_files(**json.loads(sys.argv[1]))"
+
+
+def start_driver(arguments: dict[str, Any]) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": PACKAGE_ROOT, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-W", "ignore", "-c", DRIVER, json.dumps(arguments)]
+    return subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="process groups are Unix's")
+def test_after_the_driver_is_killed_the_same_call_goes_on(case: Case, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    need_spark()
+    output = tmp_path / "out" / "sets.parquet"
+    arguments = write(case, tmp_path / "in", ".parquet") | {"output": str(output), "seed": 3, "alpha": 0.4}
+    arguments |= {"batch_size": 10, "config": SMALL}
+    driver = start_driver(arguments)
+    while not (first := list(output.parent.glob(".sets.parquet.work/*/batch-00000/_SUCCESS"))):
+        assert driver.poll() is None
+        time.sleep(0.05)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    assert not output.exists()
+    written = first[0].stat().st_mtime_ns
+    again = start_driver(arguments)
+    while first[0].exists():
+        assert first[0].stat().st_mtime_ns == written
+        time.sleep(0.05)
+    assert again.wait() == 0
+    assert [path.name for path in output.parent.iterdir()] == ["sets.parquet"]
+    assert_same_bits(Rows(pq.read_table(output)), case, case.expected(2, "uniform", 0.4, 3))

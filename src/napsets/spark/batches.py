@@ -1,13 +1,13 @@
 """Targets in batches, each finished and written before the next begins.
 
 A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more than
-the batch under way: the adjacency, the scores and the thresholds of finished batches lie in Parquet.
+the batch under way: the adjacency, the scores and the thresholds of finished batches lie in Parquet. A lost driver
+costs no more: the same call finds them again, by the fingerprint of what was asked for.
 """
 
 from __future__ import annotations
 
 import math
-import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,16 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.spark.session import plain_errors
 from napsets.spark.walk import Walker
 
-__all__ = ["Checkpoints", "batch_count", "in_batches", "report_caps", "sampled_cost", "stored_edges"]
+__all__ = [
+    "Checkpoints",
+    "batch_count",
+    "file_system",
+    "hadoop_path",
+    "in_batches",
+    "report_caps",
+    "sampled_cost",
+    "stored_edges",
+]
 
 #: Pairs that one task of a batch should make: enough to outweigh its start, little enough to lose.
 PAIRS_PER_TASK = 4_000_000
@@ -31,7 +40,7 @@ Progress = Callable[[int, int], Any]
 
 
 class Checkpoints:
-    """A directory of Parquet that belongs to one run.
+    """A directory of Parquet that belongs to one input and one way of asking.
 
     Parameters
     ----------
@@ -39,18 +48,44 @@ class Checkpoints:
         The session that reads and writes it.
     directory : str
         A place that outlives executors: a distributed file system, or a local folder where all runs on one machine.
+    fingerprint : str
+        What the tables depend on, see `fingerprint.of`: the same fingerprint finds the same tables again.
     """
 
-    def __init__(self, spark: SparkSession, directory: str) -> None:
+    def __init__(self, spark: SparkSession, directory: str, fingerprint: str) -> None:
         self.spark = spark
-        self.path = f"{directory.rstrip('/')}/napsets-{uuid.uuid4().hex[:12]}"
+        self.path = f"{directory.rstrip('/')}/napsets-{fingerprint}"
 
     def write(self, table: DataFrame, name: str) -> DataFrame:
-        """Write a table, and return it as read from there: its history ends here."""
+        """Write a table unless it is there whole, and return it as read from there: its history ends here."""
         path = f"{self.path}/{name}"
-        with plain_errors():
-            table.write.parquet(path)
+        if not self.has(name):
+            with plain_errors():
+                table.write.mode("overwrite").parquet(path)
         return self.spark.read.schema(table.schema).parquet(path)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a table was written to its end: Spark's own mark stands in its folder then."""
+        mark = hadoop_path(self.spark, f"{self.path}/{name}/_SUCCESS")
+        return bool(file_system(self.spark, mark).exists(mark))
+
+    def number(self, name: str, make: Callable[[], int]) -> int:
+        """Return a number that was written before, or make it and write it."""
+        value = 0 if self.has(name) else make()
+        row = self.write(self.spark.range(value, value + 1), name).first()
+        assert row is not None
+        return int(row[0])
+
+
+def hadoop_path(spark: SparkSession, path: str) -> Any:
+    """Return a path as Hadoop has it: local, or an address such as ``hdfs://``."""
+    jvm: Any = spark.sparkContext._jvm
+    return jvm.org.apache.hadoop.fs.Path(path)
+
+
+def file_system(spark: SparkSession, path: Any) -> Any:
+    """Return the file system that a path of Hadoop's lies on."""
+    return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
 
 
 def sampled_cost(walker: Walker, targets: DataFrame, count: int, last_share: float) -> float:

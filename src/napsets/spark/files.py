@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,7 +19,7 @@ from napsets._names import choose
 from napsets.decay import Decay
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.scores import Score
-from napsets.spark.batches import Progress
+from napsets.spark.batches import Progress, file_system, hadoop_path
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
 from napsets.tables.ids import CANONICAL_INTEGER
@@ -82,7 +82,8 @@ def predict_files(
         Spark's workers can read (``hdfs://``, ``s3a://``). Columns as in `predict_sets`.
     output : str
         The directory to write; one that is there already is replaced at the end. What is written on the way lies
-        beside it and is removed.
+        beside it, in a hidden directory, and is removed at the end. After a kill it is still there, and the same call
+        goes on from it.
     hops, decay, score, alpha, seed, undirected, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
@@ -137,22 +138,29 @@ def _session(master: str, config: dict[str, str] | None) -> Iterator[SparkSessio
 
 @contextmanager
 def _beside(spark: SparkSession, output: str) -> Iterator[tuple[str, str]]:
-    """Give two directories beside `output`, for work and for the result; move the result there at the end."""
-    jvm: Any = spark.sparkContext._jvm
-    target = jvm.org.apache.hadoop.fs.Path(output.rstrip("/"))
-    system = target.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    mark = f".{target.getName()}.{uuid.uuid4().hex[:8]}"
-    work, written, old = (
-        jvm.org.apache.hadoop.fs.Path(target.getParent(), mark + end) for end in (".work", "", ".old")
-    )
+    """Give two directories beside `output`, for work and for the result; move the result there at the end.
+
+    That for work has the same name each time, and stays when something goes wrong that is no fault of the input.
+    """
+    target = hadoop_path(spark, output.rstrip("/"))
+    system = file_system(spark, target)
+    mark = uuid.uuid4().hex[:8]
+    hidden = f"{target.getParent()}/.{target.getName()}"
+    work, written, old = (hadoop_path(spark, hidden + end) for end in (".work", f".{mark}", f".{mark}.old"))
+    begun = system.exists(work)
     try:
         yield str(work), str(written)
         if system.exists(target):
             system.rename(target, old)
         if not system.rename(written, target):
             raise OSError(f"could not rename {written} to {target}")
+        system.delete(work, True)
+    except InvalidInputError:
+        if not begun:
+            system.delete(work, True)
+        raise
     finally:
-        for path in (work, written, old):
+        for path in (written, old):
             system.delete(path, True)
 
 

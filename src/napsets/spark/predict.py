@@ -16,7 +16,7 @@ from napsets.decay import Decay, hop_weights
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.randomness import node_uniforms
 from napsets.scores import APS, Score
-from napsets.spark import arrow
+from napsets.spark import arrow, fingerprint
 from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
 from napsets.spark.batches import (
     Checkpoints,
@@ -60,8 +60,9 @@ def predict_sets(
     """Return the prediction sets of `nodes`, to the bit those that `NAPS` gives on one machine.
 
     Without `checkpoint_dir` the result is a plan and nothing runs before it is asked for. With it, targets are walked
-    from in batches, each written before the next begins, so that a lost executor costs a batch; the sets are then a
-    plan over what was written. Nothing but counts, and the number of classes, is ever brought to the driver.
+    from in batches, each written before the next begins, so that a lost executor, or a lost driver, costs a batch:
+    the same call goes on where the other ended. The sets are then a plan over what was written. Nothing but counts,
+    and the number of classes, is ever brought to the driver.
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ def predict_sets(
         there, with a random share of that hop's nodes that does not depend on labels. The result then has a further
         column ``capped_at``: that hop, null where nothing was cut; and with `checkpoint_dir` a warning counts them.
     checkpoint_dir : str, optional
-        Where to write what should outlive an executor; removed by no one but you. See above.
+        Where to write what should outlive an executor; removed by no one but you. See above. The tables are read
+        once more, to know them again: what was written for other rows or settings is never used.
     batch_size : int, optional
         Targets in a batch; by default chosen from the cost of a sample. Needs `checkpoint_dir`.
     progress : callable, optional
@@ -123,7 +125,10 @@ def predict_sets(
         return job.sets(None)
     if checkpoint_dir is None:
         return job.sets(job.thresholds(job.walker(), tables.nodes))
-    return job.in_batches(Checkpoints(spark, checkpoint_dir), size, progress)
+    given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+    with plain_errors():
+        name = job.fingerprint(given, size)
+    return job.in_batches(Checkpoints(spark, checkpoint_dir, name), size, progress)
 
 
 def _checked_score(score: Score | None) -> Score:
@@ -147,6 +152,26 @@ class Job:
     undirected: bool
     cap: int | None
     pairs_per_part: int = PAIRS_PER_PART
+
+    def fingerprint(self, given: dict[str, DataFrame | None], batch_size: int | None) -> str:
+        """Name all that the thresholds, and how they are cut into batches, depend on."""
+        used = {"edges": ["source", "target"], "labels": ["node", "label"], "nodes": ["node"]}
+        tables = {
+            name: table if table is None or name not in used else table.select(*used[name])
+            for name, table in given.items()
+        }
+        settings = {
+            "weights": self.settings.weights.tolist(),
+            "score": self.settings.score,
+            "alpha": self.settings.alpha,
+            "seed": self.settings.seed,
+            "classes": self.settings.class_names,
+            "undirected": self.undirected,
+            "cap": self.cap,
+            "parts": self.pairs_per_part,
+            "batch size": batch_size,
+        }
+        return fingerprint.of(tables, settings)
 
     def scores(self) -> DataFrame:
         """Score the calibration nodes at their labels: ``node``, ``score``."""
@@ -188,14 +213,18 @@ class Job:
             walker = self.walker(checkpoints)
             targets = checkpoints.write(self.tables.nodes, "nodes")
             count = targets.count()
-            stored, last_share = stored_edges(walker)
-            tasks = int(checkpoints.spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-            cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
-        batches = batch_count(count, cost, stored, tasks, batch_size)
+            # Written down too: after a restart the cluster may be another, and batches must stay what they were.
+            batches = checkpoints.number("batches", lambda: self._batches(walker, targets, count, batch_size))
         chosen = in_batches(targets, partial(self.thresholds, walker), batches, checkpoints, progress)
         if self.cap is not None:
             report_caps(chosen, count, self.cap)
         return self.sets(chosen, targets)
+
+    def _batches(self, walker: Walker, targets: DataFrame, count: int, batch_size: int | None) -> int:
+        stored, last_share = stored_edges(walker)
+        tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
+        return batch_count(count, cost, stored, tasks, batch_size)
 
     def sets(self, thresholds: DataFrame | None, targets: DataFrame | None = None) -> DataFrame:
         """Join thresholds with probabilities, and make the sets."""

@@ -1,0 +1,43 @@
+"""A name for what was asked for: the same tables and settings have the same one, in any order of rows.
+
+Each table is read once and summed up as the number of its rows and the sum of their hashes. Nothing is shuffled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+import napsets
+from napsets.scores import APS, RAPS, SAPS, THR, Score
+
+__all__ = ["of"]
+
+
+def of(tables: Mapping[str, DataFrame | None], settings: Mapping[str, Any]) -> str:
+    """Return sixteen hexadecimal digits that change with any row, column or setting.
+
+    A score of somebody else's making gets a fingerprint of its own each time, because its name may not tell all that
+    it depends on.
+    """
+    told = [napsets.__version__]
+    told += [f"{name}: {_setting(value)}" for name, value in settings.items()]
+    told += [f"{name}: {None if table is None else _content(table)}" for name, table in tables.items()]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+
+
+def _setting(value: Any) -> str:
+    known = not isinstance(value, Score) or type(value) in (APS, RAPS, SAPS, THR)
+    return repr(value) if known else uuid.uuid4().hex
+
+
+def _content(table: DataFrame) -> str:
+    quoted = [sf.col("`" + column.replace("`", "``") + "`") for column in table.columns]
+    # A sum, because it does not depend on the order, and of decimals, because those do not overflow.
+    row = table.agg(sf.count(sf.lit(1)), sf.sum(sf.xxhash64(*quoted).cast("decimal(28, 0)"))).first()
+    return f"{table.schema.simpleString()} {row}"
