@@ -91,7 +91,9 @@ def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
 
     stamps = np.zeros(graph.num_nodes, dtype=np.int64)
     queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
-    return int(count_touched(sources, graph.indptr, graph.indices, hops, 2**62, stamps, queue, 0))
+    all_of_them = 2**62
+    counted = count_touched(sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, all_of_them, 0)
+    return int(counted[0])
 
 
 def _networkx(spec: Spec, folder: Path) -> Spec:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from napsets._check import (
 from napsets.decay import hop_weights as decay_weights
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+
+if TYPE_CHECKING:
+    from napsets.kernels.hub_rows import HubRows
 
 __all__ = ["CalibrationIndex", "HopThresholds", "hop_thresholds", "neighbourhood_thresholds", "split_thresholds"]
 
@@ -104,6 +107,13 @@ class CalibrationIndex:
         """The graph's neighbours by number instead of id: a copy of its largest array, made when it pays."""
         columns: npt.NDArray[Any] = self.numbers[self.graph.indices]
         return columns
+
+    @cached_property
+    def hubs(self) -> HubRows:
+        """The rows of well connected nodes as bit vectors, beside `columns`."""
+        from napsets.kernels.hub_rows import hub_rows
+
+        return hub_rows(self.starts, self.stops, self.columns)
 
     @property
     def has_columns(self) -> bool:

@@ -79,6 +79,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
 @pytest.mark.parametrize("kernel", ["dense_thresholds", "sparse_thresholds"])
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
     from napsets.kernels import shallow
+    from napsets.kernels.hub_rows import no_hubs
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
@@ -87,9 +88,10 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
+    hubs = no_hubs(stops) if kernel == "dense_thresholds" else ()
     getattr(shallow, kernel)(
-        np.arange(3, dtype=np.int32), starts, stops, far_columns, None, 2, masks, np.arange(4), np.zeros(3, np.int64),
-        np.ones((1, 2)), np.array([0.5]), 1e-9, np.array([0.1, 0.2, 0.3]), thresholds, counts,
+        np.arange(3, dtype=np.int32), starts, stops, far_columns, None, *hubs, 2, masks, np.arange(4),
+        np.zeros(3, np.int64), np.ones((1, 2)), np.array([0.5]), 1e-9, np.array([0.1, 0.2, 0.3]), thresholds, counts,
     )  # fmt: skip
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napsets.kernels._jit import count_bits, jit, lowest_bit, prefetch
+from napsets.kernels._jit import count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
 from napsets.kernels.selection import BLOCK_WORDS, count_blocks, select
 from napsets.quantile import ROUNDING, hop_quantile
 from oracles import same_bits
@@ -25,6 +25,19 @@ def read_ahead(array, position):
 @pytest.mark.parametrize("word", [1, 2, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0F0F00F000000000, 0b1011000])
 def test_machine_instructions_count_and_find_bits(word):
     assert bits_of(np.uint64(word)) == (bin(word).count("1"), (word & -word).bit_length() - 1)
+
+
+@jit
+def bits_shared(row, mask, position):
+    return count_bits_of_eight(row, mask, position)
+
+
+def test_bits_of_eight_words_are_counted_at_once():
+    rng = np.random.default_rng(0)
+    row, mask = rng.integers(2**63, size=(2, 40)).astype(np.uint64) * np.uint64(2)
+    for position in (0, 5, 32):
+        both = (row & mask)[position : position + 8]
+        assert bits_shared(row, mask, position) == sum(bin(word).count("1") for word in both.tolist())
 
 
 def test_a_prefetch_changes_nothing():
@@ -47,9 +60,9 @@ def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
     weights = np.array([[1.0, 1.0, 1.0], [1.0, 1 / 2, 1 / 3], [0.0, 0.0, 2.5]])
     alphas = np.array([0.5, 0.1, 0.9, 0.001])
     thresholds, counts = np.empty((3, 4)), np.empty(3, np.int64)
-    running = np.empty((3, blocks + 1), np.int64)
+    running, room = np.empty((3, blocks + 1), np.int64), np.empty((3, 2), np.int64)
     words = np.arange(blocks * BLOCK_WORDS)
-    select(bits, pack(used), words, blocks, running, weights, 1.0 - alphas, ROUNDING, scores, thresholds, counts)
+    select(bits, pack(used), words, blocks, running, room, weights, 1.0 - alphas, ROUNDING, scores, thresholds, counts)
     kept = used & (hop > 0)
     expected = [[hop_quantile(scores[kept], hop[kept], w, a) for a in alphas] for w in weights]
     assert same_bits(thresholds, expected)
@@ -69,7 +82,7 @@ def test_words_without_bits_may_be_left_out():
     thresholds, counts = np.empty((1, 3)), np.empty(1, np.int64)
     full = np.full(BLOCK_WORDS, 0xFFFFFFFFFFFFFFFF, np.uint64)
     levels = np.array([0.2, 0.4, 0.8])
-    running, weights = np.empty((1, 2), np.int64), np.ones((1, 1))
-    select(bits, full, base, 1, running, weights, levels, ROUNDING, scores, thresholds, counts)
+    (running, room), weights = np.empty((2, 1, 2), np.int64), np.ones((1, 1))
+    select(bits, full, base, 1, running, room, weights, levels, ROUNDING, scores, thresholds, counts)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]

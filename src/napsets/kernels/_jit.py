@@ -7,9 +7,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "jit", "lowest_bit", "prefetch"]
+__all__ = ["count_bits", "count_bits_of_eight", "jit", "lowest_bit", "prefetch"]
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,3 +61,25 @@ def prefetch(typingctx: Any, array: Any, position: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen
+
+
+@intrinsic
+def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> Any:
+    """Count the bits that are set in both of two vectors, in the eight words from `position` on."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        eight = ir.VectorType(word, 8)
+
+        def load(kind: Any, array: Any) -> Any:
+            data = context.make_array(kind)(context, builder, array).data
+            pointer = builder.bitcast(builder.gep(data, [args[2]]), eight.as_pointer())
+            return builder.load(pointer, align=word.width // 8)
+
+        both = builder.and_(load(signature.args[0], args[0]), load(signature.args[1], args[1]))
+        # Written out, because llvmlite knows no names of intrinsics for vectors.
+        count = get_or_insert_function(builder.module, ir.FunctionType(eight, [eight]), "llvm.ctpop.v8i64")
+        add = get_or_insert_function(builder.module, ir.FunctionType(word, [eight]), "llvm.vector.reduce.add.v8i64")
+        return builder.call(add, [builder.call(count, [both])])
+
+    return types.int64(row, mask, types.intp), codegen

@@ -155,10 +155,10 @@ def select_all(
     hops, mask_words = weights.shape[1], masks.shape[1]
     blocks = mask_words // BLOCK_WORDS
     base = np.arange(mask_words)
-    running = np.empty((hops, blocks + 1), np.int64)
+    running, counts = np.empty((hops, blocks + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources):
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
             select(
-                vectors[i], masks[pair_split[p]], base, blocks, running, weights, levels, rounding, scores,
+                vectors[i], masks[pair_split[p]], base, blocks, running, counts, weights, levels, rounding, scores,
                 thresholds[p], hop_counts[p],
             )  # fmt: skip

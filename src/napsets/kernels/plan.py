@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+from napsets.kernels.hub_rows import least_hub_degree
 from napsets.kernels.shallow import count_touched
 
 __all__ = ["BATCH", "STRATEGIES", "Batch", "plan"]
@@ -25,8 +26,8 @@ STRATEGIES = ("dense", "sparse", "deep")
 
 _SAMPLE = 8  # sources looked at in each batch
 _STRIDE = 8  # batches between two that are looked at whatever the others show
-_DENSE_EDGE, _DENSE_WORD = 1.6, 0.8
-_SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 300.0
+_DENSE_EDGE, _DENSE_HUB_WORD, _DENSE_WORD, _DENSE_SOURCE = 2.2, 0.15, 0.5, 1000.0
+_SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 800.0
 _DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
 _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
 
@@ -60,8 +61,8 @@ def plan(
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(graph, sources, firsts, lasts, hops, costs)
     batches = []
-    for first, last, edges in zip(firsts.tolist(), lasts.tolist(), touched.tolist(), strict=True):
-        price = costs.of(edges, last - first)
+    for first, last, (edges, work) in zip(firsts.tolist(), lasts.tolist(), touched.tolist(), strict=True):
+        price = costs.of(edges, work, last - first)
         allowed = [strategy] if strategy else [s for s in STRATEGIES if s != "deep" or (deep_fits and hops > 1)]
         best = min(allowed, key=lambda name: price[name])
         batches.append(Batch(first, last, best, edges, price[best]))
@@ -74,22 +75,25 @@ class _Costs:
     def __init__(self, graph: Graph, hops: int, mask_words: int) -> None:
         self.words = (graph.num_nodes + 63) // 64
         self.hops = hops
+        #: Nodes of at least this degree are added as vectors in a dense search, for the work of so many edges.
+        self.hub_degree = least_hub_degree(graph.degrees) if hops > 1 else graph.num_nodes
+        self.hub_work = int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words)
         self.deep_batch = (
             _DEEP_EDGE * graph.num_edges * (hops - 1)
             + _DEEP_NODE * graph.num_nodes * hops
             + _DEEP_WORD * mask_words * hops
         )
 
-    def of(self, touched: float, sources: int) -> dict[str, float]:
+    def of(self, edges: float, work: float, sources: int) -> dict[str, float]:
         """Return the cost of each strategy for a batch of so many sources that read so many edges each."""
         return {
-            "dense": _DENSE_EDGE * touched + _DENSE_WORD * self.words * self.hops,
-            "sparse": _SPARSE_EDGE * touched + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,
+            "dense": _DENSE_EDGE * work + _DENSE_WORD * self.words * self.hops + _DENSE_SOURCE,
+            "sparse": _SPARSE_EDGE * edges + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,
             "deep": self.deep_batch / sources + _DEEP_SOURCE,
         }
 
     def dear(self, sources: int) -> float:
-        """Edges a source beyond which a batch is surely searched bit-parallel."""
+        """Work a source beyond which a batch is surely searched bit-parallel."""
         return (self.deep_batch / sources + _DEEP_SOURCE) / _DENSE_EDGE
 
 
@@ -101,7 +105,7 @@ def _sampled(
     hops: int,
     costs: _Costs,
 ) -> npt.NDArray[np.float64]:
-    """Return the mean number of edges that a search reads, estimated for each batch; too low where it is dear.
+    """Return the mean number of edges that a search reads, and the work of it, a row a batch; too low where it is dear.
 
     Dear batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is
     sampled first, and those between two dear ones are taken to be dear without looking.
@@ -110,24 +114,27 @@ def _sampled(
     stamps = np.zeros(graph.num_nodes, dtype=np.int64)
     queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
     dear = np.array([costs.dear(size) for size in (lasts - firsts).tolist()])
-    touched = np.full(firsts.size, np.nan)
+    found = np.full((firsts.size, 2), np.nan)
 
     def look(batch: int) -> None:
         # One call a batch, and none takes long: Ctrl-C is heard in between.
         first, last = int(firsts[batch]), int(lasts[batch])
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
         budget = int(_SAMPLE * dear[batch]) + 1
-        edges = count_touched(sample, graph.indptr, graph.indices, hops, budget, stamps, queue, batch * _SAMPLE)
-        touched[batch] = edges / _SAMPLE
+        counted = count_touched(
+            sample, graph.indptr, graph.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
+            costs.hub_work,
+        )  # fmt: skip
+        found[batch] = np.divide(counted, _SAMPLE)
 
     corners = np.unique(np.append(np.arange(0, firsts.size, _STRIDE), firsts.size - 1)).tolist()
     for corner in corners:
         look(corner)
     for before, after in pairwise(corners):
         between = range(before + 1, after)
-        if touched[before] > dear[before] and touched[after] > dear[after]:
-            touched[between] = touched[before]
+        if found[before, 1] > dear[before] and found[after, 1] > dear[after]:
+            found[between] = found[before]
         else:
             for batch in between:
                 look(batch)
-    return touched
+    return found

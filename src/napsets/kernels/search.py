@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from napsets.graph import Graph
 from napsets.kernels import deep, shallow
+from napsets.kernels.hub_rows import no_hubs
 from napsets.kernels.plan import Batch, plan
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
@@ -102,17 +103,18 @@ def _shallow_pieces(job: Job, batches: list[Batch]) -> Iterator[Piece]:
     index = job.index
     reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
     # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    renumbered = index.has_columns or reads > index.graph.num_edges / 4
-    graph = (index.starts, index.stops) + (
-        (index.columns, None) if batches and renumbered else (index.graph.indices, index.numbers)
-    )
-    kernels = {"dense": shallow.dense_thresholds, "sparse": shallow.sparse_thresholds}
+    renumbered = bool(batches) and (index.has_columns or reads > index.graph.num_edges / 4)
+    columns = (index.columns, None) if renumbered else (index.graph.indices, index.numbers)
+    rows = (index.starts, index.stops, *columns)
+    use_hubs = renumbered and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
+    hubs = index.hubs if use_hubs else no_hubs(index.stops)
+    kernels = {"dense": (shallow.dense_thresholds, (*rows, *hubs)), "sparse": (shallow.sparse_thresholds, rows)}
     for batch in batches:
         for first, last in batch.pieces():
-            yield last - first, partial(_shallow, kernels[batch.strategy], job, graph, first, last)
+            yield last - first, partial(_shallow, *kernels[batch.strategy], job, first, last)
 
 
-def _shallow(kernel: Callable[..., Any], job: Job, graph: tuple[Any, ...], first: int, last: int, stop: Stop) -> None:
+def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first: int, last: int, stop: Stop) -> None:
     kernel(job.index.numbers[job.sources[first:last]], *graph, job.hops, *job.selection(first, last))
 
 

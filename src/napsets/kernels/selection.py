@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.kernels._jit import count_bits, jit
+from napsets.kernels._jit import count_bits, count_bits_of_eight, jit
 
 __all__ = ["BLOCK_WORDS", "count_blocks", "select"]
 
@@ -21,55 +21,51 @@ BLOCK_WORDS = 8
 def count_blocks(bits, mask, blocks, running):
     """Write into ``running[k, b]`` how many masked bits hop k+1 has before block b; the last column is the total."""
     for k in range(bits.shape[0]):
-        row = bits[k]
-        total = np.int64(0)
+        row, total = bits[k], np.int64(0)
         for b in range(blocks):
             running[k, b] = total
-            inside = np.int64(0)
-            for w in range(b * BLOCK_WORDS, (b + 1) * BLOCK_WORDS):
-                inside += count_bits(row[w] & mask[w])
-            total += inside
+            total += count_bits_of_eight(row, mask, b * BLOCK_WORDS)
         running[k, blocks] = total
 
 
 @jit
-def _mass(weights, counts):
+def _mass(weights, d, counts, column):
     """Weigh integer counts in the order of the hops, as the specification does."""
     mass = 0.0
-    for k in range(weights.shape[0]):
-        mass += weights[k] * np.float64(counts[k])
+    for k in range(weights.shape[1]):
+        mass += weights[d, k] * np.float64(counts[k, column])
     return mass
 
 
 @jit
-def _find(bits, mask, blocks, running, weights, needed, counts):
+def _find(bits, mask, blocks, running, counts, weights, d, needed):
     """Return word and bit of the smallest number whose mass reaches `needed`, which the total does."""
     low, high = np.int64(0), np.int64(blocks - 1)
     while low < high:
         middle = (low + high) >> 1
-        if _mass(weights, running[:, middle + 1]) >= needed:
+        if _mass(weights, d, running, middle + 1) >= needed:
             high = middle
         else:
             low = middle + 1
-    hops = weights.shape[0]
+    hops = weights.shape[1]
     for k in range(hops):
-        counts[k] = running[k, low]
+        counts[k, 0] = running[k, low]
     word = low * BLOCK_WORDS
     while True:
         for k in range(hops):
-            counts[k] += count_bits(bits[k, word] & mask[word])
-        if _mass(weights, counts) >= needed:
+            counts[k, 1] = counts[k, 0] + count_bits(bits[k, word] & mask[word])
+        if _mass(weights, d, counts, 1) >= needed:
             break
+        for k in range(hops):
+            counts[k, 0] = counts[k, 1]
         word += 1
-    for k in range(hops):
-        counts[k] -= count_bits(bits[k, word] & mask[word])
     first, last = np.int64(0), np.int64(63)
     while first < last:
         middle = (first + last) >> 1
         up_to = mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - middle))
         mass = 0.0
         for k in range(hops):
-            mass += weights[k] * np.float64(counts[k] + count_bits(bits[k, word] & up_to))
+            mass += weights[d, k] * np.float64(counts[k, 0] + count_bits(bits[k, word] & up_to))
         if mass >= needed:
             last = middle
         else:
@@ -78,19 +74,21 @@ def _find(bits, mask, blocks, running, weights, needed, counts):
 
 
 @jit
-def select(bits, mask, base, blocks, running, weights, levels, rounding, scores, thresholds, hop_counts):
-    """Write one threshold for each row of `weights` and each of `levels` (1−α), and the counts by hop."""
+def select(bits, mask, base, blocks, running, counts, weights, levels, rounding, scores, thresholds, hop_counts):
+    """Write one threshold for each row of `weights` and each of `levels` (1−α), and the counts by hop.
+
+    `running` and `counts` are room to work in: a row a hop, of `blocks` + 1 and of two numbers.
+    """
     hops = bits.shape[0]
     count_blocks(bits, mask, blocks, running)
     for k in range(hops):
         hop_counts[k] = running[k, blocks]
-    counts = np.empty(hops, np.int64)
     for d in range(weights.shape[0]):
-        total = _mass(weights[d], hop_counts)
+        total = _mass(weights, d, running, blocks)
         for a in range(levels.shape[0]):
             needed = levels[a] * (1.0 + total) * (1.0 - rounding)
             if total >= needed:
-                word, bit = _find(bits, mask, blocks, running, weights[d], needed, counts)
+                word, bit = _find(bits, mask, blocks, running, counts, weights, d, needed)
                 thresholds[d, a] = scores[base[word] * 64 + bit]
             else:
                 thresholds[d, a] = np.inf

@@ -4,7 +4,8 @@ The last hop needs neither a visited test nor a queue: every edge sets a bit, in
 cache, and what was seen before is masked out afterwards, word by word. No branch depends on the data, so the
 processor never guesses wrong. Nodes carry the numbers that `selection` wants; rows stay where they are.
 
-`dense_thresholds` walks over all words of a vector for each source. `sparse_thresholds` keeps a second vector with
+`dense_thresholds` walks over all words of a vector for each source, and adds the rows of hubs as vectors (see
+`hub_rows`). `sparse_thresholds` keeps a second vector with
 one bit a word, and touches only words that were marked: right where a neighbourhood is a small part of the graph.
 
 In both, `columns` holds numbers already when `labels` is None; otherwise it holds node ids and `labels` numbers
@@ -44,13 +45,48 @@ def _bit(v):
 
 
 @jit
-def _mark_rows(queue, count, starts, stops, columns, labels, level):
-    """Set the bits of all neighbours of the queued nodes."""
+def _meet_hubs(queue, count, ends, met):
+    """List the hubs among the queued nodes; return how many."""
+    hubs = 0
+    for i in range(count):
+        end = ends[queue[i]]
+        met[hubs] = ~end
+        hubs += end < 0
+    return hubs
+
+
+@jit
+def _add_hubs(met, hubs, vectors, words, level):
+    """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `level` held."""
+    if hubs == 0:
+        for w in range(words):
+            level[w] = np.uint64(0)
+    elif hubs == 1:
+        only = vectors[met[0]]
+        for w in range(words):
+            level[w] = only[w]
+    else:
+        one, other = vectors[met[0]], vectors[met[1]]
+        for w in range(words):
+            level[w] = one[w] | other[w]
+    for h in range(2, hubs - 1, 2):
+        one, other = vectors[met[h]], vectors[met[h + 1]]
+        for w in range(words):
+            level[w] |= one[w] | other[w]
+    if hubs > 2 and hubs & 1:
+        only = vectors[met[hubs - 1]]
+        for w in range(words):
+            level[w] |= only[w]
+
+
+@jit
+def _mark_rows(queue, count, starts, ends, columns, labels, level):
+    """Set the bits of all neighbours of the queued nodes; the row of a hub ends before it starts."""
     for i in range(count):
         if i + _AHEAD < count:
             prefetch(columns, starts[queue[i + _AHEAD]])
         u = queue[i]
-        for e in range(starts[u], stops[u]):
+        for e in range(starts[u], ends[u]):
             v = _number(labels, columns[e])
             level[v >> 6] |= _bit(v)
 
@@ -66,23 +102,38 @@ def _list_bits(word, w, queue, count):
 
 
 @jit
-def _search_dense(source, starts, stops, columns, labels, words, bits, seen, queue):
-    """Fill ``bits[k]`` with the nodes at distance exactly k+1 from `source`."""
+def _forget_row(source, starts, stops, columns, labels, level):
+    """Clear the words that hold a source's neighbours."""
+    for e in range(starts[source], stops[source]):
+        level[_number(labels, columns[e]) >> 6] = np.uint64(0)
+
+
+@jit
+def _search_dense(source, starts, stops, columns, labels, ends, vectors, words, last_words, bits, seen, queue, met):
+    """Fill ``bits[k]`` with the nodes at distance exactly k+1 from `source`; of the last hop, the first words only.
+
+    ``bits[0]`` comes empty.
+    """
     hops = bits.shape[0]
-    bits[0, :words] = np.uint64(0)
-    seen[:words] = np.uint64(0)
-    seen[source >> 6] |= _bit(source)
     count = _first_frontier(source, starts, stops, columns, labels, queue)
     for i in range(count):
         bits[0, queue[i] >> 6] |= _bit(queue[i])
     for k in range(1, hops):
         before, level = bits[k - 1], bits[k]
-        for w in range(words):
-            seen[w] |= before[w]
-            level[w] = np.uint64(0)
-        _mark_rows(queue, count, starts, stops, columns, labels, level)
-        for w in range(words):
-            level[w] &= ~seen[w]
+        wanted = words if k + 1 < hops else last_words
+        hubs = _meet_hubs(queue, count, ends, met)
+        _add_hubs(met, hubs, vectors, wanted, level)
+        _mark_rows(queue, count, starts, ends, columns, labels, level)
+        if k == 1:
+            for w in range(wanted):
+                level[w] &= ~before[w]
+        else:
+            for w in range(wanted):
+                # What was seen is the first level, when the second has just been found, and grows from there.
+                old = (bits[0, w] if k == 2 else seen[w]) | before[w]
+                seen[w] = old
+                level[w] &= ~old
+        level[source >> 6] &= ~_bit(source)
         if k + 1 < hops:
             count = 0
             for w in range(words):
@@ -91,8 +142,8 @@ def _search_dense(source, starts, stops, columns, labels, words, bits, seen, que
 
 @jit
 def dense_thresholds(
-    sources, starts, stops, columns, labels, hops, masks, pair_offsets, pair_split, weights, levels, rounding, scores,
-    thresholds, hop_counts,
+    sources, starts, stops, columns, labels, ends, vectors, hops, masks, pair_offsets, pair_split, weights, levels,
+    rounding, scores, thresholds, hop_counts,
 ):  # fmt: skip
     """Search and select for each source, for each (source, split) pair that it has.
 
@@ -105,14 +156,19 @@ def dense_thresholds(
     bits = np.zeros((hops, max(words, mask_words)), np.uint64)
     seen = np.zeros(words, np.uint64)
     queue = np.empty(starts.shape[0], columns.dtype)
-    running = np.empty((hops, blocks + 1), np.int64)
+    met = np.empty(vectors.shape[0] + 1, np.int64)
+    running, counts = np.empty((hops, blocks + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources.shape[0]):
-        _search_dense(sources[i], starts, stops, columns, labels, words, bits, seen, queue)
+        _search_dense(
+            sources[i], starts, stops, columns, labels, ends, vectors, words, min(words, mask_words), bits, seen,
+            queue, met,
+        )  # fmt: skip
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
             select(
-                bits, masks[pair_split[p]], base, blocks, running, weights, levels, rounding, scores,
+                bits, masks[pair_split[p]], base, blocks, running, counts, weights, levels, rounding, scores,
                 thresholds[p], hop_counts[p],
             )  # fmt: skip
+        _forget_row(sources[i], starts, stops, columns, labels, bits[0])
 
 
 @jit
@@ -199,7 +255,7 @@ def sparse_thresholds(
     compact = np.zeros((hops, mask_words), np.uint64)
     mask = np.zeros(mask_words, np.uint64)
     base = np.zeros(mask_words, np.int64)
-    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
+    running, counts = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources.shape[0]):
         _search_sparse(sources[i], starts, stops, columns, labels, bits, marked, seen, queue)
         count = _compact(bits, marked, mask_words, compact, base)
@@ -210,8 +266,9 @@ def sparse_thresholds(
             for w in range(count):
                 mask[w] = masks[pair_split[p], base[w]]
             select(
-                compact, mask, base, blocks, running, weights, levels, rounding, scores, thresholds[p], hop_counts[p]
-            )
+                compact, mask, base, blocks, running, counts, weights, levels, rounding, scores, thresholds[p],
+                hop_counts[p],
+            )  # fmt: skip
         _forget(sources[i], bits, marked, seen)
 
 
@@ -229,14 +286,17 @@ def hubs(nodes, indptr, indices, out):
 
 
 @jit
-def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp):
-    """Count the edges that searches of `hops` hops from some sources read; give up once they pass `limit`.
+def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, hub_degree, hub_work):
+    """Count the edges that searches of `hops` hops from some sources read, and the work of reading them.
+
+    An edge is one unit of work, but all those of a node of at least `hub_degree`, which are added as a vector, are
+    `hub_work` together. Counting ends once the work passes `limit`.
 
     Nodes go by their ids here. Source i leaves the mark ``stamp + i + 1``, which no search with the same `stamps`
     may have used before; `queue` holds one entry more than there are nodes, because an entry is written before it
     is known whether it stays.
     """
-    edges = np.int64(0)
+    edges = work = np.int64(0)
     for i in range(sources.shape[0]):
         mark = np.int64(stamp + i + 1)
         queue[0] = sources[i]
@@ -244,14 +304,16 @@ def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp):
         first, last = np.int64(0), np.int64(1)
         for k in range(hops):
             end = last
-            while first < end and edges <= limit:
+            while first < end and work <= limit:
                 u = queue[first]
                 first += 1
-                edges += indptr[u + 1] - indptr[u]
+                degree = indptr[u + 1] - indptr[u]
+                edges += degree
+                work += degree if degree < hub_degree else hub_work
                 if k + 1 < hops:
                     for e in range(indptr[u], indptr[u + 1]):
                         v = indices[e]
                         queue[last] = v
                         last += stamps[v] != mark
                         stamps[v] = mark
-    return edges
+    return edges, work

@@ -1,15 +1,16 @@
 """Running kernels on several threads.
 
-Kernels release the interpreter lock, so ordinary threads suffice. The main thread stays in Python: it reports
-progress and hears Ctrl-C between any two pieces of work.
+Kernels release the interpreter lock, so ordinary threads suffice. The thread that asks for the work does its share of
+it, so that there are never more threads than cores; between any two calls of a kernel it hears Ctrl-C and reports
+progress.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event, Lock
 
 from napsets._check import check_count
 
@@ -21,6 +22,9 @@ Progress = Callable[[int, int], None]
 Stop = Callable[[], bool]
 #: Units of work, and the work.
 Piece = tuple[int, Callable[[Stop], object]]
+
+#: Seconds between two reports while this thread waits for the others to end.
+_TELL_EVERY = 0.1
 
 
 def available_threads(threads: int | None = None) -> int:
@@ -41,37 +45,46 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
     Pieces are taken from the iterable as threads come free. An exception, Ctrl-C among them, stops the taking, tells
     the pieces under way to stop, waits for them and is raised.
     """
-    stopped = Event()
-    done = 0
+    left, lock, stopped = iter(pieces), Lock(), Event()
+    done = told = 0
 
-    def advance(units: int) -> None:
+    def take() -> Piece | None:
+        with lock:
+            return None if stopped.is_set() else next(left, None)
+
+    def work(item: Piece | None, report: Callable[[], None]) -> None:
         nonlocal done
-        done += units
-        if progress is not None:
-            progress(done, total)
-
-    if threads == 1:
-        for units, piece in pieces:
-            piece(stopped.is_set)
-            advance(units)
-        return
-    waiting: dict[Future[object], int] = {}
-
-    def drain(limit: int) -> None:
-        while len(waiting) > limit:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                units = waiting.pop(future)
-                future.result()
-                advance(units)
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="napsets") as pool:
         try:
-            for units, piece in pieces:
-                waiting[pool.submit(piece, stopped.is_set)] = units
-                drain(2 * threads - 1)
-            drain(0)
+            while item is not None:
+                units, piece = item
+                piece(stopped.is_set)
+                with lock:
+                    done += units
+                report()
+                item = take()
         except BaseException:
             stopped.set()
-            pool.shutdown(cancel_futures=True)
             raise
+
+    def tell() -> None:
+        nonlocal told
+        if progress is not None and done > told:
+            told = done
+            progress(told, total)
+
+    first = take()  # what is made on the way to the first piece is made before anyone waits for it
+    if threads == 1 or first is None:
+        work(first, tell)
+        return
+    with ThreadPoolExecutor(threads - 1, thread_name_prefix="napsets") as pool:
+        helpers = [pool.submit(lambda: work(take(), lambda: None)) for _ in range(threads - 1)]
+        try:
+            work(first, tell)
+            while wait(helpers, timeout=_TELL_EVERY).not_done:
+                tell()
+        except BaseException:
+            stopped.set()
+            raise
+    for helper in helpers:
+        helper.result()
+    tell()

@@ -1,0 +1,77 @@
+"""Rows of well connected nodes as bit vectors.
+
+Marking a node's neighbours takes a step an edge, wherever these lie. Where a node has many, a vector with their bits
+already set is faster: it is added to what was found by a pass over its words, several at a time. Most edges that a
+search of two hops reads belong to few nodes, because a node of degree d is met from d sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import jit
+
+__all__ = ["HubRows", "hub_rows", "least_hub_degree", "no_hubs"]
+
+#: What all vectors together may take: they should stay in a cache that is not far.
+HUB_BYTES = 8 << 20
+#: Edges whose marking takes as long as a pass over one word: a node with more than this for each word is a hub.
+EDGES_A_WORD = 0.25
+_LEAST_DEGREE = 16
+
+
+class HubRows(NamedTuple):
+    """Where rows end, and the vectors of those that are held as such.
+
+    Attributes
+    ----------
+    ends : numpy.ndarray
+        For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
+    vectors : numpy.ndarray
+        ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
+    """
+
+    ends: npt.NDArray[np.int64]
+    vectors: npt.NDArray[np.uint64]
+
+
+def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
+    """Return the degree from which on a node is a hub: where a vector pays, and as far as all of them have room."""
+    words = (degrees.size + 63) // 64
+    least = max(_LEAST_DEGREE, int(EDGES_A_WORD * words)) + 1
+    room = HUB_BYTES // (8 * words)
+    candidates = degrees[degrees >= least]
+    if candidates.size <= room:
+        return least
+    if room == 0:
+        return int(candidates.max()) + 1
+    smallest = int(np.partition(candidates, candidates.size - room)[candidates.size - room])
+    return smallest + int((candidates >= smallest).sum() > room)  # all nodes of one degree, or none of them
+
+
+def no_hubs(stops: npt.NDArray[np.int64]) -> HubRows:
+    """Return rows of which none is held as a vector."""
+    return HubRows(stops, np.zeros((0, 0), dtype=np.uint64))
+
+
+def hub_rows(starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], columns: npt.NDArray[Any]) -> HubRows:
+    """Make the vectors of all hubs."""
+    degrees = stops - starts
+    hubs = np.flatnonzero(degrees >= least_hub_degree(degrees))
+    words = (starts.size + 63) // 64
+    vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
+    _fill(hubs, starts, stops, columns, vectors)
+    ends = stops.copy()
+    ends[hubs] = ~np.arange(hubs.size)
+    return HubRows(ends, vectors)
+
+
+@jit
+def _fill(hubs, starts, stops, columns, vectors):
+    for h in range(hubs.shape[0]):
+        for e in range(starts[hubs[h]], stops[hubs[h]]):
+            v = columns[e]
+            vectors[h, v >> 6] |= np.uint64(1) << np.uint64(v & 63)

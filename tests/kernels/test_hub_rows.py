@@ -1,0 +1,81 @@
+"""Rows of hubs as vectors: the right bits, for the right nodes, within their room, and no other result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.kernels import hub_rows as module
+from napsets.kernels.hub_rows import hub_rows, least_hub_degree, no_hubs
+from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
+from oracles import same_bits
+
+
+def crowd(nodes=700, edges=9000, seed=0):
+    """A graph whose degrees differ widely."""
+    rng = np.random.default_rng(seed)
+    ends = (rng.random((2, edges)) ** 3 * nodes).astype(np.int64)
+    return ns.Graph.from_edge_index(ends, nodes)
+
+
+def rows_of(graph):
+    return graph.indptr[:-1], graph.indptr[1:], graph.indices
+
+
+def test_a_vector_has_the_bits_of_a_hubs_neighbours_and_other_rows_stay():
+    graph = crowd()
+    ends, vectors = hub_rows(*rows_of(graph))
+    hubs = np.flatnonzero(ends < 0)
+    assert 5 < hubs.size < graph.num_nodes / 2
+    assert hubs.tolist() == np.flatnonzero(graph.degrees >= least_hub_degree(graph.degrees)).tolist()
+    flags = np.unpackbits(vectors.view(np.uint8), axis=1, bitorder="little")
+    for hub in hubs.tolist():
+        assert np.flatnonzero(flags[~ends[hub]]).tolist() == graph.neighbours(hub).tolist()
+    others = np.setdiff1d(np.arange(graph.num_nodes), hubs)
+    assert (ends[others] == graph.indptr[1:][others]).all()
+
+
+def test_the_best_connected_nodes_are_taken_as_far_as_there_is_room(monkeypatch):
+    degrees = crowd().degrees
+    words = -(-degrees.size // 64)
+    wanted = int((degrees >= least_hub_degree(degrees)).sum())
+    for room in (0, 1, 7, 20, wanted - 1):
+        monkeypatch.setattr(module, "HUB_BYTES", room * words * 8)
+        least = least_hub_degree(degrees)
+        next_ones = degrees[degrees < least].max()
+        assert (degrees >= least).sum() <= room < (degrees >= next_ones).sum()
+
+
+def test_a_node_is_no_hub_where_marking_its_edges_is_faster():
+    assert least_hub_degree(np.full(64 * 1000, 249)) > 249
+    assert least_hub_degree(np.append(np.full(64 * 1000 - 1, 2), 251)) == 251
+
+
+@pytest.mark.parametrize("hops", [2, 3, 4])
+@pytest.mark.parametrize("undirected", [True, False])
+def test_thresholds_are_the_same_with_vectors_and_without(hops, undirected, monkeypatch):
+    rng = np.random.default_rng(hops)
+    ends = (rng.random((2, 5000)) ** 3 * 900).astype(np.int64)
+    graph = ns.Graph.from_edge_index(ends, 900, undirected=undirected)
+    calibration = rng.permutation(900)[:300]
+    scores = np.round(rng.random(300), 2)
+
+    def thresholds():
+        index = CalibrationIndex(graph, scores, calibration)
+        return neighbourhood_thresholds(index, np.arange(900), np.ones(hops), [0.1, 0.4], strategy="dense"), index
+
+    with_vectors, index = thresholds()
+    assert index.hubs.vectors.shape[0] > 10
+    monkeypatch.setattr(module, "HUB_BYTES", 0)
+    without, index = thresholds()
+    assert index.hubs.vectors.shape[0] == 0
+    assert same_bits(with_vectors.values, without.values)
+    assert (with_vectors.hop_counts == without.hop_counts).all()
+
+
+def test_without_hubs_rows_end_where_they_end():
+    stops = np.array([3, 5])
+    ends, vectors = no_hubs(stops)
+    assert ends is stops
+    assert vectors.shape == (0, 0)
