@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import platform
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 def main() -> None:
     arguments = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the temporary folder goes too
     results = arguments.results
     results.mkdir(parents=True, exist_ok=True)
     stored = results / "speed.json"

@@ -91,7 +91,7 @@ class CalibrationIndex:
         if self.calibration.size == 0:
             raise InvalidInputError("`calibration` must hold at least one node; it is empty")
         values = check_scores("scores", scores, size=self.calibration.size)
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values)  # which of two equal scores comes first changes no threshold
         self.sorted_scores: FloatArray = values[order]
         others = np.ones(graph.num_nodes, dtype=bool)
         others[self.calibration] = False
@@ -101,24 +101,23 @@ class CalibrationIndex:
         self.numbers[self.nodes] = np.arange(graph.num_nodes)
         self.starts = graph.indptr[:-1][self.nodes]
         self.stops = graph.indptr[1:][self.nodes]
+        #: A copy of the graph's largest array, in numbers instead of ids, where `renumber` has made it.
+        self.columns: npt.NDArray[Any] | None = None
 
-    @cached_property
-    def columns(self) -> npt.NDArray[Any]:
-        """The graph's neighbours by number instead of id: a copy of its largest array, made when it pays."""
-        columns: npt.NDArray[Any] = self.numbers[self.graph.indices]
-        return columns
+    def renumber(self, threads: int = 1) -> npt.NDArray[Any]:
+        """Return the graph's neighbours by number instead of id: `columns`, made once, when it pays."""
+        if self.columns is None:
+            from napsets.kernels.csr import renumbered
+
+            self.columns = renumbered(self.graph.indices, self.numbers, threads)
+        return self.columns
 
     @cached_property
     def hubs(self) -> HubRows:
-        """The rows of well connected nodes as bit vectors, beside `columns`."""
+        """The rows of well connected nodes as bit vectors."""
         from napsets.kernels.hub_rows import hub_rows
 
-        return hub_rows(self.starts, self.stops, self.columns)
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether `columns` has been made."""
-        return "columns" in self.__dict__
+        return hub_rows(self.starts, self.stops, self.renumber())
 
     def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
         """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""
@@ -263,7 +262,7 @@ def _thresholds(
     if hops and nodes.size:
         from napsets.kernels.search import Job, handling_order, search
 
-        order = handling_order(index.graph, nodes)
+        order = handling_order(index.graph, nodes, hops)
         ordered = nodes[order]
         first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         sources = ordered[first]

@@ -110,3 +110,12 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_the_bit_parallel_search(far_
     pushed = level.copy()
     deep.push(0, 4, indptr, far_columns, level, pushed)
     assert reach[:, 0].tolist() == pushed[:, 0].tolist() == [0b01, 0b11, 0b11, 0b10]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_neighbours_are_renumbered_piece_by_piece(threads, monkeypatch):
+    monkeypatch.setattr(csr, "_RENUMBERED_AT_ONCE", 7)
+    rng = np.random.default_rng(threads)
+    indices, numbers = rng.integers(50, size=100).astype(np.int32), rng.permutation(50).astype(np.int32)
+    assert csr.renumbered(indices, numbers, threads).tolist() == numbers[indices].tolist()
+    assert csr.renumbered(indices[:0], numbers, threads).size == 0

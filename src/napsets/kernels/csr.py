@@ -8,15 +8,22 @@ straight away. Beside the result, at most two arrays of one entry an edge are al
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from napsets.kernels._jit import jit
+from napsets.kernels.threads import Piece, Stop, run
 
 __all__ = [
     "bucket_by_column",
     "deduplicate",
     "mirror",
     "offsets_of_rows",
+    "renumbered",
     "rows_from_buckets",
     "subgraph",
 ]
@@ -130,3 +137,29 @@ def subgraph(indptr, indices, nodes, position, offsets, out):
                 out[kept] = new
                 kept += 1
         out[offsets[i] : kept].sort()
+
+
+#: Entries that a thread writes between two looks at whether to stop.
+_RENUMBERED_AT_ONCE = 1 << 22
+
+
+def renumbered(indices: npt.NDArray[Any], numbers: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
+    """Return ``numbers[indices]``, written by several threads."""
+    out = np.empty_like(indices, dtype=numbers.dtype)
+
+    def write(first: int, stop: Stop) -> None:
+        part = slice(first, first + _RENUMBERED_AT_ONCE)
+        _renumber(indices[part], numbers, out[part])
+
+    def pieces() -> Iterator[Piece]:
+        for first in range(0, indices.size, _RENUMBERED_AT_ONCE):
+            yield 1, partial(write, first)
+
+    run(pieces(), threads=min(threads, 1 + indices.size // _RENUMBERED_AT_ONCE), total=indices.size)
+    return out
+
+
+@jit
+def _renumber(indices, numbers, out):
+    for e in range(indices.shape[0]):
+        out[e] = numbers[indices[e]]

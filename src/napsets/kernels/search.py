@@ -66,8 +66,13 @@ class Job:
         )
 
 
-def handling_order(graph: Graph, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the order in which to search around `nodes`: those with a common hub together, so that rows stay near."""
+def handling_order(graph: Graph, nodes: npt.NDArray[np.int64], hops: int) -> npt.NDArray[np.int64]:
+    """Return the order in which to search around `nodes`: those with a common hub together, so that rows stay near.
+
+    One hop reads no rows but the nodes' own, which lie in the order of the nodes.
+    """
+    if hops == 1:
+        return np.argsort(nodes, kind="stable")
     hub = np.empty_like(nodes)
     shallow.hubs(nodes, graph.indptr, graph.indices, hub)
     return np.lexsort((nodes, hub))
@@ -89,7 +94,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
     swimmers = [batch for batch in batches if batch.strategy == "deep"]
     total = job.sources.size
     shift = sum(batch.last - batch.first for batch in walkers)
-    run(_shallow_pieces(job, walkers), threads=count, total=total, progress=progress)
+    run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
     if swimmers:
         # Batches side by side as far as memory allows; threads left over share the work inside a batch.
         abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
@@ -99,12 +104,12 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
 # -- one source at a time ------------------------------------------------------------------------------------------
 
 
-def _shallow_pieces(job: Job, batches: list[Batch]) -> Iterator[Piece]:
+def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Piece]:
     index = job.index
     reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
     # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    renumbered = bool(batches) and (index.has_columns or reads > index.graph.num_edges / 4)
-    columns = (index.columns, None) if renumbered else (index.graph.indices, index.numbers)
+    renumbered = bool(batches) and (index.columns is not None or reads > index.graph.num_edges / 4)
+    columns = (index.renumber(threads), None) if renumbered else (index.graph.indices, index.numbers)
     rows = (index.starts, index.stops, *columns)
     use_hubs = renumbered and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
     hubs = index.hubs if use_hubs else no_hubs(index.stops)
