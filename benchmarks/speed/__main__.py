@@ -27,7 +27,7 @@ def main() -> None:
     results.mkdir(parents=True, exist_ok=True)
     stored = results / "speed.json"
     figures: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
-    effort = Effort(arguments.quick, arguments.rounds or 3)
+    effort = Effort(arguments.quick, arguments.rounds or (1 if arguments.quick else 3))
     if not arguments.render:
         with Bench(arguments.torchcp_python) as bench:
             for name in arguments.only or SECTIONS:
@@ -63,8 +63,8 @@ def machine() -> dict[str, Any]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer graphs and depths: about two minutes")
-    parser.add_argument("--rounds", type=int, help="how often each contender runs (3)")
+    parser.add_argument("--quick", action="store_true", help="fewer graphs and depths, once each")
+    parser.add_argument("--rounds", type=int, help="how often each contender runs (3, or 1 with --quick)")
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="sections to measure; others are kept")
     parser.add_argument("--render", action="store_true", help="measure nothing, write tables and plots again")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for tables and plots")

@@ -49,7 +49,14 @@ class Bench:
         if spec["task"] == "torchcp":
             script = str(Path(__file__).with_name("torchcp_way.py"))
             graph = str(self.folder / f"{spec['graph']}.npz")
-            return [str(self.torchcp_python), script, graph, *map(str, (spec["hops"], spec["sources"], 41, 1))]
+            return [
+                str(self.torchcp_python),
+                "-W",
+                "ignore",
+                script,
+                graph,
+                *map(str, (spec["hops"], spec["sources"], 41, 1)),
+            ]
         return [sys.executable, "-m", "benchmarks.speed.worker", str(self.folder), json.dumps(spec)]
 
     def build(self, *names: str) -> None:

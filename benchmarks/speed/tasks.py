@@ -92,7 +92,9 @@ def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
     stamps = np.zeros(graph.num_nodes, dtype=np.int64)
     queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
     all_of_them = 2**62
-    counted = count_touched(sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, all_of_them, 0)
+    counted = count_touched(
+        sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, all_of_them, 0, 1.0
+    )
     return int(counted[0])
 
 

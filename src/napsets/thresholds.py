@@ -101,23 +101,30 @@ class CalibrationIndex:
         self.numbers[self.nodes] = np.arange(graph.num_nodes)
         self.starts = graph.indptr[:-1][self.nodes]
         self.stops = graph.indptr[1:][self.nodes]
-        #: A copy of the graph's largest array, in numbers instead of ids, where `renumber` has made it.
-        self.columns: npt.NDArray[Any] | None = None
+        #: What `renumber` returns, where it was asked for.
+        self.renumbered: tuple[npt.NDArray[Any], IntArray] | None = None
 
-    def renumber(self, threads: int = 1) -> npt.NDArray[Any]:
-        """Return the graph's neighbours by number instead of id: `columns`, made once, when it pays."""
-        if self.columns is None:
+    def renumber(self, threads: int = 1) -> tuple[npt.NDArray[Any], IntArray]:
+        """Return the neighbours by number instead of id, and where those that calibrate end in each row.
+
+        The first is a copy of the graph's largest array, in which the calibration nodes of each row come first. It
+        is made once, when it pays.
+        """
+        if self.renumbered is None:
             from napsets.kernels.csr import renumbered
 
-            self.columns = renumbered(self.graph.indices, self.numbers, threads)
-        return self.columns
+            graph = self.graph
+            columns, middles = renumbered(graph.indptr, graph.indices, self.numbers, self.calibration.size, threads)
+            self.renumbered = columns, middles[self.nodes]
+        return self.renumbered
 
     @cached_property
     def hubs(self) -> HubRows:
         """The rows of well connected nodes as bit vectors."""
         from napsets.kernels.hub_rows import hub_rows
 
-        return hub_rows(self.starts, self.stops, self.renumber())
+        columns, middles = self.renumber()
+        return hub_rows(self.starts, middles, self.stops, columns)
 
     def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
         """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""

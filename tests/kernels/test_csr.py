@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import napsets as ns
 from napsets.kernels import csr, deep
 from oracles import adjacency_sets, rows_of
 from strategies import edge_lists
@@ -79,7 +80,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
 @pytest.mark.parametrize("kernel", ["dense_thresholds", "sparse_thresholds"])
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
     from napsets.kernels import shallow
-    from napsets.kernels.hub_rows import no_hubs
+    from napsets.kernels.hub_rows import NO_VECTORS
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
@@ -88,7 +89,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
-    hubs = no_hubs(stops) if kernel == "dense_thresholds" else ()
+    hubs = (stops, stops, NO_VECTORS) if kernel == "dense_thresholds" else (stops,)
     getattr(shallow, kernel)(
         np.arange(3, dtype=np.int32), starts, stops, far_columns, None, *hubs, 2, masks, np.arange(4),
         np.zeros(3, np.int64), np.ones((1, 2)), np.array([0.5]), 1e-9, np.array([0.1, 0.2, 0.3]), thresholds, counts,
@@ -106,16 +107,36 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_the_bit_parallel_search(far_
     assert level[:, 0].tolist() == [0b01, 0b01, 0b10, 0b10]
     assert deep.active_edges(0, 4, indptr, level) == 6
     everyone = np.array([0b11] + [0] * (deep.WORDS - 1), np.uint64)
-    deep.pull(0, 4, indptr, far_columns, everyone, level, reach)
+    deep.pull(0, 4, indptr, far_columns, everyone, np.ones(4, bool), level, reach)
     pushed = level.copy()
     deep.push(0, 4, indptr, far_columns, level, pushed)
     assert reach[:, 0].tolist() == pushed[:, 0].tolist() == [0b01, 0b11, 0b11, 0b10]
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_neighbours_are_renumbered_piece_by_piece(threads, monkeypatch):
-    monkeypatch.setattr(csr, "_RENUMBERED_AT_ONCE", 7)
+@pytest.mark.parametrize("known", [0, 20, 50])
+def test_rows_are_renumbered_with_calibration_nodes_first(threads, known, monkeypatch):
+    monkeypatch.setattr(csr, "RANGE_EDGES", 20)
     rng = np.random.default_rng(threads)
-    indices, numbers = rng.integers(50, size=100).astype(np.int32), rng.permutation(50).astype(np.int32)
-    assert csr.renumbered(indices, numbers, threads).tolist() == numbers[indices].tolist()
-    assert csr.renumbered(indices[:0], numbers, threads).size == 0
+    graph = ns.Graph.from_edge_index(rng.integers(50, size=(2, 100)), 50)
+    numbers = rng.permutation(50).astype(np.int32)
+    columns, middles = csr.renumbered(graph.indptr, graph.indices, numbers, known, threads)
+    for node in range(50):
+        first, middle, last = graph.indptr[node], middles[node], graph.indptr[node + 1]
+        assert sorted(columns[first:last]) == sorted(numbers[graph.neighbours(node)])
+        assert (columns[first:middle] < known).all()
+        assert (columns[middle:last] >= known).all()
+
+
+@pytest.mark.parametrize("edges", [1, 7, 10**9])
+def test_ranges_cut_the_nodes_without_gap_or_overlap(edges, monkeypatch):
+    monkeypatch.setattr(csr, "RANGE_EDGES", edges)
+    indptr = np.array([0, 0, 5, 5, 30, 31, 31], np.int64)
+    assert [v for first, last in csr.row_ranges(indptr) for v in range(first, last)] == list(range(6))
+
+
+def test_ranges_of_rows_hold_few_edges(monkeypatch):
+    monkeypatch.setattr(csr, "RANGE_EDGES", 30)
+    graph = ns.Graph.from_edge_index(np.random.default_rng(0).integers(80, size=(2, 200)), 80)
+    ranges = csr.row_ranges(graph.indptr)
+    assert all(graph.indptr[last] - graph.indptr[first] <= 30 + graph.degrees.max() for first, last in ranges)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import deep, search
+from napsets.kernels import csr, deep, search
 from oracles import adjacency_sets, hops_from, same_bits
 
 SOURCES = 64 * deep.WORDS
@@ -49,14 +49,16 @@ def test_pushing_and_pulling_walk_one_hop(world):
     sources = np.random.default_rng(1).permutation(graph.num_nodes)[:130]
     before, after = (np.empty((graph.num_nodes, deep.WORDS), np.uint64) for _ in range(2))
     deep.start(sources, graph.indptr, graph.indices, before, after)
-    pushed, pulled = after.copy(), np.empty_like(after)
+    pushed, pulled = after.copy(), np.full_like(after, 99)
     everyone = search._everyone(sources.size)
+    wanted = np.random.default_rng(2).random(graph.num_nodes) < 0.8
     for first, last in ((0, 100), (100, 101), (101, 300)):
         deep.push(first, last, graph.indptr, graph.indices, after, pushed)
-        deep.pull(first, last, graph.indptr, graph.indices, everyone, after, pulled)
+        deep.pull(first, last, graph.indptr, graph.indices, everyone, wanted, after, pulled)
     assert np.array_equal(bits(pushed), reached(neighbours, sources, 2))
     if graph.undirected:
-        assert np.array_equal(pulled, pushed)
+        assert np.array_equal(pulled[wanted], pushed[wanted])
+        assert (pulled[~wanted] == 99).all()
     filled = bits(after).any(axis=1)
     assert deep.active_edges(0, 300, graph.indptr, after) == graph.degrees[filled].sum()
 
@@ -82,22 +84,15 @@ def test_a_transpose_gives_each_source_the_calibrators_that_appeared(count):
 def test_small_ranges_and_little_memory_change_no_bit(world, threads, monkeypatch):
     graph, _ = world
     scores = np.random.default_rng(2).random(graph.num_nodes)
-    index = ns.CalibrationIndex(graph, scores, np.arange(graph.num_nodes))
+    some = np.flatnonzero(np.random.default_rng(3).random(graph.num_nodes) < 0.3)
+    index = ns.CalibrationIndex(graph, scores[some], some)
     every = np.arange(graph.num_nodes)
     walked = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="dense")
-    monkeypatch.setattr(search, "RANGE_EDGES", 37)
+    monkeypatch.setattr(csr, "RANGE_EDGES", 37)
     monkeypatch.setattr(search, "DEEP_BYTES", 1)
     swum = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="deep", threads=threads)
     assert same_bits(swum.values, walked.values)
     assert np.array_equal(swum.hop_counts, walked.hop_counts)
-
-
-@pytest.mark.parametrize("edges", [1, 7, 10**9])
-def test_ranges_cut_the_nodes_without_gap_or_overlap(edges, monkeypatch):
-    monkeypatch.setattr(search, "RANGE_EDGES", edges)
-    indptr = np.array([0, 0, 5, 5, 30, 31, 31], np.int64)
-    ranges = search._ranges(indptr)
-    assert [v for first, last in ranges for v in range(first, last)] == list(range(6))
 
 
 @pytest.mark.parametrize("sources", [1, 64, 65, 512])

@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import hub_rows as module
-from napsets.kernels.hub_rows import hub_rows, least_hub_degree, no_hubs
+from napsets.kernels.hub_rows import hub_rows, least_hub_degree
 from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 from oracles import same_bits
 
@@ -20,12 +20,13 @@ def crowd(nodes=700, edges=9000, seed=0):
 
 
 def rows_of(graph):
-    return graph.indptr[:-1], graph.indptr[1:], graph.indices
+    """Starts, what would be the middles of rows, and stops."""
+    return graph.indptr[:-1], (graph.indptr[:-1] + graph.indptr[1:]) // 2, graph.indptr[1:], graph.indices
 
 
 def test_a_vector_has_the_bits_of_a_hubs_neighbours_and_other_rows_stay():
     graph = crowd()
-    ends, vectors = hub_rows(*rows_of(graph))
+    ends, last_ends, vectors = hub_rows(*rows_of(graph))
     hubs = np.flatnonzero(ends < 0)
     assert 5 < hubs.size < graph.num_nodes / 2
     assert hubs.tolist() == np.flatnonzero(graph.degrees >= least_hub_degree(graph.degrees)).tolist()
@@ -33,7 +34,10 @@ def test_a_vector_has_the_bits_of_a_hubs_neighbours_and_other_rows_stay():
     for hub in hubs.tolist():
         assert np.flatnonzero(flags[~ends[hub]]).tolist() == graph.neighbours(hub).tolist()
     others = np.setdiff1d(np.arange(graph.num_nodes), hubs)
-    assert (ends[others] == graph.indptr[1:][others]).all()
+    _, middles, stops, _ = rows_of(graph)
+    assert (ends[others] == stops[others]).all()
+    assert (last_ends[others] == middles[others]).all()
+    assert (last_ends[hubs] == ends[hubs]).all()
 
 
 def test_the_best_connected_nodes_are_taken_as_far_as_there_is_room(monkeypatch):
@@ -72,10 +76,3 @@ def test_thresholds_are_the_same_with_vectors_and_without(hops, undirected, monk
     assert index.hubs.vectors.shape[0] == 0
     assert same_bits(with_vectors.values, without.values)
     assert (with_vectors.hop_counts == without.hop_counts).all()
-
-
-def test_without_hubs_rows_end_where_they_end():
-    stops = np.array([3, 5])
-    ends, vectors = no_hubs(stops)
-    assert ends is stops
-    assert vectors.shape == (0, 0)

@@ -17,8 +17,8 @@ def ring(size):
 
 def chosen(graph, hops, sources=None, **options):
     sources = np.arange(graph.num_nodes) if sources is None else sources
-    options = {"deep_fits": True, "strategy": None} | options
-    return plan(graph, sources, hops, mask_words=8, **options)
+    options = {"deep_fits": True, "strategy": None, "last_share": 1.0} | options
+    return plan(graph, sources, hops, mask_words=(graph.num_nodes + 511) // 512 * 8, **options)
 
 
 def test_the_strategies_tested_are_all_there_are():
@@ -49,6 +49,14 @@ def test_neighbourhoods_that_fill_the_graph_are_searched_together_where_memory_a
 
 def test_the_edges_that_a_search_reads_are_estimated_from_samples():
     assert [batch.touched for batch in chosen(ring(1000), 3)] == [10.0, 10.0]  # 2 · (1 + 2 + 2) edges a node
+
+
+def test_few_calibration_nodes_make_a_search_one_source_at_a_time_cheaper():
+    rng = np.random.default_rng(0)
+    graph = ns.Graph.from_edge_index(rng.integers(3000, size=(2, 60_000)), 3000)
+    many, few = (chosen(graph, 2, last_share=share)[0] for share in (1.0, 0.01))
+    assert few.cost < many.cost
+    assert few.touched == many.touched
 
 
 def test_batches_between_dear_ones_are_dear_and_others_are_looked_at(monkeypatch):

@@ -8,7 +8,6 @@ straight away. Beside the result, at most two arrays of one entry an edge are al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit
-from napsets.kernels.threads import Piece, Stop, run
+from napsets.kernels.threads import Stop, run
 
 __all__ = [
+    "RANGE_EDGES",
     "bucket_by_column",
     "deduplicate",
     "mirror",
     "offsets_of_rows",
     "renumbered",
+    "row_ranges",
     "rows_from_buckets",
     "subgraph",
 ]
@@ -139,27 +140,42 @@ def subgraph(indptr, indices, nodes, position, offsets, out):
         out[offsets[i] : kept].sort()
 
 
-#: Entries that a thread writes between two looks at whether to stop.
-_RENUMBERED_AT_ONCE = 1 << 22
+#: Edges that a thread handles between two looks at whether to stop.
+RANGE_EDGES = 1 << 23
 
 
-def renumbered(indices: npt.NDArray[Any], numbers: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
-    """Return ``numbers[indices]``, written by several threads."""
+def row_ranges(indptr: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut the nodes into ranges with about `RANGE_EDGES` edges each."""
+    nodes = indptr.size - 1
+    marks = np.arange(0, indptr[-1] + nodes, RANGE_EDGES)
+    bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
+    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def renumbered(
+    indptr: npt.NDArray[np.int64], indices: npt.NDArray[Any], numbers: npt.NDArray[Any], known: int, threads: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return the rows in numbers instead of ids, those below `known` first in each, and where these end."""
     out = np.empty_like(indices, dtype=numbers.dtype)
+    middles = np.empty(indptr.size - 1, dtype=np.int64)
+    ranges = row_ranges(indptr)
 
-    def write(first: int, stop: Stop) -> None:
-        part = slice(first, first + _RENUMBERED_AT_ONCE)
-        _renumber(indices[part], numbers, out[part])
+    def write(first: int, last: int, stop: Stop) -> None:
+        _renumber(first, last, indptr, indices, numbers, known, out, middles)
 
-    def pieces() -> Iterator[Piece]:
-        for first in range(0, indices.size, _RENUMBERED_AT_ONCE):
-            yield 1, partial(write, first)
-
-    run(pieces(), threads=min(threads, 1 + indices.size // _RENUMBERED_AT_ONCE), total=indices.size)
-    return out
+    pieces = ((last - first, partial(write, first, last)) for first, last in ranges)
+    run(pieces, threads=max(1, min(threads, len(ranges))), total=middles.size)
+    return out, middles
 
 
 @jit
-def _renumber(indices, numbers, out):
-    for e in range(indices.shape[0]):
-        out[e] = numbers[indices[e]]
+def _renumber(first, last, indptr, indices, numbers, known, out, middles):
+    for u in range(first, last):
+        front, back = indptr[u], indptr[u + 1] - 1
+        for e in range(indptr[u], indptr[u + 1]):
+            v = numbers[indices[e]]
+            low = v < known
+            out[front if low else back] = v
+            front += low
+            back -= not low
+        middles[u] = front

@@ -68,14 +68,16 @@ def push(first, last, indptr, indices, reach, level):
 
 
 @jit
-def pull(first, last, indptr, indices, everyone, reach, level):
-    """Write into `level` the rows of a range of nodes, joined with those of their neighbours.
+def pull(first, last, indptr, indices, everyone, wanted, reach, level):
+    """Write into `level` the rows of the wanted nodes in a range, joined with those of their neighbours.
 
     `everyone` has the bits of all sources: a row that has them too needs no more neighbours.
     """
     e0, e1, e2, e3 = everyone[0], everyone[1], everyone[2], everyone[3]
     e4, e5, e6, e7 = everyone[4], everyone[5], everyone[6], everyone[7]
     for v in range(first, last):
+        if not wanted[v]:
+            continue
         r0, r1, r2, r3 = reach[v, 0], reach[v, 1], reach[v, 2], reach[v, 3]
         r4, r5, r6, r7 = reach[v, 4], reach[v, 5], reach[v, 6], reach[v, 7]
         e = indptr[v]

@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit
 
-__all__ = ["HubRows", "hub_rows", "least_hub_degree", "no_hubs"]
+__all__ = ["NO_VECTORS", "HubRows", "hub_rows", "least_hub_degree"]
 
 #: What all vectors together may take: they should stay in a cache that is not far.
 HUB_BYTES = 8 << 20
 #: Edges whose marking takes as long as a pass over one word: a node with more than this for each word is a hub.
 EDGES_A_WORD = 0.25
 _LEAST_DEGREE = 16
+#: Where no row is held as a vector.
+NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 
 
 class HubRows(NamedTuple):
@@ -30,11 +32,14 @@ class HubRows(NamedTuple):
     ----------
     ends : numpy.ndarray
         For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
+    last_ends : numpy.ndarray
+        The same for the last hop, where only calibration nodes matter: they come first in each row.
     vectors : numpy.ndarray
         ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
     """
 
     ends: npt.NDArray[np.int64]
+    last_ends: npt.NDArray[np.int64]
     vectors: npt.NDArray[np.uint64]
 
 
@@ -52,21 +57,21 @@ def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
     return smallest + int((candidates >= smallest).sum() > room)  # all nodes of one degree, or none of them
 
 
-def no_hubs(stops: npt.NDArray[np.int64]) -> HubRows:
-    """Return rows of which none is held as a vector."""
-    return HubRows(stops, np.zeros((0, 0), dtype=np.uint64))
-
-
-def hub_rows(starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], columns: npt.NDArray[Any]) -> HubRows:
+def hub_rows(
+    starts: npt.NDArray[np.int64],
+    middles: npt.NDArray[np.int64],
+    stops: npt.NDArray[np.int64],
+    columns: npt.NDArray[Any],
+) -> HubRows:
     """Make the vectors of all hubs."""
     degrees = stops - starts
     hubs = np.flatnonzero(degrees >= least_hub_degree(degrees))
     words = (starts.size + 63) // 64
     vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
     _fill(hubs, starts, stops, columns, vectors)
-    ends = stops.copy()
-    ends[hubs] = ~np.arange(hubs.size)
-    return HubRows(ends, vectors)
+    ends, last_ends = stops.copy(), middles.copy()
+    ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
+    return HubRows(ends, last_ends, vectors)
 
 
 @jit

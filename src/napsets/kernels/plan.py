@@ -27,6 +27,7 @@ STRATEGIES = ("dense", "sparse", "deep")
 _SAMPLE = 8  # sources looked at in each batch
 _STRIDE = 8  # batches between two that are looked at whatever the others show
 _DENSE_EDGE, _DENSE_HUB_WORD, _DENSE_WORD, _DENSE_SOURCE = 2.2, 0.15, 0.5, 1000.0
+_DENSE_MISSES = 0.3
 _SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 800.0
 _DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
 _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
@@ -51,12 +52,22 @@ class Batch:
 
 
 def plan(
-    graph: Graph, sources: npt.NDArray[np.int64], hops: int, mask_words: int, *, deep_fits: bool, strategy: str | None
+    graph: Graph,
+    sources: npt.NDArray[np.int64],
+    hops: int,
+    mask_words: int,
+    *,
+    last_share: float,
+    deep_fits: bool,
+    strategy: str | None,
 ) -> list[Batch]:
-    """Choose a strategy for each batch of sources, or take the one that is given."""
+    """Choose a strategy for each batch of sources, or take the one that is given.
+
+    `last_share` is the share of edges that the last hop follows: those to calibration nodes.
+    """
     if strategy is not None and strategy not in STRATEGIES:
         raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {strategy!r}")
-    costs = _Costs(graph, hops, mask_words)
+    costs = _Costs(graph, hops, mask_words, last_share)
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(graph, sources, firsts, lasts, hops, costs)
@@ -72,14 +83,18 @@ def plan(
 class _Costs:
     """Nanoseconds a source, by strategy."""
 
-    def __init__(self, graph: Graph, hops: int, mask_words: int) -> None:
+    def __init__(self, graph: Graph, hops: int, mask_words: int, last_share: float) -> None:
         self.words = (graph.num_nodes + 63) // 64
         self.hops = hops
+        self.last_share = last_share
+        #: Words that a dense search passes over: of the first and the last level, those of calibration nodes. The
+        #: more words there are in all, the more marks miss the cache.
+        self.dense_words = self.words * (max(0, hops - 2) + _DENSE_MISSES) + mask_words * min(2, hops)
         #: Nodes of at least this degree are added as vectors in a dense search, for the work of so many edges.
         self.hub_degree = least_hub_degree(graph.degrees) if hops > 1 else graph.num_nodes
         self.hub_work = int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words)
         self.deep_batch = (
-            _DEEP_EDGE * graph.num_edges * (hops - 1)
+            _DEEP_EDGE * graph.num_edges * max(0.0, hops - 2 + last_share)
             + _DEEP_NODE * graph.num_nodes * hops
             + _DEEP_WORD * mask_words * hops
         )
@@ -87,8 +102,8 @@ class _Costs:
     def of(self, edges: float, work: float, sources: int) -> dict[str, float]:
         """Return the cost of each strategy for a batch of so many sources that read so many edges each."""
         return {
-            "dense": _DENSE_EDGE * work + _DENSE_WORD * self.words * self.hops + _DENSE_SOURCE,
-            "sparse": _SPARSE_EDGE * edges + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,
+            "dense": _DENSE_EDGE * work + _DENSE_WORD * self.dense_words + _DENSE_SOURCE,
+            "sparse": _SPARSE_EDGE * edges * self.last_share + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,
             "deep": self.deep_batch / sources + _DEEP_SOURCE,
         }
 
@@ -123,7 +138,7 @@ def _sampled(
         budget = int(_SAMPLE * dear[batch]) + 1
         counted = count_touched(
             sample, graph.indptr, graph.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
-            costs.hub_work,
+            costs.hub_work, costs.last_share,
         )  # fmt: skip
         found[batch] = np.divide(counted, _SAMPLE)
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from napsets.graph import Graph
 from napsets.kernels import deep, shallow
-from napsets.kernels.hub_rows import no_hubs
+from napsets.kernels.csr import row_ranges
+from napsets.kernels.hub_rows import NO_VECTORS, HubRows
 from napsets.kernels.plan import Batch, plan
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
@@ -26,8 +27,6 @@ __all__ = ["Job", "handling_order", "search"]
 
 #: What the bit vectors of all batches under way may take together.
 DEEP_BYTES = 2 << 30
-#: Edges that a thread walks between two looks at whether to stop.
-RANGE_EDGES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,11 @@ class Job:
     def hops(self) -> int:
         """Depth of the search."""
         return int(self.weights.shape[1])
+
+    @property
+    def last_share(self) -> float:
+        """The share of nodes that calibrate: to others the last hop need not go."""
+        return self.index.calibration.size / self.index.graph.num_nodes
 
     def selection(self, first: int, last: int) -> tuple[Any, ...]:
         """Return what selection needs for the pairs of some sources, in the order in which kernels take it."""
@@ -87,6 +91,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
         job.sources,
         job.hops,
         job.masks.shape[1],
+        last_share=job.last_share,
         deep_fits=workspace_bytes <= DEEP_BYTES,
         strategy=strategy,
     )
@@ -108,12 +113,18 @@ def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Pi
     index = job.index
     reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
     # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    renumbered = bool(batches) and (index.columns is not None or reads > index.graph.num_edges / 4)
-    columns = (index.renumber(threads), None) if renumbered else (index.graph.indices, index.numbers)
-    rows = (index.starts, index.stops, *columns)
-    use_hubs = renumbered and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
-    hubs = index.hubs if use_hubs else no_hubs(index.stops)
-    kernels = {"dense": (shallow.dense_thresholds, (*rows, *hubs)), "sparse": (shallow.sparse_thresholds, rows)}
+    renumber = bool(batches) and (index.renumbered is not None or reads > index.graph.num_edges / 4)
+    if renumber:
+        (columns, middles), labels = index.renumber(threads), None
+    else:
+        columns, middles, labels = index.graph.indices, index.stops, index.numbers
+    use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
+    hubs = index.hubs if use_hubs else HubRows(index.stops, middles, NO_VECTORS)
+    rows = (index.starts, middles if job.hops == 1 else index.stops, columns, labels)
+    kernels = {
+        "dense": (shallow.dense_thresholds, (*rows, *hubs)),
+        "sparse": (shallow.sparse_thresholds, (*rows, middles)),
+    }
     for batch in batches:
         for first, last in batch.pieces():
             yield last - first, partial(_shallow, *kernels[batch.strategy], job, first, last)
@@ -149,7 +160,7 @@ def _run_deep(
     spaces: LifoQueue[_Workspace] = LifoQueue()
     for _ in range(abreast):
         spaces.put(_Workspace(job))
-    ranges = _ranges(job.index.graph.indptr)
+    ranges = row_ranges(job.index.graph.indptr)
     report = None if progress is None else lambda ready, _: progress(done + ready, total)
     with ThreadPoolExecutor(inner) as pool:
         pieces = (
@@ -172,11 +183,14 @@ def _deep(
         graph = job.index.graph
         sources = job.sources[batch.first : batch.last]
         everyone = _everyone(sources.size)
+        everywhere = np.ones(graph.num_nodes, dtype=bool)
+        calibrates = job.index.numbers < job.index.calibration.size
         before, after = space.reach, space.level
         deep.start(sources, graph.indptr, graph.indices, before, after)
         _appear(job, space, before, after, 0, pool, stop)
         for hop in range(1, job.hops):
-            _step(graph, everyone, after, before, ranges, pool, stop)
+            wanted = calibrates if hop + 1 == job.hops else everywhere
+            _step(graph, everyone, wanted, after, before, ranges, pool, stop)
             before, after = after, before
             _appear(job, space, before, after, hop, pool, stop)
         if not stop():
@@ -188,16 +202,17 @@ def _deep(
 def _step(
     graph: Graph,
     everyone: npt.NDArray[np.uint64],
+    wanted: npt.NDArray[np.bool_],
     reach: npt.NDArray[np.uint64],
     level: npt.NDArray[np.uint64],
     ranges: list[tuple[int, int]],
     pool: Executor | None,
     stop: Stop,
 ) -> None:
-    """Walk one hop from `reach` to `level`, in the direction that reads less."""
+    """Walk one hop from `reach` to `level`, where it must be right for the wanted nodes, the way that reads less."""
     active = sum(deep.active_edges(first, last, graph.indptr, reach) for first, last in ranges)
-    if graph.undirected and 2 * active > graph.num_edges:
-        _each(ranges, deep.pull, (graph.indptr, graph.indices, everyone, reach, level), pool, stop)
+    if graph.undirected and 2 * active > graph.num_edges * wanted.mean():
+        _each(ranges, deep.pull, (graph.indptr, graph.indices, everyone, wanted, reach, level), pool, stop)
     else:
         level[:] = reach
         # Two threads may push to one node, so this direction stays on one.
@@ -240,11 +255,3 @@ def _everyone(sources: int) -> npt.NDArray[np.uint64]:
     flags = np.zeros(64 * deep.WORDS, dtype=bool)
     flags[:sources] = True
     return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64, copy=False)
-
-
-def _ranges(indptr: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the nodes into ranges with about `RANGE_EDGES` edges each."""
-    nodes = indptr.size - 1
-    marks = np.arange(0, indptr[-1] + nodes, RANGE_EDGES)
-    bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
-    return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))

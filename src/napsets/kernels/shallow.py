@@ -9,7 +9,8 @@ processor never guesses wrong. Nodes carry the numbers that `selection` wants; r
 one bit a word, and touches only words that were marked: right where a neighbourhood is a small part of the graph.
 
 In both, `columns` holds numbers already when `labels` is None; otherwise it holds node ids and `labels` numbers
-them on the way, which saves the renumbered copy of the graph when only few of its rows are read.
+them on the way, which saves the renumbered copy of the graph when only few of its rows are read. In the copy the
+calibration nodes of a row come first, so that the last hop, to which no other matters, reads these alone.
 """
 
 from __future__ import annotations
@@ -58,25 +59,16 @@ def _meet_hubs(queue, count, ends, met):
 @jit
 def _add_hubs(met, hubs, vectors, words, level):
     """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `level` held."""
-    if hubs == 0:
-        for w in range(words):
-            level[w] = np.uint64(0)
-    elif hubs == 1:
-        only = vectors[met[0]]
-        for w in range(words):
-            level[w] = only[w]
-    else:
-        one, other = vectors[met[0]], vectors[met[1]]
-        for w in range(words):
-            level[w] = one[w] | other[w]
-    for h in range(2, hubs - 1, 2):
+    for w in range(words):
+        level[w] = np.uint64(0)
+    for h in range(0, hubs - 1, 2):
         one, other = vectors[met[h]], vectors[met[h + 1]]
         for w in range(words):
             level[w] |= one[w] | other[w]
-    if hubs > 2 and hubs & 1:
-        only = vectors[met[hubs - 1]]
+    if hubs & 1:
+        last = vectors[met[hubs - 1]]
         for w in range(words):
-            level[w] |= only[w]
+            level[w] |= last[w]
 
 
 @jit
@@ -109,7 +101,9 @@ def _forget_row(source, starts, stops, columns, labels, level):
 
 
 @jit
-def _search_dense(source, starts, stops, columns, labels, ends, vectors, words, last_words, bits, seen, queue, met):
+def _search_dense(
+    source, starts, stops, columns, labels, ends, last_ends, vectors, words, last_words, bits, seen, queue, met
+):
     """Fill ``bits[k]`` with the nodes at distance exactly k+1 from `source`; of the last hop, the first words only.
 
     ``bits[0]`` comes empty.
@@ -120,10 +114,10 @@ def _search_dense(source, starts, stops, columns, labels, ends, vectors, words, 
         bits[0, queue[i] >> 6] |= _bit(queue[i])
     for k in range(1, hops):
         before, level = bits[k - 1], bits[k]
-        wanted = words if k + 1 < hops else last_words
-        hubs = _meet_hubs(queue, count, ends, met)
+        wanted, rows_end = (words, ends) if k + 1 < hops else (last_words, last_ends)
+        hubs = _meet_hubs(queue, count, rows_end, met)
         _add_hubs(met, hubs, vectors, wanted, level)
-        _mark_rows(queue, count, starts, ends, columns, labels, level)
+        _mark_rows(queue, count, starts, rows_end, columns, labels, level)
         if k == 1:
             for w in range(wanted):
                 level[w] &= ~before[w]
@@ -142,8 +136,8 @@ def _search_dense(source, starts, stops, columns, labels, ends, vectors, words, 
 
 @jit
 def dense_thresholds(
-    sources, starts, stops, columns, labels, ends, vectors, hops, masks, pair_offsets, pair_split, weights, levels,
-    rounding, scores, thresholds, hop_counts,
+    sources, starts, stops, columns, labels, ends, last_ends, vectors, hops, masks, pair_offsets, pair_split, weights,
+    levels, rounding, scores, thresholds, hop_counts,
 ):  # fmt: skip
     """Search and select for each source, for each (source, split) pair that it has.
 
@@ -160,8 +154,8 @@ def dense_thresholds(
     running, counts = np.empty((hops, blocks + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources.shape[0]):
         _search_dense(
-            sources[i], starts, stops, columns, labels, ends, vectors, words, min(words, mask_words), bits, seen,
-            queue, met,
+            sources[i], starts, stops, columns, labels, ends, last_ends, vectors, words, min(words, mask_words), bits,
+            seen, queue, met,
         )  # fmt: skip
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
             select(
@@ -172,7 +166,7 @@ def dense_thresholds(
 
 
 @jit
-def _search_sparse(source, starts, stops, columns, labels, bits, marked, seen, queue):
+def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked, seen, queue):
     """Fill ``bits[k]`` as `_search_dense` does, and set a bit of ``marked[k]`` for each word that was written."""
     hops = bits.shape[0]
     top_words = marked.shape[1]
@@ -185,11 +179,12 @@ def _search_sparse(source, starts, stops, columns, labels, bits, marked, seen, q
         seen[v >> 6] |= _bit(v)
     for k in range(1, hops):
         level, top = bits[k], marked[k]
+        rows_end = stops if k + 1 < hops else middles
         for i in range(count):
             if i + _AHEAD < count:
                 prefetch(columns, starts[queue[i + _AHEAD]])
             u = queue[i]
-            for e in range(starts[u], stops[u]):
+            for e in range(starts[u], rows_end[u]):
                 v = _number(labels, columns[e])
                 level[v >> 6] |= _bit(v)
                 top[v >> 12] |= _bit(v >> 6)
@@ -242,8 +237,8 @@ def _forget(source, bits, marked, seen):
 
 @jit
 def sparse_thresholds(
-    sources, starts, stops, columns, labels, hops, masks, pair_offsets, pair_split, weights, levels, rounding, scores,
-    thresholds, hop_counts,
+    sources, starts, stops, columns, labels, middles, hops, masks, pair_offsets, pair_split, weights, levels, rounding,
+    scores, thresholds, hop_counts,
 ):  # fmt: skip
     """Do what `dense_thresholds` does, to the same bits, touching only the words that a search marks."""
     words = (starts.shape[0] + 63) // 64
@@ -257,7 +252,7 @@ def sparse_thresholds(
     base = np.zeros(mask_words, np.int64)
     running, counts = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources.shape[0]):
-        _search_sparse(sources[i], starts, stops, columns, labels, bits, marked, seen, queue)
+        _search_sparse(sources[i], starts, stops, columns, labels, middles, bits, marked, seen, queue)
         count = _compact(bits, marked, mask_words, compact, base)
         blocks = (count + BLOCK_WORDS - 1) // BLOCK_WORDS
         for w in range(count, blocks * BLOCK_WORDS):
@@ -286,17 +281,17 @@ def hubs(nodes, indptr, indices, out):
 
 
 @jit
-def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, hub_degree, hub_work):
+def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, hub_degree, hub_work, last_share):
     """Count the edges that searches of `hops` hops from some sources read, and the work of reading them.
 
     An edge is one unit of work, but all those of a node of at least `hub_degree`, which are added as a vector, are
-    `hub_work` together. Counting ends once the work passes `limit`.
+    `hub_work` together; in the last hop only a share of the edges matters. Counting ends once the work passes `limit`.
 
     Nodes go by their ids here. Source i leaves the mark ``stamp + i + 1``, which no search with the same `stamps`
     may have used before; `queue` holds one entry more than there are nodes, because an entry is written before it
     is known whether it stays.
     """
-    edges = work = np.int64(0)
+    edges, work = np.int64(0), 0.0
     for i in range(sources.shape[0]):
         mark = np.int64(stamp + i + 1)
         queue[0] = sources[i]
@@ -304,12 +299,13 @@ def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, h
         first, last = np.int64(0), np.int64(1)
         for k in range(hops):
             end = last
+            share = 1.0 if k + 1 < hops else last_share
             while first < end and work <= limit:
                 u = queue[first]
                 first += 1
                 degree = indptr[u + 1] - indptr[u]
                 edges += degree
-                work += degree if degree < hub_degree else hub_work
+                work += share * (degree if degree < hub_degree else hub_work)
                 if k + 1 < hops:
                     for e in range(indptr[u], indptr[u + 1]):
                         v = indices[e]
