@@ -17,10 +17,10 @@ _INTRODUCTION = """# Speed
 
 Written by `python -m benchmarks.speed` from `speed.json`, and the plots beside it too. Every figure is the median over
 rounds (smallest to largest in brackets); each run is a process of its own, warmed up before the clock starts, and the
-contenders take turns. *Ratio* is time over the bare traversal's in the same round, with as many threads. *CPU ratio* is
-the same for the processor time of all threads, which other work on the machine disturbs less. napsets gives thresholds
-for three decays in one pass, and its time includes sorting the scores and renumbering the graph; the bare traversal
-gives nothing.
+contenders take turns. *Ratio* is time over the bare traversal's in the same round, with as many threads (a contender
+that ran once is compared with the median of the other). *CPU ratio* is the same for the processor time of all
+threads, which other work on the machine disturbs less. napsets gives thresholds for three decays in one pass, and its
+time includes sorting the scores and renumbering the graph; the bare traversal gives nothing.
 """
 
 

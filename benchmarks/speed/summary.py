@@ -61,6 +61,11 @@ def per_round(group: Group, column: str) -> Spread:
 
 
 def quotient(group: Group, base: Group, column: str) -> Spread:
-    """Return the spread of the ratios of a column's cost a node, each to the base's in the same round."""
+    """Return the spread of the ratios of a column's cost a node, each to the base's in the same round.
+
+    What ran in fewer rounds than the base is compared with the base's median: no one round of it is its own.
+    """
     bases = {row["round"]: row[column] / row["sources"] for row in base.rows}
+    if len(group.rows) < len(base.rows):
+        bases = dict.fromkeys(bases, median(bases.values()))
     return Spread([row[column] / row["sources"] / bases[row["round"]] for row in group.rows if row["round"] in bases])

@@ -75,6 +75,15 @@ def test_ratios_are_taken_within_a_round_and_per_node():
     assert (ratios.low, ratios.middle, ratios.high) == (0.5, 1.25, 2.0)
 
 
+def test_what_was_measured_once_is_compared_with_the_median_of_what_ran_in_all_rounds():
+    rows = [
+        {"task": "base", "round": i, "seconds": seconds, "sources": 10} for i, seconds in enumerate((9.0, 2.0, 1.0))
+    ]
+    rows.append({"task": "once", "round": 0, "seconds": 4.0, "sources": 5})
+    base, once = grouped(rows, "task")
+    assert quotient(once, base, "seconds").values == [4.0]
+
+
 def test_a_figure_from_a_sample_is_scaled_to_all_nodes_and_labelled(tmp_path):
     graph = {"graph": "g", "title": "a graph", "nodes": 1000, "edges": 10, "largest_degree": 3}
     rows = [

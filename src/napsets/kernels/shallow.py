@@ -5,8 +5,8 @@ cache, and what was seen before is masked out afterwards, word by word. No branc
 processor never guesses wrong. Nodes carry the numbers that `selection` wants; rows stay where they are.
 
 `dense_thresholds` walks over all words of a vector for each source, and adds the rows of hubs as vectors (see
-`hub_rows`). `sparse_thresholds` keeps a second vector with
-one bit a word, and touches only words that were marked: right where a neighbourhood is a small part of the graph.
+`hub_rows`). `sparse_thresholds` keeps a second vector with one bit a word, and touches only words that were marked:
+right where a neighbourhood is a small part of the graph.
 
 In both, `columns` holds numbers already when `labels` is None; otherwise it holds node ids and `labels` numbers
 them on the way, which saves the renumbered copy of the graph when only few of its rows are read. In the copy the
