@@ -63,7 +63,7 @@ def machine() -> dict[str, Any]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer graphs and depths, once each")
+    parser.add_argument("--quick", action="store_true", help="fewer graphs and depths, once each: about three minutes")
     parser.add_argument("--rounds", type=int, help="how often each contender runs (3, or 1 with --quick)")
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="sections to measure; others are kept")
     parser.add_argument("--render", action="store_true", help="measure nothing, write tables and plots again")
