@@ -188,15 +188,16 @@ def render(rows: list[dict[str, Any]]) -> str:
     lines += [
         "adjacency is too large to broadcast it is shuffled once, whatever the number of targets; at many edges and"
     ]
-    lines += ["few targets that is most of what is shuffled.", ""]
+    lines += ["few targets that is most of what is shuffled. One machine: `NAPS.predict` on the same two cores.", ""]
     lines += [
-        "| edges | hops | targets | followed | predicted | ratio | pairs | wall s | task s | shuffled MB | exact |"
+        "| edges | hops | targets | followed | predicted | ratio | pairs | wall s | task s | shuffled MB | exact "
+        "| one machine s |"
     ]
-    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [
         f"| {r['edges']:,} | {r['phase'][0]} | {r['targets']:,} | {r['followed']:,.0f} | {r['predicted']:,.0f} "
         f"| {r['predicted'] / r['followed']:.2f} | {r['pairs']:,.0f} | {r['seconds']:.1f} | {r['task_seconds']:.1f} "
-        f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} |"
+        f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} | {r['one_machine']:.2f} |"
         for r in walks
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"

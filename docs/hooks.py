@@ -1,7 +1,4 @@
-"""What the documentation makes while it is built: the command reference, from the command itself.
-
-And a stand-in for each page that is made from results which are not there yet, so that links to it hold.
-"""
+"""What the documentation makes while it is built: the command reference, from the command itself."""
 
 from __future__ import annotations
 
@@ -18,20 +15,6 @@ MARK = "<!-- commands -->"
 MEASURED = "<!-- measurements -->"
 #: The options that all commands share; they are listed once.
 COMMON = "Common options"
-
-
-#: Pages made from results, with their titles.
-MADE = {"accuracy.md": "Accuracy", "reproduction.md": "Reproduction"}
-
-
-def on_files(files: Any, config: Any) -> Any:
-    """Stand in for pages that are missing (mkdocs calls this once)."""
-    from mkdocs.structure.files import File
-
-    for path, title in MADE.items():
-        if files.get_file_from_path(path) is None:
-            files.append(File.generated(config, path, content=f"# {title}\n\nNot measured in this version.\n"))
-    return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -119,12 +119,19 @@ class CalibrationIndex:
         return self.renumbered
 
     @cached_property
+    def hub_degree(self) -> int:
+        """The degree from which on a node's row is held as a bit vector, where searches want that."""
+        from napsets.kernels.hub_rows import least_hub_degree
+
+        return least_hub_degree(self.stops - self.starts)
+
+    @cached_property
     def hubs(self) -> HubRows:
         """The rows of well connected nodes as bit vectors."""
         from napsets.kernels.hub_rows import hub_rows
 
         columns, middles = self.renumber()
-        return hub_rows(self.starts, middles, self.stops, columns)
+        return hub_rows(self.hub_degree, self.starts, middles, self.stops, columns)
 
     def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
         """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""

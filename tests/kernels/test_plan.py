@@ -7,6 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import plan as module
+from napsets.kernels.hub_rows import least_hub_degree
 from napsets.kernels.plan import plan
 from oracles import STRATEGIES
 
@@ -18,6 +19,7 @@ def ring(size):
 def chosen(graph, hops, sources=None, **options):
     sources = np.arange(graph.num_nodes) if sources is None else sources
     options = {"deep_fits": True, "strategy": None, "last_share": 1.0} | options
+    options.setdefault("hub_degree", least_hub_degree(graph.degrees))
     return plan(graph, sources, hops, mask_words=(graph.num_nodes + 511) // 512 * 8, **options)
 
 

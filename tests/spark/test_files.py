@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,41 @@ def test_after_the_driver_is_killed_the_same_call_goes_on(case: Case, tmp_path: 
     assert not output.exists()
     written = first[0].stat().st_mtime_ns
     again = start_driver(arguments)
-    while first[0].exists():
-        assert first[0].stat().st_mtime_ns == written
+    while again.poll() is None:
+        with suppress(FileNotFoundError):  # at the end it is removed
+            assert first[0].stat().st_mtime_ns == written
         time.sleep(0.05)
-    assert again.wait() == 0
+    assert again.returncode == 0
     assert [path.name for path in output.parent.iterdir()] == ["sets.parquet"]
     assert_same_bits(Rows(pq.read_table(output)), case, case.expected(2, "uniform", 0.4, 3))
+
+
+class Stubborn:
+    """A file system that refuses to put the new result in its place."""
+
+    def __init__(self, system: Any) -> None:
+        self.system = system
+        self.renames = 0
+
+    def rename(self, source: Any, target: Any) -> bool:
+        self.renames += 1
+        return self.renames != 2 and bool(self.system.rename(source, target))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.system, name)
+
+
+def test_an_old_result_stays_where_the_new_one_cannot_be_put(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from napsets.spark import files
+
+    real = files.file_system
+    monkeypatch.setattr(files, "file_system", lambda *arguments: Stubborn(real(*arguments)))
+    output = tmp_path / "sets.parquet"
+    output.mkdir()
+    (output / "old").touch()
+    with pytest.raises(OSError, match="could not rename"), files._beside(spark, str(output)) as (_, written):
+        Path(written.removeprefix("file:")).mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["sets.parquet"]
+    assert (output / "old").exists()

@@ -94,6 +94,7 @@ def test_the_command_gives_the_sets_of_one_machine_on_a_standalone_cluster(
         env=environment,
         capture_output=True,
         text=True,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -58,14 +58,14 @@ def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
 
 
 def hub_rows(
+    least_degree: int,
     starts: npt.NDArray[np.int64],
     middles: npt.NDArray[np.int64],
     stops: npt.NDArray[np.int64],
     columns: npt.NDArray[Any],
 ) -> HubRows:
-    """Make the vectors of all hubs."""
-    degrees = stops - starts
-    hubs = np.flatnonzero(degrees >= least_hub_degree(degrees))
+    """Make the vectors of all nodes that have at least so many neighbours."""
+    hubs = np.flatnonzero(stops - starts >= least_degree)
     words = (starts.size + 63) // 64
     vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
     _fill(hubs, starts, stops, columns, vectors)

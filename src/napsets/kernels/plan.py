@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.kernels.hub_rows import least_hub_degree
 from napsets.kernels.shallow import count_touched
 
 __all__ = ["BATCH", "STRATEGIES", "Batch", "plan"]
@@ -58,16 +57,18 @@ def plan(
     mask_words: int,
     *,
     last_share: float,
+    hub_degree: int,
     deep_fits: bool,
     strategy: str | None,
 ) -> list[Batch]:
     """Choose a strategy for each batch of sources, or take the one that is given.
 
-    `last_share` is the share of edges that the last hop follows: those to calibration nodes.
+    `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
+    `hub_degree` are added as vectors in a dense search.
     """
     if strategy is not None and strategy not in STRATEGIES:
         raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {strategy!r}")
-    costs = _Costs(graph, hops, mask_words, last_share)
+    costs = _Costs(graph, hops, mask_words, last_share, hub_degree)
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(graph, sources, firsts, lasts, hops, costs)
@@ -83,15 +84,15 @@ def plan(
 class _Costs:
     """Nanoseconds a source, by strategy."""
 
-    def __init__(self, graph: Graph, hops: int, mask_words: int, last_share: float) -> None:
+    def __init__(self, graph: Graph, hops: int, mask_words: int, last_share: float, hub_degree: int) -> None:
         self.words = (graph.num_nodes + 63) // 64
         self.hops = hops
         self.last_share = last_share
         #: Words that a dense search passes over: of the first and the last level, those of calibration nodes. The
         #: more words there are in all, the more marks miss the cache.
         self.dense_words = self.words * (max(0, hops - 2) + _DENSE_MISSES) + mask_words * min(2, hops)
-        #: Nodes of at least this degree are added as vectors in a dense search, for the work of so many edges.
-        self.hub_degree = least_hub_degree(graph.degrees) if hops > 1 else graph.num_nodes
+        self.hub_degree = hub_degree
+        #: Edges whose marking is as much work as adding a hub's vector.
         self.hub_work = int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words)
         self.deep_batch = (
             _DEEP_EDGE * graph.num_edges * max(0.0, hops - 2 + last_share)

@@ -92,6 +92,7 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
         job.hops,
         job.masks.shape[1],
         last_share=job.last_share,
+        hub_degree=job.index.hub_degree if job.hops > 1 else job.index.graph.num_nodes,
         deep_fits=workspace_bytes <= DEEP_BYTES,
         strategy=strategy,
     )

@@ -22,6 +22,7 @@ from napsets.scores import Score
 from napsets.spark.batches import Progress, file_system, hadoop_path
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
+from napsets.spark.tables import named
 from napsets.tables.ids import CANONICAL_INTEGER
 
 __all__ = ["SetsSummary", "predict_files"]
@@ -153,15 +154,16 @@ def _beside(spark: SparkSession, output: str) -> Iterator[tuple[str, str]]:
         if system.exists(target):
             system.rename(target, old)
         if not system.rename(written, target):
+            system.rename(old, target)  # what was there before stays
             raise OSError(f"could not rename {written} to {target}")
+        system.delete(old, True)
         system.delete(work, True)
     except InvalidInputError:
         if not begun:
             system.delete(work, True)
         raise
     finally:
-        for path in (written, old):
-            system.delete(path, True)
+        system.delete(written, True)
 
 
 def _is_csv(path: str) -> bool:
@@ -179,10 +181,7 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
         raise FileFormatError(
             f"`{name}` must be a file or directory of Parquet or CSV; {path} is not: {told}"
         ) from error
-    quoted = {column: sf.col("`" + column.replace("`", "``") + "`") for column in table.columns}
-    return table.select(
-        *(quoted[c] if c in _TEXT_COLUMNS else quoted[c].cast("double").alias(c) for c in table.columns)
-    )
+    return table.select(*(named(c) if c in _TEXT_COLUMNS else named(c).cast("double").alias(c) for c in table.columns))
 
 
 def _with_one_kind_of_ids(

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 import napsets
 from napsets.scores import APS, RAPS, SAPS, THR, Score
+from napsets.spark.tables import named
 
 __all__ = ["of"]
 
@@ -37,7 +38,7 @@ def _setting(value: Any) -> str:
 
 
 def _content(table: DataFrame) -> str:
-    quoted = [sf.col("`" + column.replace("`", "``") + "`") for column in table.columns]
+    columns = [named(column) for column in table.columns]
     # A sum, because it does not depend on the order, and of decimals, because those do not overflow.
-    row = table.agg(sf.count(sf.lit(1)), sf.sum(sf.xxhash64(*quoted).cast("decimal(28, 0)"))).first()
+    row = table.agg(sf.count(sf.lit(1)), sf.sum(sf.xxhash64(*columns).cast("decimal(28, 0)"))).first()
     return f"{table.schema.simpleString()} {row}"

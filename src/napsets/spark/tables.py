@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 
 from napsets.errors import InvalidInputError
 
-__all__ = ["Tables", "as_tables"]
+__all__ = ["Tables", "as_tables", "named"]
 
 _LIST_COLUMN = "probabilities"
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
@@ -142,7 +142,7 @@ def _one_array(probabilities: DataFrame, class_names: Sequence[str] | None) -> t
             )
     # As NumPy would: float32 stays float32 where every column is, anything else becomes float64.
     kind = "float" if all(isinstance(field.dataType, st.FloatType) for field in columns) else "double"
-    array = sf.array(*(sf.col(_quoted(field.name)).cast(kind) for field in columns))
+    array = sf.array(*(named(field.name).cast(kind) for field in columns))
     return array, _names(class_names, [field.name for field in columns])
 
 
@@ -197,5 +197,6 @@ def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:
     return counted.select("node", once.alias(value))
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def named(column: str) -> Column:
+    """Return a column by its very name, dots and all."""
+    return sf.col("`" + column.replace("`", "``") + "`")
