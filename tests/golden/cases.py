@@ -1,0 +1,154 @@
+"""What the first edition answered, case by case: a world made of integers, and every public way to ask about it.
+
+Run ``python tests/golden/cases.py`` to write the answers of the version at hand; the committed file holds those of the
+first edition, and `tests/test_golden.py` compares every bit with them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+import napsets as ns
+
+FOLDER = Path(__file__).parent
+NODES, CLASSES, SPLITS = 600, 5, 4
+
+
+class World:
+    """A graph with hubs, isolated nodes and several components; probabilities that no processor rounds otherwise."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(7)
+        self.labels = rng.integers(0, CLASSES, NODES)
+        source = rng.integers(0, NODES - 20, 1500)  # the last nodes are isolated
+        near = (source + rng.integers(1, 12, source.size)) % (NODES - 20)
+        hubs = np.stack([np.repeat([3, 250], 90), rng.integers(0, NODES - 20, 180)])
+        self.edge_index = np.hstack([np.stack([source, near]), hubs])
+        self.graph = ns.Graph.from_edge_index(self.edge_index, num_nodes=NODES)
+        shares = rng.integers(1, 40, (NODES, CLASSES))
+        shares[np.arange(NODES), self.labels] += rng.integers(0, 80, NODES)
+        shares[rng.random(NODES) < 0.2] = 16  # rows of equal probabilities, so that scores tie
+        total = np.zeros(NODES, dtype=np.int64)
+        for y in range(CLASSES):
+            total += shares[:, y]
+        self.probabilities = shares / total[:, None]
+        self.calibration = np.sort(rng.permutation(NODES)[:300])
+        self.nodes = np.setdiff1d(np.arange(NODES), self.calibration)
+        self.splits = rng.random((SPLITS, self.calibration.size)) < 0.6
+
+    @property
+    def known(self) -> np.ndarray:
+        """The labels as a user has them: −1 where they are to be predicted."""
+        known = np.full(NODES, -1)
+        known[self.calibration] = self.labels[self.calibration]
+        return known
+
+
+#: Settings of NAPS, by the name under which their answers are kept.
+NAPS = {
+    **{f"{decay}-{hops}": {"decay": decay, "hops": hops}
+       for decay in ("uniform", "hyperbolic", "geometric") for hops in (0, 1, 2, 3, 4)},
+    "array": {"decay": [0.0, 2.5, 0.125], "hops": 3},
+    "function": {"decay": lambda k: 1.0 / (k * k), "hops": 2},
+    "aps-fixed": {"score": ns.APS(randomized=False)},
+    "raps": {"score": ns.RAPS(penalty=0.05, free_ranks=1)},
+    "saps": {"score": ns.SAPS(weight=0.2)},
+    "thr": {"score": ns.THR()},
+    "global": {"hops": 1, "fallback": "global"},
+    "no-empty": {"allow_empty": False, "fallback": "global"},
+    "seed": {"seed": 2**40 + 3},
+}  # fmt: skip
+
+
+def kept(sets: ns.PredictionSets) -> dict[str, np.ndarray]:
+    """Everything that a user can see of some sets."""
+    return {
+        "thresholds": sets.thresholds,
+        "member": np.packbits(sets.member, axis=1),
+        "support": sets.support.astype(np.int32),
+        "effective_size": sets.effective_size,
+    }
+
+
+def of_sets(world: World) -> dict[str, np.ndarray]:
+    """The sets of NAPS and of split conformal prediction."""
+    found = {}
+    given = (world.probabilities, world.known, world.calibration)
+    for name, settings in NAPS.items():
+        naps = ns.NAPS(**settings).calibrate(world.graph, *given)
+        for alpha in (0.1, 0.4):
+            found |= {
+                f"naps/{name}/{alpha}/{key}": value for key, value in kept(naps.predict(world.nodes, alpha)).items()
+            }
+    for score in (ns.APS(), ns.RAPS(), ns.SAPS(), ns.THR()):
+        split = ns.SplitConformal(score=score).calibrate(*given)
+        sets = split.predict(np.arange(0, NODES, 3), 0.1)
+        found |= {f"split/{type(score).__name__}/{key}": value for key, value in kept(sets).items()}
+    names = np.array([f"user-{i}" for i in range(NODES)])
+    sets = ns.NAPS().calibrate(world.graph, *given, ids=names).predict(world.nodes, 0.2)
+    return found | {f"naps/string ids/{key}": value for key, value in kept(sets).items()}
+
+
+def of_thresholds(world: World) -> dict[str, np.ndarray]:
+    """Thresholds asked for directly: several decays, alphas and splits in one search."""
+    u = ns.node_uniforms(np.arange(NODES), 0)
+    matrix = ns.aps_scores(world.probabilities, u)
+    scores = matrix[world.calibration, world.labels[world.calibration]]
+    weights = [[1.0, 1.0, 1.0], [1.0, 0.5, 0.25], [0.0, 1.0, 0.0]]
+    tau = ns.hop_thresholds(world.graph, scores, world.calibration, world.nodes, weights, [0.05, 0.3])
+    index = ns.CalibrationIndex(world.graph, scores, world.calibration)
+    parts = [world.nodes[s::SPLITS] for s in range(SPLITS)]
+    split = ns.split_thresholds(index, world.splits, parts, weights, [0.1, 0.25])
+    found = {"u": u, "scores": matrix, "several": tau}
+    for s, part in enumerate(split):
+        found |= {f"splits/{s}/thresholds": part.values, f"splits/{s}/counts": part.hop_counts.astype(np.int32)}
+    exact = [ns.weighted_quantile(scores[:50], np.arange(50) % 4 / 3, alpha) for alpha in (0.05, 0.2, 0.5)]
+    return found | {"quantile": np.array(exact)}
+
+
+def of_metrics(world: World) -> dict[str, np.ndarray]:
+    """What is made of sets: metrics, partitions, the comparison, the advice."""
+    from napsets.comparison import compare
+    from napsets.recommendation import recommend
+
+    parts = ns.neighbourhood_partition(world.graph, world.nodes, min_size=5, seed=3)
+    compared = compare(
+        world.graph, world.probabilities, world.labels, world.calibration, world.nodes, alphas=(0.05, 0.3), seed=1
+    )
+    advice = asdict(recommend(world.graph, world.known, sample=100))
+    found = {
+        "partition": np.concatenate(parts),
+        "partition sizes": np.array([part.size for part in parts]),
+        "comparison": np.array(json.dumps(compared.rows(), sort_keys=True)),
+        "advice": np.array(json.dumps(advice, sort_keys=True)),
+        "homophily": np.array([ns.node_homophily(world.graph, world.labels), ns.expected_homophily(world.labels)]),
+    }
+    for result in compared:
+        found[f"comparison/{result.name}/curve"] = np.stack([result.curve_coverage, result.curve_size])
+        found |= {f"comparison/{result.name}/{key}": value for key, value in kept(result.sets).items()}
+    return found
+
+
+def answers() -> dict[str, np.ndarray]:
+    """All of it."""
+    world = World()
+    return {**of_sets(world), **of_thresholds(world), **of_metrics(world)}
+
+
+def write() -> None:
+    """Write the answers, and two calibrated predictors as files."""
+    np.savez_compressed(FOLDER / "answers.npz", **answers())
+    world = World()
+    given = (world.probabilities, world.known, world.calibration)
+    ns.NAPS(hops=3, decay=lambda k: 1.0 / k, score=ns.RAPS(), fallback="global").calibrate(world.graph, *given).save(
+        FOLDER / "naps.npz"
+    )
+    ns.SplitConformal(score=ns.SAPS(), allow_empty=False).calibrate(*given).save(FOLDER / "split.npz")
+
+
+if __name__ == "__main__":
+    write()
