@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_count, check_index
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_count, check_hops, check_index, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
 from napsets.sets import Per, PredictionSets
@@ -174,11 +174,11 @@ def neighbourhood_partition(
     from napsets.kernels.balls import cut_balls
 
     chosen = check_index("nodes", nodes, graph.num_nodes, unique=True)
-    radius, min_size = check_count("radius", radius), check_count("min_size", min_size)
+    radius, min_size = check_hops("radius", radius), check_count("min_size", min_size)
     alive = np.zeros(graph.num_nodes, dtype=bool)
     alive[chosen] = True
     # Walking through a shuffled list and skipping what is gone draws each root uniformly from what is left.
-    roots = np.random.default_rng(seed).permutation(np.sort(chosen))
+    roots = np.random.default_rng(check_seed(seed)).permutation(np.sort(chosen))
     members = np.empty(chosen.size, dtype=np.int64)
     offsets = cut_balls(graph.indptr, graph.indices, roots, radius, alive, members)
     balls = [np.sort(ball) for ball in np.split(members, offsets[1:-1]) if ball.size >= max(min_size, 1)]

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_integers
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_integers
+from napsets._frozen import frozen
 from napsets._names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 
@@ -32,7 +33,7 @@ def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: Int
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionSets:
-    """One set of labels for each of some nodes.
+    """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
 
     Attributes
     ----------
@@ -64,6 +65,13 @@ class PredictionSets:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("nodes", "member", "thresholds", "support", "effective_size"):
+            object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
+        if self.class_names is not None:
+            object.__setattr__(self, "class_names", tuple(self.class_names))
+        if self.member.ndim != 2 or self.member.dtype != np.bool_:
+            what = f"{self.member.dtype} of shape {self.member.shape}"
+            raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {what}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
