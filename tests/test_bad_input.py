@@ -130,7 +130,7 @@ ROWS = {
     ),
     "labels of neither length": (
         lambda: ns.coverage(sets(), [0, 0, 0, 0]),
-        "`labels` must have one entry a set, 2 or a node of the graph, 5; got 4",
+        "`labels` must have one entry a node of the graph, 5, indexed by node id; got 4. Pass per='set' if",
     ),
     # calibration
     "no calibration": (lambda: calibrate(calibration=[]), "`calibration` must hold at least one node; it is empty"),
@@ -400,28 +400,28 @@ ROWS = {
         "`class_names` must have one name a class, 3; got 1",
     ),
     "strata that overlap": (
-        lambda: ns.sscv(sets(), [0, 0], strata=[(0, 2), (2, 3)]),
+        lambda: ns.sscv(sets(), [0] * 5, strata=[(0, 2), (2, 3)]),
         "`strata` must be disjoint ranges of sizes; got [(0, 2), (2, 3)]",
     ),
     "a stratum upside down": (
-        lambda: ns.sscv(sets(), [0, 0], strata=[(3, 1)]),
+        lambda: ns.sscv(sets(), [0] * 5, strata=[(3, 1)]),
         "`strata` must be pairs with low ≤ high; got (3, 1)",
     ),
     "a stratum that is no pair": (
-        lambda: ns.sscv(sets(), [0, 0], strata=[3]),
+        lambda: ns.sscv(sets(), [0] * 5, strata=[3]),
         "`strata` must be pairs (low, high) of set sizes; got 3",
     ),
     "a part without a set": (
-        lambda: ns.pccv(sets(), [0, 0], [[0], [3, 2]]),
+        lambda: ns.pccv(sets(), [0] * 5, [[0], [3, 2]]),
         "`partition` must hold nodes that have a set; node 2 has none",
     ),
-    "a part out of range": (lambda: ns.pccv(sets(), [0, 0], [[9]]), "`partition` must hold ids from 0 to 4; got 9"),
+    "a part out of range": (lambda: ns.pccv(sets(), [0] * 5, [[9]]), "`partition` must hold ids from 0 to 4; got 9"),
     "degree bins that fall": (
-        lambda: ns.coverage_by_degree(sets(), [0, 0], GRAPH, bins=[3, 1]),
+        lambda: ns.coverage_by_degree(sets(), [0] * 5, GRAPH, bins=[3, 1]),
         "`bins` must be a number of groups or ascending degrees; got [3, 1]",
     ),
     "no degree bins": (
-        lambda: ns.coverage_by_degree(sets(), [0, 0], GRAPH, bins=0),
+        lambda: ns.coverage_by_degree(sets(), [0] * 5, GRAPH, bins=0),
         "`bins` must be at least 1; got 0",
     ),
     "a negative radius": (

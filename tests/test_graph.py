@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from types import SimpleNamespace
 
 import networkx as nx
@@ -218,7 +220,7 @@ def test_narrow_ids_of_a_large_graph_are_widened():
 def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
     monkeypatch, at_once, indptr, indices, row
 ):
-    monkeypatch.setattr("napsets.graph._CHECKED_AT_ONCE", at_once)
+    monkeypatch.setattr("napsets._rows._CHECKED_AT_ONCE", at_once)
     with pytest.raises(ns.InvalidInputError, match=f"ascend within each row.*row {row} does not"):
         ns.Graph(np.array(indptr), np.array(indices))
 
@@ -229,7 +231,7 @@ def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
     at_once=st.integers(1, 6),
 )
 def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once):
-    from napsets import graph as module
+    from napsets import _rows as module
 
     if tidy:
         lists = [sorted(set(row) - {u}) for u, row in enumerate(lists)]
@@ -243,3 +245,51 @@ def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once)
                 ns.Graph(indptr, indices, undirected=False)
         else:
             assert rows(ns.Graph(indptr, indices, undirected=False)) == (indptr.tolist(), indices.tolist())
+
+
+# -- rows as they are ----------------------------------------------------------------------------------------------
+
+
+def directed_rows():
+    """0 → 1, 0 → 2, 1 → 2, 2 → 0 as compressed rows."""
+    return np.array([0, 2, 3, 4]), np.array([1, 2, 2, 0])
+
+
+def test_one_way_rows_are_no_undirected_graph():
+    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no way back\. Pass undirected=False .*Graph.from_scipy"):
+        ns.Graph(*directed_rows())
+    assert ns.Graph(*directed_rows(), undirected=False).num_edges == 4
+
+
+@given(
+    size=st.integers(1, 9), pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=25)
+)  # fmt: skip
+def test_rows_are_taken_for_undirected_just_where_they_equal_their_transpose(size, pairs):
+    edges = np.array([(u % size, v % size) for u, v in pairs], dtype=np.int64).reshape(-1, 2).T
+    rows_of = ns.Graph.from_edge_index(edges, size, undirected=False)
+    adjacency = rows_of.to_scipy().toarray()
+    if (adjacency == adjacency.T).all():
+        assert ns.Graph(rows_of.indptr, rows_of.indices) == rows_of
+        return
+    with pytest.raises(ns.InvalidInputError, match="has no way back") as error:
+        ns.Graph(rows_of.indptr, rows_of.indices)
+    u, v = (int(text) for text in re.search(r"(\d+) → (\d+)", str(error.value)).groups())
+    assert adjacency[u, v] == 1
+    assert adjacency[v, u] == 0
+
+
+def test_graphs_that_are_symmetric_by_construction_are_not_looked_through_again(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("looked through")
+
+    monkeypatch.setattr("napsets.graph.check_symmetry", refuse)
+    graph = ns.Graph.from_edge_index(INDEX, SIZE)
+    pickle.loads(pickle.dumps(graph.subgraph([0, 1])))
+    with pytest.raises(AssertionError, match="looked through"):
+        ns.Graph(graph.indptr, graph.indices)
+
+
+def test_whether_edges_go_both_ways_is_said_with_true_or_false():
+    for make in (lambda: ns.Graph([0, 0], [], "no"), lambda: ns.Graph.from_edge_index([[0], [1]], undirected="no")):
+        with pytest.raises(ns.InvalidInputError, match="`undirected` must be True or False; got 'no'"):
+            make()

@@ -35,10 +35,34 @@ def test_shares_and_sizes():
     assert ns.full_rate(sets) == 1 / 6
 
 
+def test_every_metric_takes_one_label_a_set_where_that_is_said():
+    own, star = LABELS[NODES], ns.Graph.from_networkx(nx.star_graph(9))
+    for metric, more in [
+        (ns.coverage, ()),
+        (ns.size_given_coverage, ()),
+        (ns.sscv, ([(0, 1), (2, 3)],)),
+        (ns.pccv, ([[3, 0, 7, 8], [5, 2]],)),
+    ]:
+        assert metric(make(), own, *more, per="set") == metric(make(), LABELS, *more)
+        with pytest.raises(ns.InvalidInputError, match="one entry a node of the graph, 10"):
+            metric(make(), own, *more)
+    for metric, more in [(ns.coverage_by_class, ()), (ns.coverage_by_degree, (star,))]:
+        assert (
+            metric(make(), own, *more, per="set").coverage.tolist() == metric(make(), LABELS, *more).coverage.tolist()
+        )
+        with pytest.raises(ns.InvalidInputError, match="one entry a node of the graph, 10"):
+            metric(make(), own, *more)
+
+
 def test_without_sets_or_without_covered_ones_there_is_no_average():
-    for value in (ns.coverage(NONE, []), ns.mean_size(NONE), ns.empty_rate(NONE), ns.size_given_coverage(NONE, [])):
+    for value in (
+        ns.coverage(NONE, LABELS),
+        ns.mean_size(NONE),
+        ns.empty_rate(NONE),
+        ns.size_given_coverage(NONE, LABELS),
+    ):
         assert math.isnan(value)
-    assert math.isnan(ns.size_given_coverage(make([[0, 0, 0]], [3]), [0]))
+    assert math.isnan(ns.size_given_coverage(make([[0, 0, 0]], [3]), LABELS))
 
 
 def test_sscv_is_the_worst_stratum_of_sizes():

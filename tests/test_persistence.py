@@ -56,6 +56,17 @@ def test_what_is_read_predicts_what_was_written(tmp_path, predictor):
     assert os.listdir(tmp_path) == ["predictor.npz"]
 
 
+@pytest.mark.parametrize("undirected", [True, False])
+def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
+    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, undirected=undirected)
+    p, y = RNG.dirichlet(np.ones(4), 100), RNG.integers(4, size=100)
+    predictor = ns.NAPS(hops=10**9, decay=lambda k: 1 / k).calibrate(path, p, y, calibration=np.arange(50, 100))
+    predictor.save(tmp_path / "a.npz")
+    again = ns.NAPS.load(tmp_path / "a.npz")
+    assert len(again.decay) == again.hops == 99
+    assert same_bits(again.predict([0, 20], 0.5).thresholds, predictor.predict([0, 20], 0.5).thresholds)
+
+
 def test_direction_ids_and_float32_survive(tmp_path):
     graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, undirected=False)
     ids = np.array([f"n{i}" for i in range(SIZE)])
@@ -153,6 +164,10 @@ def put(key, value):
     return lambda header: header | {key: value}
 
 
+def setting(key, value):
+    return lambda header: header | {"settings": header["settings"] | {key: value}}
+
+
 MISTYPED = {
     "no header": ({"header": None}, "header"),
     "a header that is no object": ({"header": lambda h: [1, 2]}, "is truncated or of another kind"),
@@ -173,7 +188,33 @@ MISTYPED = {
     "broken offsets": ({"indptr": np.arange(61)}, "`indptr` must ascend"),
     "neighbours out of range": ({"indices": np.full(GRAPH.num_edges, 99)}, "`indices` must hold ids"),
     "neighbours out of order": ({"indices": np.zeros(GRAPH.num_edges, int)}, "`indices` must ascend"),
-}
+    "edges that go one way": (
+        {"indptr": np.r_[0, np.ones(60, int)], "indices": np.array([1], np.int32)}, "0 → 1 has no way back",
+    ),
+    "uniforms above 1": ({"u": np.full(60, 1.5)}, r"`u` must lie in \[0, 1\]; got values from 1.5 to 1.5"),
+    "settings that are a list": ({"header": put("settings", [1])}, "is truncated or of another kind"),
+    "a header nested without end": ({"header": np.array("[" * 100_000)}, "is truncated or of another kind"),
+    **{
+        f"{key} {value!r}": ({"header": setting(key, value)}, f"`{key}` (must|as an array must)")
+        for key, value in [
+            ("fallback", "nonsense"), ("fallback", None), ("fallback", ["full"]), ("seed", "abc"), ("seed", -1),
+            ("seed", 0.5), ("seed", None), ("hops", -1), ("hops", "2"), ("hops", 10**20), ("hops", None),
+            ("decay", "geometic"), ("decay", [1.0]), ("decay", [1.0, 0.5, 0.2]), ("decay", [1.0, -2.0]),
+            ("decay", [1.0, float("nan")]), ("decay", {"a": 1}), ("decay", 7), ("allow_empty", "no"),
+            ("allow_empty", 2), ("undirected", "yes"), ("undirected", None),
+        ]
+    },
+    **{
+        f"{name} with {settings}": (
+            {"header": put("score", {"name": name, "settings": settings})}, f"`{next(iter(settings))}` must",
+        )
+        for name, settings in [
+            ("APS", {"randomized": "yes"}), ("RAPS", {"penalty": "x"}), ("RAPS", {"penalty": float("nan")}),
+            ("RAPS", {"penalty": -1.0}), ("RAPS", {"free_ranks": 1.5}), ("SAPS", {"weight": None}),
+        ]
+    },
+    "a score by number": ({"header": put("score", {"name": 3, "settings": {}})}, "`score` must be one of APS"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", MISTYPED)

@@ -60,10 +60,43 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
     assert support.tolist() == [29] * 30 + [30] * 10
 
 
-def test_settings_are_stored_unchecked_until_calibration():
-    predictor = ns.NAPS(hops=-3, decay="wrong", fallback="none")
-    assert (predictor.hops, predictor.decay, predictor.fallback) == (-3, "wrong", "none")
-    assert "hops=-3" in repr(predictor)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decay": "geometic"}, r"`decay` must be one of uniform, .*; got 'geometic' \(did you mean 'geometric'\?\)"),
+        ({"decay": [1.0, 0.5, 0.2]}, "`decay` must have a weight for each of the 2 hops; got 3"),
+        ({"decay": lambda k: -1.0}, "`decay` must give finite weights"),
+        ({"hops": -1}, "`hops` must be at least 0; got -1"),
+        ({"hops": 10**20}, "`hops` must be at most 2,147,483,647; got 100000000000000000000"),
+        ({"fallback": "nonsense"}, "`fallback` must be 'full' or 'global'; got 'nonsense'"),
+        ({"score": "rasp"}, r"`score` must be one of aps, raps, saps, thr; got 'rasp' \(did you mean 'raps'\?\)"),
+        ({"score": 3}, "`score` must be one of aps, raps, saps, thr, or have the methods matrix and at; got 3"),
+        ({"score": ns.APS}, r"`score` must be one of .* \(write APS\(\) with brackets\)"),
+        ({"seed": "abc"}, "`seed` must be an integer; got 'abc'"),
+        ({"seed": -1}, "`seed` must be an integer from 0 to 2\\^64 − 1; got -1"),
+        ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
+    ],
+)
+def test_bad_settings_are_refused_at_once_and_when_they_are_assigned_later(settings, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        ns.NAPS(**settings)
+    (name, value), calibrated = *settings.items(), naps()
+    setattr(calibrated, name, value)
+    with pytest.raises(ns.InvalidInputError, match=message):
+        calibrated.predict(NODES)
+    if name in ("score", "seed", "allow_empty"):
+        with pytest.raises(ns.InvalidInputError, match=message):
+            ns.SplitConformal(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "score"), [("aps", ns.APS()), ("raps", ns.RAPS()), ("saps", ns.SAPS()), ("thr", ns.THR())]
+)
+def test_scores_go_by_name(name, score):
+    assert ns.NAPS(score=name).score == score
+    for make in (naps, split):
+        one, other = make(score=name).predict(NODES, 0.2), make(score=score).predict(NODES, 0.2)
+        assert np.array_equal(one.member, other.member)
 
 
 def test_calibrate_returns_the_predictor():

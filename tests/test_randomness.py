@@ -26,7 +26,7 @@ def uniform(node, seed):
     return (finalise((stream + (node + 1) * golden) & MASK) >> 11) / 2**53
 
 
-@pytest.mark.parametrize("seed", [0, 1, -1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("seed", [0, 1, 2**63, 2**64 - 1])
 def test_the_hash_is_that_of_python_integers(seed):
     ids = [0, 1, 2, 1000, 2**31, 2**53 + 1, 2**63 - 1, -1]
     assert ns.node_uniforms(ids, seed).tolist() == [uniform(i & MASK, seed & MASK) for i in ids]

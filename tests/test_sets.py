@@ -35,12 +35,31 @@ def test_sizes_labels_and_length_read_the_member_matrix():
     assert len(none) == 0
 
 
-def test_labels_may_be_those_of_the_graph_or_of_the_sets():
+def test_labels_are_those_of_the_graph_unless_they_are_said_to_be_those_of_the_sets():
     graph_labels = np.array([0, 0, 0, 0, 2, 0, 0, 1])
     assert make().contains(graph_labels).tolist() == [True, False, True]
-    assert make().contains([2, 0, 1]).tolist() == [True, False, True]
-    assert make().contains([1, 1, 1]).tolist() == [False, False, True]
     assert make(num_nodes=None).contains(graph_labels).tolist() == [True, False, True]
+    assert make().contains([2, 0, 1], per="set").tolist() == [True, False, True]
+    assert make().contains([1, 1, 1], per="set").tolist() == [False, False, True]
+
+
+def test_sets_of_all_nodes_in_another_order_are_judged_by_node_id():
+    order = np.array([2, 0, 1])
+    sets = make(nodes=order, member=np.eye(3, dtype=bool)[order], num_nodes=3)  # node v has the set {v}
+    assert sets.contains([0, 1, 2]).tolist() == [True, True, True]
+    assert sets.contains(order, per="set").tolist() == [True, True, True]
+    assert not sets.contains([0, 1, 2], per="set").any()
+
+
+@pytest.mark.parametrize("num_nodes", [8, None])
+def test_labels_of_the_other_length_are_refused_with_the_other_choice(num_nodes):
+    sets = make(num_nodes=num_nodes)
+    with pytest.raises(ns.InvalidInputError, match=r"one entry a node of the graph, .*8, .* got 3\. Pass per='set'"):
+        sets.contains([2, 0, 1])
+    with pytest.raises(ns.InvalidInputError, match=r"one entry a set, 3, with per='set'; got 8\. Leave `per` out"):
+        sets.own_labels(np.zeros(8, int), per="set")
+    with pytest.raises(ns.InvalidInputError, match="`per` must be one of node, set; got 'row'"):
+        sets.contains([2, 0, 1], per="row")
 
 
 def test_labels_of_the_graph_may_be_unknown_elsewhere():

@@ -6,8 +6,10 @@ what it must be, then what came.
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any, Protocol, SupportsIndex, cast
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy.typing as npt
 from napsets.errors import InvalidInputError
 
 __all__ = [
+    "LARGEST_HOPS",
     "ArrayLike",
     "BoolArray",
     "FloatArray",
@@ -23,11 +26,21 @@ __all__ = [
     "as_array",
     "check_alpha",
     "check_count",
+    "check_flag",
+    "check_hops",
     "check_index",
     "check_integers",
     "check_labels",
+    "check_names",
+    "check_node",
+    "check_numbers",
     "check_probabilities",
     "check_scores",
+    "check_seed",
+    "check_settings",
+    "check_share",
+    "refuse_masked",
+    "shown",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,6 +50,15 @@ BoolArray = npt.NDArray[np.bool_]
 #: How far a row of probabilities may be from summing to 1: float32 softmax is within 1e-6,
 #: probabilities written with four decimals within 1e-3.
 ROW_SUM_TOLERANCE = 1e-3
+
+#: More hops than this are a mistake; fewer are walked as far as there are nodes.
+LARGEST_HOPS = 2**31 - 1
+
+_SOFTMAX = (
+    "If they are logits or other scores, pass them through a softmax (scipy.special.softmax(x, axis=1)); if they were "
+    "rounded, divide each row by its sum."
+)
+_SHOWN = 80  # characters of a value that a message repeats
 
 
 class HasArray(Protocol):
@@ -51,15 +73,51 @@ ArrayLike = npt.ArrayLike | HasArray
 
 def as_array(name: str, value: object) -> npt.NDArray[Any]:
     """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and their kin."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
+    refuse_masked(name, value)
+    if hasattr(value, "toarray"):
+        raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
     try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(_on_host(value))
+    except MemoryError:
+        raise
+    except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
         raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
     if array.dtype == object:
-        raise InvalidInputError(f"`{name}` must be an array of numbers; got an array of Python objects")
-    return array
+        for item in array.flat:
+            if isinstance(item, int) and not isinstance(item, bool):  # it would not be an object if it had fitted
+                raise InvalidInputError(f"`{name}` must hold numbers of at most 64 bits; got {shown(item)} among them")
+        raise InvalidInputError(
+            f"`{name}` must be an array of numbers; got an array of Python objects. If they are all numbers, convert "
+            f"them with .astype(float) or .astype(int)."
+        )
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _on_host(value: Any) -> Any:
+    """Bring a tensor to memory that NumPy can read, in a type that it knows; leave anything else as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach().cpu()
+    return tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Refuse masked arrays, alone or in a list, that mask anything: NumPy would show what the mask hides."""
+    for part in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise InvalidInputError(
+                f"`{name}` must not be masked, because what a mask hides would count; {np.ma.getmaskarray(part).sum()} "
+                f"entries are. Fill them (.filled(-1) for unknown labels) or drop them (.compressed())."
+            )
+
+
+def shown(value: object) -> str:
+    """Return what a message shows of a value: its repr, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        return f"{type(value).__name__} too long to be shown"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[Any]:
@@ -71,6 +129,8 @@ def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[An
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidInputError(f"`{name}` must hold integers; got dtype {array.dtype}")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InvalidInputError(f"`{name}` must hold integers below 2^63; got {array.max()}")
     return array
 
 
@@ -90,6 +150,11 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}")
+        if (low, high) == (0, 1) and array.size == size > 2:
+            raise InvalidInputError(
+                f"`{name}` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a "
+                f"mask, pass it with .astype(bool)."
+            )
     index = array.astype(np.int64, copy=False)
     if unique and index.size:
         counts = np.bincount(index, minlength=0)
@@ -98,6 +163,15 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
                 f"`{name}` must not repeat a node; node {int(counts.argmax())} appears {counts.max()} times"
             )
     return index
+
+
+def check_node(name: str, value: object, size: int) -> int:
+    """Return the id of one node, from 0 to size−1."""
+    array = as_array(name, value)
+    if array.size != 1 or array.dtype == np.bool_:
+        what = "a mask" if array.dtype == np.bool_ else array.size
+        raise InvalidInputError(f"`{name}` must be one node; got {what}. Ask for one at a time, by its id.")
+    return int(check_index(name, array.reshape(1), size)[0])
 
 
 def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
@@ -126,12 +200,14 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
     if array.size and array.min() < 0:
         row, column = divmod(int(array.argmin()), array.shape[1])
         raise InvalidInputError(
-            f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}"
+            f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}. {_SOFTMAX}"
         )
     off = np.abs(sums - 1.0)
     if off.size and off.max() > ROW_SUM_TOLERANCE:
         row = int(np.argmax(off > ROW_SUM_TOLERANCE))
-        raise InvalidInputError(f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}")
+        raise InvalidInputError(
+            f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}. {_SOFTMAX}"
+        )
     return array
 
 
@@ -165,26 +241,90 @@ def check_scores(name: str, value: object, *, size: int | None = None) -> FloatA
     return scores
 
 
+def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
+    """Return an array of numbers from 0 to `largest`, as float64."""
+    array = as_array(name, value)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
+    numbers = array.astype(np.float64)
+    bad = ~((numbers >= 0) & (numbers <= largest))  # NaN is bad too
+    if bad.any():
+        raise InvalidInputError(f"`{name}` must be finite, from 0 to {largest:g}; got {numbers[bad][0]:g}")
+    return numbers
+
+
 def check_alpha(value: object) -> float:
     """One error rate strictly between 0 and 1."""
     try:
         alpha = float(cast(Any, value))
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"`alpha` must be a number between 0 and 1; got {value!r}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"`alpha` must be a number between 0 and 1; got {shown(value)}") from error
     if not 0.0 < alpha < 1.0:  # NaN fails this too
         raise InvalidInputError(f"`alpha` must lie strictly between 0 and 1; got {alpha:g}")
     return alpha
 
 
-def check_count(name: str, value: object, *, minimum: int = 0) -> int:
-    """Return an integer of at least `minimum`."""
+def check_share(name: str, value: object) -> float:
+    """One number from 0 to 1, both included."""
+    try:
+        share = float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"`{name}` must be a number from 0 to 1; got {shown(value)}") from error
+    if not 0.0 <= share <= 1.0:
+        raise InvalidInputError(f"`{name}` must lie in [0, 1]; got {share:g}")
+    return share
+
+
+def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """Return an integer of at least `minimum` and, where given, at most `maximum`."""
     try:
         count = operator.index(cast(SupportsIndex, value))
     except TypeError as error:
         if isinstance(value, float) and math.isfinite(value) and value.is_integer():
             count = int(value)
         else:
-            raise InvalidInputError(f"`{name}` must be an integer; got {value!r}") from error
+            raise InvalidInputError(f"`{name}` must be an integer; got {shown(value)}") from error
     if count < minimum:
-        raise InvalidInputError(f"`{name}` must be at least {minimum}; got {count}")
+        raise InvalidInputError(f"`{name}` must be at least {minimum}; got {shown(count)}")
+    if maximum is not None and count > maximum:
+        raise InvalidInputError(f"`{name}` must be at most {maximum:,}; got {shown(count)}")
     return count
+
+
+def check_hops(name: str, value: object, *, minimum: int = 0) -> int:
+    """Return a depth; one that no graph has is refused, one that this graph has not costs nothing."""
+    return check_count(name, value, minimum=minimum, maximum=LARGEST_HOPS)
+
+
+def check_seed(value: object) -> int:
+    """Return a seed: an integer from 0 to 2⁶⁴−1, for all that draw at random alike."""
+    try:
+        seed = operator.index(cast(SupportsIndex, value))
+    except TypeError as error:
+        raise InvalidInputError(f"`seed` must be an integer; got {shown(value)}") from error
+    if not 0 <= seed < 2**64:
+        raise InvalidInputError(f"`seed` must be an integer from 0 to 2^64 − 1; got {shown(seed)}")
+    return seed
+
+
+def check_names(name: str, value: object) -> tuple[str, ...] | None:
+    """Return names as a tuple, or None where there are none; one text is not a list of its letters."""
+    if value is None:
+        return None
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
+        raise InvalidInputError(f"`{name}` must be a list of names; got {shown(value)}")
+    return tuple(str(item) for item in value)
+
+
+def check_settings(value: object) -> dict[str, Any]:
+    """Return settings as a dictionary of our own, which nobody else can change."""
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"`settings` must be a mapping; got {shown(value)}")
+    return copy.deepcopy(dict(value))
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return True or False, and nothing that merely counts as one of them: 'no' would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"`{name}` must be True or False; got {shown(value)}")
+    return bool(value)

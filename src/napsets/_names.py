@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
+from napsets._check import shown
 from napsets.errors import InvalidInputError
 
 __all__ = ["choose"]
@@ -13,7 +14,7 @@ __all__ = ["choose"]
 Value = TypeVar("Value")
 
 
-def choose(argument: str, name: str, options: Mapping[str, Value]) -> Value:
+def choose(argument: str, name: object, options: Mapping[str, Value]) -> Value:
     """Return ``options[name]``, or an error that lists the names and suggests the nearest.
 
     Examples
@@ -21,8 +22,8 @@ def choose(argument: str, name: str, options: Mapping[str, Value]) -> Value:
     >>> choose("decay", "uniform", {"uniform": 1})
     1
     """
-    if name in options:
+    if isinstance(name, str) and name in options:
         return options[name]
     near = difflib.get_close_matches(str(name).lower(), options, n=1, cutoff=0.4)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; got {name!r}{hint}")
+    raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; got {shown(name)}{hint}")

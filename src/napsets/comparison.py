@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_index
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_index
+from napsets._frozen import sealed
 from napsets.decay import hop_weights
+from napsets.depth import useful_hops
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
 from napsets.metrics import (
     coverage,
     empty_rate,
@@ -30,7 +32,7 @@ from napsets.metrics import (
     sscv,
 )
 from napsets.predictors import NAPS, CalibrationData, split_thresholds_of
-from napsets.scores import APS, Score
+from napsets.scores import APS, Score, make_score
 from napsets.sets import PredictionSets, members
 from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
@@ -113,7 +115,7 @@ class Comparison:
     results : tuple of MethodResult
         One for each of `METHODS`, in that order.
     alpha, hops
-        What was asked for.
+        What was asked for; of more than 64 hops, those that the graph has.
     strata : list of (low, high)
         Set sizes that SSCV groups.
     partition : list of numpy.ndarray
@@ -175,7 +177,7 @@ def compare(
     *,
     alpha: float = 0.1,
     hops: int = 2,
-    score: Score | None = None,
+    score: Score | str | None = None,
     seed: int = 0,
     ids: ArrayLike | None = None,
     alphas: Sequence[float] = (),
@@ -194,7 +196,7 @@ def compare(
         Error rate.
     hops : int
         Depth of the neighbourhoods.
-    score : Score, optional
+    score : Score or str, optional
         `APS()` by default.
     seed : int
         Seed of the nodes' uniform numbers and of the partition's roots.
@@ -206,7 +208,8 @@ def compare(
         Called as ``progress(done, total)`` in nodes.
     """
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in alphas))
-    hops = check_count("hops", hops)
+    check_graph(graph)
+    hops = check_hops("hops", hops)
     naps = NAPS(hops=hops, score=APS() if score is None else score, seed=seed)
     naps.calibrate(graph, probabilities, labels, calibration, ids=ids)
     data, index = naps.data_, naps.index_
@@ -219,13 +222,18 @@ def compare(
         raise InvalidInputError(
             f"`nodes` must have known labels to be compared on; {(known < 0).sum()} do not, node {node} first"
         )
-    drafts, thresholds = _calibrated(index, data, chosen, hops, rates, progress)
-    covered, sizes = _filled(drafts, thresholds, data, chosen, known, naps.score)
+    hops = useful_hops(graph, chosen, hops)
+    calibrated, thresholds = _calibrated(index, chosen, hops, rates, progress)
+    filled, covered, sizes = _filled(thresholds, data, chosen, known, make_score(naps.score))
+    drawn = [
+        PredictionSets(chosen, member, tau, support, size, rates[0], num_nodes=graph.num_nodes)
+        for member, tau, (support, size) in zip(filled, thresholds[:, 0], calibrated, strict=True)
+    ]
     groups = size_strata(data.probabilities.shape[1]) if strata is None else list(strata)
     partition = neighbourhood_partition(graph, chosen, seed=seed)
     results = tuple(
-        replace(_judge(method, draft, labels, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
-        for method, draft, hit, size in zip(METHODS, drafts, covered, sizes, strict=True)
+        replace(_judge(method, sets, labels, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
+        for method, sets, hit, size in zip(METHODS, drawn, covered, sizes, strict=True)
     )
     return Comparison(results, rates[0], hops, groups, partition, rates[1:], data, index)
 
@@ -257,20 +265,15 @@ def _judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
 
 
 def _calibrated(
-    index: CalibrationIndex,
-    data: CalibrationData,
-    nodes: IntArray,
-    hops: int,
-    rates: tuple[float, ...],
-    progress: Any,
-) -> tuple[list[PredictionSets], npt.NDArray[np.float64]]:
-    """Return sets still to be filled, one a method, and thresholds of shape (methods, rates, nodes)."""
+    index: CalibrationIndex, nodes: IntArray, hops: int, rates: tuple[float, ...], progress: Any
+) -> tuple[list[tuple[IntArray, FloatArray]], npt.NDArray[np.float64]]:
+    """Return each method's support and effective sizes, and thresholds of shape (methods, rates, nodes)."""
     decays = [method.decay for method in METHODS if method.decay is not None]
     rows = np.stack([hop_weights(decay, hops) for decay in decays])
     found = neighbourhood_thresholds(index, nodes, rows, rates, progress=progress)
     split = [split_thresholds_of(index, nodes, rate) for rate in rates]
     thresholds = np.empty((len(METHODS), len(rates), nodes.size))
-    drafts = []
+    calibrated = []
     for m, method in enumerate(METHODS):
         if method.decay is None:
             thresholds[m] = [values for values, _ in split]
@@ -279,21 +282,15 @@ def _calibrated(
         else:
             d = decays.index(method.decay)
             thresholds[m], support, size = found.values[d], found.support[d], found.effective_size[d]
-        member = np.empty((nodes.size, data.probabilities.shape[1]), dtype=bool)
-        total = data.probabilities.shape[0]
-        drafts.append(PredictionSets(nodes, member, thresholds[m, 0], support, size, rates[0], num_nodes=total))
-    return drafts, thresholds
+        calibrated.append((support, size))
+    return calibrated, thresholds
 
 
 def _filled(
-    drafts: list[PredictionSets],
-    thresholds: FloatArray,
-    data: CalibrationData,
-    nodes: IntArray,
-    labels: IntArray,
-    score: Score,
-) -> tuple[FloatArray, FloatArray]:
-    """Fill the sets' members in pieces; return coverage and mean size of shape (methods, rates)."""
+    thresholds: FloatArray, data: CalibrationData, nodes: IntArray, labels: IntArray, score: Score
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Return the sets' members, made in pieces, and coverage and mean size of shape (methods, rates)."""
+    filled = np.empty((thresholds.shape[0], nodes.size, data.probabilities.shape[1]), dtype=bool)
     hits = np.zeros(thresholds.shape[:2])
     sizes = np.zeros(thresholds.shape[:2])
     step = max(1, _CHUNK_ENTRIES // data.probabilities.shape[1])
@@ -301,14 +298,14 @@ def _filled(
         rows = slice(start, start + step)
         matrix = score.matrix(data.probabilities[nodes[rows]], data.u[nodes[rows]])
         at_label = np.arange(matrix.shape[0]), labels[rows]
-        for m, draft in enumerate(drafts):
+        for m in range(thresholds.shape[0]):
             for r in range(thresholds.shape[1]):
                 member: BoolArray = members(matrix, thresholds[m, r, rows])
                 hits[m, r] += member[at_label].sum()
                 sizes[m, r] += member.sum()
                 if r == 0:
-                    draft.member[rows] = member
-    return hits / nodes.size, sizes / nodes.size
+                    filled[m, rows] = member
+    return sealed(filled), hits / nodes.size, sizes / nodes.size
 
 
 def _judge(

@@ -9,16 +9,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, IntArray, as_array, check_count, check_index, check_integers
+from napsets._check import (
+    ArrayLike,
+    IntArray,
+    as_array,
+    check_count,
+    check_flag,
+    check_index,
+    check_integers,
+    check_node,
+    shown,
+)
+from napsets._frozen import frozen, sealed
+from napsets._rows import check_rows, check_symmetry
 from napsets.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = ["Graph"]
+__all__ = ["Graph", "check_graph"]
 
-_CHECKED_AT_ONCE = 1 << 20  # edges; bounds what a check needs beside the graph
+_MOST_NODES = 1 << 40  # the rows of more could not be addressed
+_MANY_NODES = 1 << 28  # rows of 2 GiB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +41,9 @@ class Graph:
     Make one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg` or `from_table`. Duplicate edges
     are merged and self-loops dropped. Edges are undirected unless ``undirected=False``; then a node's neighbours
     are the targets of the edges that leave it.
+
+    ``Graph(indptr, indices)`` takes compressed sparse rows as they are: ascending, without repeats, and with every
+    edge in both rows unless ``undirected=False``. Arrays that their owner could still write to are copied.
 
     Attributes
     ----------
@@ -62,14 +78,28 @@ class Graph:
                 )
         # One width for ids and for whatever is indexed by them, whatever width they came in.
         indices = np.ascontiguousarray(indices, dtype=_id_dtype(nodes))
-        _check_rows(indptr, indices)
+        check_rows(indptr, indices)
         ids = self.original_ids
         if ids is not None:
             ids = check_integers("original_ids", ids)
             if ids.size != nodes:
                 raise InvalidInputError(f"`original_ids` must have one entry a node, {nodes}; got {ids.size}")
-        for name, array in (("indptr", indptr), ("indices", indices), ("original_ids", ids)):
-            object.__setattr__(self, name, array if array is None else _frozen(array))
+        check_symmetry(indptr, indices, check_flag("undirected", self.undirected))
+        self._keep(frozen(np.ascontiguousarray(indptr)), frozen(indices), ids if ids is None else frozen(ids))
+
+    def _keep(self, indptr: IntArray, indices: npt.NDArray[Any], original_ids: IntArray | None) -> None:
+        for name, array in (("indptr", indptr), ("indices", indices), ("original_ids", original_ids)):
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def _made(
+        cls, indptr: IntArray, indices: npt.NDArray[Any], undirected: bool, original_ids: IntArray | None = None
+    ) -> Graph:
+        """Make a graph from arrays that are right by construction and nobody else holds, without a look at them."""
+        graph = object.__new__(cls)
+        object.__setattr__(graph, "undirected", undirected)
+        graph._keep(sealed(indptr), sealed(indices), original_ids if original_ids is None else sealed(original_ids))
+        return graph
 
     @property
     def num_nodes(self) -> int:
@@ -88,7 +118,7 @@ class Graph:
 
     def neighbours(self, node: int) -> npt.NDArray[Any]:
         """Neighbours of one node, ascending."""
-        (node,) = check_index("node", node, self.num_nodes)
+        node = check_node("node", node, self.num_nodes)
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def __repr__(self) -> str:
@@ -102,9 +132,9 @@ class Graph:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[type[Graph], tuple[Any, ...]]:
-        """Go through the constructor in another process too: unpickled arrays would be writeable."""
-        return type(self), (self.indptr, self.indices, self.undirected, self.original_ids)
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """Seal the arrays in another process too: unpickled ones would be writeable."""
+        return type(self)._made, (self.indptr, self.indices, self.undirected, self.original_ids)
 
     # -- constructors ------------------------------------------------------------------------------------------
 
@@ -199,11 +229,17 @@ class Graph:
             raise InvalidInputError(f"`{name}` must have as many sources as targets; got {source.size}, {target.size}")
         low = min(int(source.min()), int(target.min())) if source.size else 0
         high = max(int(source.max()), int(target.max())) if source.size else -1
-        nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes)
+        undirected = check_flag("undirected", undirected)
+        nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes, maximum=_MOST_NODES)
+        # Ids that leave nearly all numbers out are no numbers from 0: their rows alone would fill the memory.
+        if nodes > _MOST_NODES or (num_nodes is None and nodes > _MANY_NODES and nodes > 64 * source.size):
+            raise InvalidInputError(_too_many(name, nodes))
         if low < 0 or high >= nodes:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
-        indptr, indices = _compress(source, target, nodes, undirected)
-        return cls(indptr, indices, undirected=undirected)
+        try:
+            return cls._made(*_compress(source, target, nodes, undirected), undirected)
+        except MemoryError as error:
+            raise InvalidInputError(_too_many(name, nodes)) from error
 
     # -- derived graphs ----------------------------------------------------------------------------------------
 
@@ -221,7 +257,7 @@ class Graph:
         indices = np.empty(offsets[-1], dtype=_id_dtype(chosen.size))
         csr.subgraph(self.indptr, self.indices, chosen, position, offsets, indices)
         ids = chosen if self.original_ids is None else self.original_ids[chosen]
-        return Graph(offsets, indices, undirected=self.undirected, original_ids=ids)
+        return Graph._made(offsets, indices, self.undirected, ids.copy())
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the adjacency as a SciPy CSR array of ones."""
@@ -263,29 +299,31 @@ def _for_kernels(ids: npt.NDArray[Any], num_nodes: int) -> npt.NDArray[Any]:
     return np.ascontiguousarray(ids, dtype=_id_dtype(num_nodes))
 
 
-def _check_rows(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
-    """Refuse rows that are out of order, repeat a neighbour or name their own node: searches rely on it."""
-    for start in range(0, indices.size, _CHECKED_AT_ONCE):
-        stop = min(start + _CHECKED_AT_ONCE, indices.size)
-        rows = np.searchsorted(indptr, [start, stop - 1], side="right") - 1
-        bounds = np.clip(indptr[rows[0] : rows[1] + 2], start, stop)
-        row = np.repeat(np.arange(rows[0], rows[1] + 1), np.diff(bounds))
-        chunk = indices[start:stop]
-        bad = chunk == row
-        bad[1:] |= (chunk[1:] <= chunk[:-1]) & (row[1:] == row[:-1])
-        if start > indptr[rows[0]]:  # the row began in the chunk before
-            bad[0] |= indices[start] <= indices[start - 1]
-        if bad.any():
-            raise InvalidInputError(
-                "`indices` must ascend within each row, without repeats and without the row's own node; "
-                f"row {row[bad.argmax()]} does not (Graph.from_edge_index sorts, merges and drops)"
-            )
+def _too_many(name: str, nodes: int) -> str:
+    return (
+        f"`{name}` must hold ids from 0 to the number of nodes less one; {shown(nodes)} nodes do not fit into memory. "
+        f"Number the nodes from 0 first (numpy.unique(ids, return_inverse=True) does)."
+    )
 
 
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+def check_graph(graph: object, name: str = "graph") -> Graph:
+    """Return a graph, or say how to make one from what came."""
+    if isinstance(graph, Graph):
+        return graph
+    kind = type(graph)
+    if hasattr(graph, "tocoo"):
+        way = "napsets.Graph.from_scipy(...)"
+    elif hasattr(graph, "edge_index"):
+        way = "napsets.Graph.from_pyg(...)"
+    elif hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        way = "napsets.Graph.from_networkx(...)"
+    elif hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+        way = "napsets.Graph.from_table(...)"
+    else:
+        way = "napsets.Graph.from_edge_index(edge_index, num_nodes)"
+    raise InvalidInputError(
+        f"`{name}` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {way}."
+    )
 
 
 def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_index
-from napsets.decay import hop_weights
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
+from napsets.decay import FEW_HOPS
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Graph
-from napsets.predictors import NAPS
+from napsets.predictors import NAPS, hop_weights_of
 from napsets.quantile import required_mass
+from napsets.scores import make_score
 from napsets.sets import members
 from napsets.thresholds import neighbourhood_thresholds
 
@@ -128,18 +129,22 @@ class NodeInspection:
 def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     """Return the nodes at distance exactly 1, 2, …, `hops` from `node`, each ring ascending.
 
+    Of more than 64 hops, empty rings at the end may be left out.
+
     Examples
     --------
     >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4)
     >>> [ring.tolist() for ring in hop_rings(path, 1, 3)]
     [[0, 2], [3], []]
     """
-    (start,) = check_index("node", node, graph.num_nodes)
+    start, hops = check_node("node", node, graph.num_nodes), check_hops("hops", hops)
     seen = np.zeros(graph.num_nodes, dtype=bool)
     seen[start] = True
     ring = np.array([start])
     rings = []
-    for _ in range(check_count("hops", hops)):
+    for hop in range(hops):
+        if hop >= FEW_HOPS and not ring.size:  # nor will anything be further away
+            break
         rows = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in ring]
         reached = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         ring = reached[~seen[reached]].astype(np.int64)
@@ -175,15 +180,13 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
     if data is None or index is None:
         raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
     alpha = check_alpha(alpha)
-    chosen = check_index("node", node, index.graph.num_nodes)
-    if chosen.size != 1:
-        raise InvalidInputError(f"`node` must be one node; got {chosen.size}")
-    weights = hop_weights(predictor.decay, predictor.hops)
+    chosen = np.array([check_node("node", node, index.graph.num_nodes)])
+    weights = hop_weights_of(predictor, index.graph, chosen)
     found = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
     own = float(found.values[0, 0, 0])
     threshold = _threshold(predictor, chosen, alpha, own)
     probabilities = data.probabilities[chosen]
-    scores = predictor.score.matrix(probabilities, data.u[chosen])
+    scores = make_score(predictor.score).matrix(probabilities, data.u[chosen])
     top = None if predictor.allow_empty else probabilities.argmax(axis=1)
     ringed = _neighbours(predictor, int(chosen[0]), weights, threshold)
     total = float(sum(row.mass for row in ringed["hops"]))
@@ -222,7 +225,7 @@ def _neighbours(predictor: NAPS, node: int, weights: FloatArray, threshold: floa
     assert data is not None
     assert index is not None
     rows, found, at = [], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for hop, ring in enumerate(hop_rings(index.graph, node, predictor.hops), start=1):
+    for hop, ring in enumerate(hop_rings(index.graph, node, weights.size), start=1):
         numbers = index.numbers[ring]
         calibrating = ring[numbers < index.sorted_scores.size]
         scores = index.sorted_scores[index.numbers[calibrating]]

@@ -1,7 +1,7 @@
 """How good prediction sets are: coverage, size, and how evenly the coverage is spread.
 
-Every function takes `PredictionSets` and, where it needs the truth, `labels`: one for each node of the graph, or
-one for each set.
+Every function takes `PredictionSets` and, where it needs the truth, `labels`: one for each node of the graph, indexed
+by node id; or, with ``per="set"``, one for each set in the order of the sets.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_count, check_index
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_count, check_hops, check_index, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
-from napsets.sets import PredictionSets
+from napsets.sets import Per, PredictionSets
 
 __all__ = [
     "GroupCoverage",
@@ -53,9 +53,19 @@ class GroupCoverage:
     mean_size: FloatArray
 
 
-def coverage(sets: PredictionSets, labels: ArrayLike) -> float:
-    """Return the share of sets that contain their node's label."""
-    return _mean(sets.contains(labels))
+def coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
+    """Return the share of sets that contain their node's label.
+
+    Parameters
+    ----------
+    sets : PredictionSets
+        The sets.
+    labels : array of integers
+        The truth: one label for each node of the graph, indexed by node id.
+    per : {"node", "set"}
+        With "set", `labels` has one label for each set instead, in the order of the sets.
+    """
+    return _mean(sets.contains(labels, per=per))
 
 
 def mean_size(sets: PredictionSets) -> float:
@@ -63,9 +73,9 @@ def mean_size(sets: PredictionSets) -> float:
     return _mean(sets.sizes)
 
 
-def size_given_coverage(sets: PredictionSets, labels: ArrayLike) -> float:
+def size_given_coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
     """Return the average size of the sets that contain their node's label; NaN where none does."""
-    return _mean(sets.sizes[sets.contains(labels)])
+    return _mean(sets.sizes[sets.contains(labels, per=per)])
 
 
 def singleton_rate(sets: PredictionSets) -> float:
@@ -83,13 +93,13 @@ def full_rate(sets: PredictionSets) -> float:
     return _mean(sets.sizes == sets.num_classes)
 
 
-def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]]) -> float:
+def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]], *, per: Per = "node") -> float:
     """Return the size-stratified coverage violation (`eq:sscv`): the worst |coverage − (1−α)| over strata of sizes.
 
     Parameters
     ----------
-    sets, labels
-        The sets and the truth.
+    sets, labels, per
+        As in `coverage`.
     strata : sequence of (low, high)
         Inclusive ranges of set sizes, disjoint. A stratum without sets does not count.
 
@@ -105,16 +115,16 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
     left_out = len(sets) - sum(group.size for group in groups)
     if left_out:
         warnings.warn(f"`strata` leaves out the sizes of {left_out} sets", NapsetsWarning, stacklevel=2)
-    return _worst_violation(sets.contains(labels), groups, sets.alpha)
+    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
 
 
-def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]) -> float:
+def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike], *, per: Per = "node") -> float:
     """Return the partition-conditional coverage violation (`eq:NCCV`): the worst |coverage − (1−α)| over the parts.
 
     Parameters
     ----------
-    sets, labels
-        The sets and the truth.
+    sets, labels, per
+        As in `coverage`.
     partition : sequence of arrays
         Disjoint arrays of nodes, each a node of `sets`; for instance from `neighbourhood_partition`.
 
@@ -132,7 +142,7 @@ def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]
         if (group < 0).any():
             node = int(part[int((group < 0).argmax())])
             raise InvalidInputError(f"`partition` must hold nodes that have a set; node {node} has none")
-    return _worst_violation(sets.contains(labels), groups, sets.alpha)
+    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
 
 
 def neighbourhood_partition(
@@ -164,32 +174,32 @@ def neighbourhood_partition(
     from napsets.kernels.balls import cut_balls
 
     chosen = check_index("nodes", nodes, graph.num_nodes, unique=True)
-    radius, min_size = check_count("radius", radius), check_count("min_size", min_size)
+    radius, min_size = check_hops("radius", radius), check_count("min_size", min_size)
     alive = np.zeros(graph.num_nodes, dtype=bool)
     alive[chosen] = True
     # Walking through a shuffled list and skipping what is gone draws each root uniformly from what is left.
-    roots = np.random.default_rng(seed).permutation(np.sort(chosen))
+    roots = np.random.default_rng(check_seed(seed)).permutation(np.sort(chosen))
     members = np.empty(chosen.size, dtype=np.int64)
     offsets = cut_balls(graph.indptr, graph.indices, roots, radius, alive, members)
     balls = [np.sort(ball) for ball in np.split(members, offsets[1:-1]) if ball.size >= max(min_size, 1)]
     return sorted(balls, key=lambda ball: -ball.size)
 
 
-def coverage_by_class(sets: PredictionSets, labels: ArrayLike) -> GroupCoverage:
-    """Return coverage and mean size among the nodes of each true class."""
-    y = sets.own_labels(labels)
-    return _grouped(sets, labels, y, list(range(sets.num_classes)))
+def coverage_by_class(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> GroupCoverage:
+    """Return coverage and mean size among the nodes of each true class; the parameters are those of `coverage`."""
+    y = sets.own_labels(labels, per=per)
+    return _grouped(sets, sets.contains(y, per="set"), y, list(range(sets.num_classes)))
 
 
 def coverage_by_degree(
-    sets: PredictionSets, labels: ArrayLike, graph: Graph, bins: int | Sequence[int] = 5
+    sets: PredictionSets, labels: ArrayLike, graph: Graph, bins: int | Sequence[int] = 5, *, per: Per = "node"
 ) -> GroupCoverage:
     """Return coverage and mean size by the degree of the node.
 
     Parameters
     ----------
-    sets, labels
-        The sets and the truth.
+    sets, labels, per
+        As in `coverage`.
     graph : Graph
         Where degrees are counted.
     bins : int or sequence of int
@@ -207,11 +217,10 @@ def coverage_by_degree(
     group = np.searchsorted(lows, degrees, side="right") - 1
     highs = np.append(lows[1:] - 1, max(int(degrees.max(initial=0)), int(lows[-1])))
     names: list[object] = [(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
-    return _grouped(sets, labels, group, names)
+    return _grouped(sets, sets.contains(labels, per=per), group, names)
 
 
-def _grouped(sets: PredictionSets, labels: ArrayLike, group: IntArray, names: list[object]) -> GroupCoverage:
-    covered = sets.contains(labels)
+def _grouped(sets: PredictionSets, covered: BoolArray, group: IntArray, names: list[object]) -> GroupCoverage:
     inside = group >= 0
     count = np.bincount(group[inside], minlength=len(names))
     sums = [np.bincount(group[inside], weights=x[inside], minlength=len(names)) for x in (covered, sets.sizes)]

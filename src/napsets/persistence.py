@@ -11,18 +11,19 @@ import numpy as np
 
 from napsets._check import check_index, check_probabilities, check_scores
 from napsets._files import reading, replacing
+from napsets._frozen import sealed
 from napsets._names import choose
-from napsets.decay import hop_weights
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.graph import Graph
-from napsets.predictors import NAPS, CalibrationData, SplitConformal
-from napsets.scores import APS, RAPS, SAPS, THR
+from napsets.predictors import NAPS, CalibrationData, SplitConformal, hop_weights_of
+from napsets.scores import SCORES, make_score
 from napsets.thresholds import CalibrationIndex
 
 __all__ = ["load", "save"]
 
 FORMAT = "napsets-predictor-1"
-SCORES: dict[str, type] = {score.__name__: score for score in (APS, RAPS, SAPS, THR)}
+#: Files call a score by its class.
+CLASSES: dict[str, type] = {score.__name__: score for score in SCORES.values()}
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (NAPS, SplitConformal)}
 
 
@@ -42,19 +43,21 @@ def save(predictor: Any, path: str | os.PathLike[str]) -> None:
         assert predictor.index_ is not None
         graph = predictor.index_.graph
         arrays |= {"indptr": graph.indptr, "indices": graph.indices}
-        decay = predictor.decay
-        # A function cannot be written; the weights it gives at these hops say the same.
-        named = decay if isinstance(decay, str) else hop_weights(decay, predictor.hops).tolist()
+        hops, decay = predictor.hops, predictor.decay
+        if not isinstance(decay, str):
+            # A function cannot be written; the weights it gives at the hops that the graph has say the same.
+            decay = hop_weights_of(predictor, graph, np.arange(graph.num_nodes)).tolist()
+            hops = len(decay)
         settings |= {
-            "hops": predictor.hops,
-            "decay": named,
+            "hops": hops,
+            "decay": decay,
             "fallback": predictor.fallback,
             "undirected": graph.undirected,
         }
     header = {
         "format": FORMAT,
         "kind": type(predictor).__name__,
-        "score": _describe(predictor.score),
+        "score": _describe(make_score(predictor.score)),
         "settings": settings,
     }
     with replacing(path) as temporary, open(temporary, "wb") as stream:
@@ -65,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> NAPS | SplitConformal:
     """Read what `save` wrote; anything else, or a damaged file, is a `FileFormatError`."""
     with reading(path) as source:
         with np.load(source, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            arrays = {name: sealed(archive[name]) for name in archive.files}
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
             raise FileFormatError(f"`path` must be a {FORMAT} file; {source} says it is {header['format']!r}")
@@ -78,7 +81,7 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
     made: dict[str, Any] = {
         "seed": settings["seed"],
         "allow_empty": settings["allow_empty"],
-        "score": choose("score", score["name"], SCORES)(**score["settings"]),
+        "score": choose("score", score["name"], CLASSES)(**score["settings"]),
     }
     p = check_probabilities(arrays["probabilities"])
     calibration = check_index("calibration", arrays["calibration"], p.shape[0], unique=True)
@@ -86,13 +89,14 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
     u = check_scores("u", arrays["u"])
     if u.size != p.shape[0]:
         raise InvalidInputError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
+    if u.size and not (u.min() >= 0 and u.max() <= 1):
+        raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
     data = CalibrationData(p, calibration, scores, u)
     if choose("kind", header["kind"], KINDS) is SplitConformal:
         split = SplitConformal(**made)
         split.data_ = data
         return split
     naps = NAPS(hops=settings["hops"], decay=settings["decay"], fallback=settings["fallback"], **made)
-    hop_weights(naps.decay, naps.hops)
     graph = Graph(arrays["indptr"], arrays["indices"], undirected=settings["undirected"])
     if graph.num_nodes != p.shape[0]:
         raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
@@ -102,8 +106,8 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
 
 def _describe(score: Any) -> dict[str, Any]:
     name = type(score).__name__
-    if SCORES.get(name) is not type(score) or not is_dataclass(score):
-        raise InvalidInputError(f"`score` must be one of {', '.join(SCORES)} to be saved; got {name}")
+    if CLASSES.get(name) is not type(score) or not is_dataclass(score):
+        raise InvalidInputError(f"`score` must be one of {', '.join(CLASSES)} to be saved; got {name}")
     return {"name": name, "settings": asdict(score)}  # type: ignore[arg-type]
 
 

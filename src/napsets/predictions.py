@@ -17,8 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, IntArray, check_integers, check_labels, check_probabilities
+from napsets._check import (
+    ArrayLike,
+    IntArray,
+    check_integers,
+    check_labels,
+    check_names,
+    check_probabilities,
+    check_settings,
+    refuse_masked,
+    shown,
+)
 from napsets._files import reading, replacing
+from napsets._frozen import frozen, sealed
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
 __all__ = ["NodePredictions"]
@@ -31,6 +42,8 @@ SPLITS = ("train", "validation", "test", "")
 @dataclass(frozen=True, eq=False, repr=False)
 class NodePredictions:
     """Class probabilities of nodes, with what is known of those nodes.
+
+    Arrays that somebody could still write to are copied.
 
     Parameters
     ----------
@@ -73,20 +86,23 @@ class NodePredictions:
         if size != nodes.size:
             raise InvalidInputError(f"`probabilities` must have one row a node, {nodes.size}; got {size}")
         labels = check_labels(self.labels, size=size, num_classes=classes)
+        refuse_masked("split", self.split)
         split = np.full(size, "") if self.split is None else np.asarray(self.split, dtype=str)
         strange = sorted(set(np.unique(split).tolist()) - set(SPLITS))
         if split.shape != (size,) or strange:
             got = repr(strange[0]) if strange else f"shape {split.shape}"
             raise InvalidInputError(f"`split` must hold train, validation, test or nothing for each node; got {got}")
-        names = None if self.class_names is None else tuple(str(name) for name in self.class_names)
+        names = check_names("class_names", self.class_names)
         if names is not None and len(names) != classes:
             raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
+        for name in ("dataset", "model"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(f"`{name}` must be a name; got {shown(getattr(self, name))}")
         checked = {"nodes": nodes, "probabilities": probabilities, "labels": labels, "split": split}
         for name, array in checked.items():
-            array = array.view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen(array))
         object.__setattr__(self, "class_names", names)
+        object.__setattr__(self, "settings", check_settings(self.settings))
 
     @property
     def num_classes(self) -> int:
@@ -131,9 +147,9 @@ class NodePredictions:
         return replace(
             self,
             nodes=wanted,
-            probabilities=self.probabilities[rows],
-            labels=self.labels[rows],
-            split=self.split[rows],
+            probabilities=sealed(self.probabilities[rows]),
+            labels=sealed(self.labels[rows]),
+            split=sealed(self.split[rows]),
         )
 
     def __len__(self) -> int:
@@ -172,6 +188,8 @@ class NodePredictions:
         with reading(source):
             columns, text = _read_npz(source) if source.suffix == ".npz" else _read_parquet(source)
             about = json.loads(text) if text else {}
+            if not isinstance(about, dict):
+                raise FileFormatError(f"{source} must have a JSON object for its metadata; it has {shown(about)}")
         missing = sorted({"node", "probabilities"} - set(columns))
         if missing:
             raise FileFormatError(f"{source} must have the columns node and probabilities; it lacks {missing[0]}")
@@ -243,6 +261,6 @@ def _rectangle(path: Path, lists: Any) -> npt.NDArray[Any]:
 
 def _read_npz(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
     with np.load(path, allow_pickle=False) as parts:
-        columns = {name: parts[name] for name in parts.files}
+        columns = {name: sealed(parts[name]) for name in parts.files}
     about = columns.pop("about", None)
     return columns, "" if about is None else str(about)

@@ -17,22 +17,28 @@ from napsets._check import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_array,
     check_alpha,
-    check_count,
+    check_flag,
+    check_hops,
     check_index,
     check_labels,
     check_probabilities,
+    check_seed,
+    refuse_masked,
 )
-from napsets.decay import Decay, hop_weights
+from napsets._frozen import frozen, sealed
+from napsets.decay import Decay, check_decay, hop_weights
+from napsets.depth import useful_hops
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
 from napsets.quantile import required_mass
 from napsets.randomness import node_uniforms
-from napsets.scores import APS, Score
+from napsets.scores import APS, Score, make_score
 from napsets.sets import PredictionSets, members
 from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
-__all__ = ["NAPS", "CalibrationData", "SplitConformal", "split_thresholds_of"]
+__all__ = ["NAPS", "CalibrationData", "SplitConformal", "hop_weights_of", "split_thresholds_of"]
 
 Self = TypeVar("Self", bound="_Predictor")
 
@@ -42,21 +48,37 @@ _CHUNK_ROWS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class CalibrationData:
-    """What calibration leaves behind: checked arrays, and the calibration nodes' scores at their labels."""
+    """What calibration leaves behind: checked arrays, and the calibration nodes' scores at their labels.
+
+    Arrays that somebody could still write to are copied.
+    """
 
     probabilities: npt.NDArray[Any]
     calibration: IntArray
     scores: FloatArray
     u: FloatArray
 
+    def __post_init__(self) -> None:
+        for name in ("probabilities", "calibration", "scores", "u"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
 
 class _Predictor:
     """What both predictors share: the score, the seed, and how thresholds become sets."""
 
-    score: Score
+    score: Score | str  #: a Score, once the settings were checked
     seed: int
     allow_empty: bool
     data_: CalibrationData | None
+
+    def __post_init__(self) -> None:
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Check the settings, which may have been assigned since the last time, and bring them to one form."""
+        self.score = make_score(self.score)
+        self.seed = check_seed(self.seed)
+        self.allow_empty = check_flag("allow_empty", self.allow_empty)
 
     def _prepare(
         self,
@@ -77,11 +99,12 @@ class _Predictor:
             raise InvalidInputError(
                 f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
             )
+        refuse_masked("ids", ids)
         names = np.arange(p.shape[0]) if ids is None else np.asarray(ids)
         if names.shape != (p.shape[0],):
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
-        u = node_uniforms(names, self.seed)
-        return CalibrationData(p, chosen, self.score.at(p[chosen], y[chosen], u[chosen]), u)
+        u = sealed(node_uniforms(names, self.seed))
+        return CalibrationData(p, chosen, make_score(self.score).at(p[chosen], y[chosen], u[chosen]), u)
 
     def _calibrated(self) -> CalibrationData:
         if self.data_ is None:
@@ -104,14 +127,15 @@ class _Predictor:
     def _member(
         self, data: CalibrationData, nodes: IntArray, thresholds: FloatArray, allow_empty: bool | None
     ) -> npt.NDArray[np.bool_]:
-        allowed = self.allow_empty if allow_empty is None else allow_empty
+        allowed = self.allow_empty if allow_empty is None else check_flag("allow_empty", allow_empty)
+        score = make_score(self.score)
         member = np.empty((nodes.size, data.probabilities.shape[1]), dtype=bool)
         for start in range(0, nodes.size, _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
             p = data.probabilities[nodes[rows]]
-            matrix = self.score.matrix(p, data.u[nodes[rows]])
+            matrix = score.matrix(p, data.u[nodes[rows]])
             member[rows] = members(matrix, thresholds[rows], top_labels=None if allowed else p.argmax(axis=1))
-        return member
+        return sealed(member)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
@@ -136,19 +160,17 @@ class _Predictor:
 class NAPS(_Predictor):
     """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
 
-    Settings are stored as they are; they are checked when `calibrate` is called.
-
     Parameters
     ----------
     hops : int
         Depth of the neighbourhood, the paper's K.
     decay : str, callable or array
         Weight of a calibration node k hops away: "uniform" (NAPS), "hyperbolic" (NAPS-H), "geometric" (NAPS-G), a
-        function of k, or an array indexed by k−1.
-    score : Score
-        How badly a label fits; `APS` by default.
+        function of k, or an array indexed by k−1 with as many weights as hops.
+    score : Score or str
+        How badly a label fits: `APS` by default, another score, or the name of one: "aps", "raps", "saps", "thr".
     seed : int
-        Seed of each node's uniform number, which is a function of seed and node id alone.
+        Seed of each node's uniform number, which is a function of seed and node id alone; from 0 to 2⁶⁴−1.
     allow_empty : bool
         With False, a set that would be empty gets the best label.
     fallback : {"full", "global"}
@@ -168,12 +190,21 @@ class NAPS(_Predictor):
 
     hops: int = 2
     decay: Decay = "uniform"
-    score: Score = field(default_factory=APS)
+    score: Score | str = field(default_factory=APS)
     seed: int = 0
     allow_empty: bool = True
     fallback: Literal["full", "global"] = "full"
     index_: CalibrationIndex | None = field(default=None, init=False, repr=False)
     data_: CalibrationData | None = field(default=None, init=False, repr=False)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self.hops = check_hops("hops", self.hops)
+        if not (isinstance(self.decay, str) or callable(self.decay)):
+            self.decay = frozen(as_array("decay", self.decay))
+        check_decay(self.decay, self.hops)
+        if self.fallback not in ("full", "global"):
+            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {self.fallback!r}")
 
     def calibrate(
         self,
@@ -204,11 +235,8 @@ class NAPS(_Predictor):
         NAPS
             This object.
         """
-        if not isinstance(graph, Graph):
-            raise InvalidInputError(f"`graph` must be a napsets.Graph; got {type(graph).__name__}")
-        hop_weights(self.decay, check_count("hops", self.hops))
-        if self.fallback not in ("full", "global"):
-            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {self.fallback!r}")
+        check_graph(graph)
+        self._check_settings()
         data = self._prepare(probabilities, labels, calibration, ids, graph.num_nodes)
         self.index_ = CalibrationIndex(graph, data.scores, data.calibration)
         self.data_ = data
@@ -238,9 +266,10 @@ class NAPS(_Predictor):
         """
         data = self._calibrated()
         assert self.index_ is not None
+        self._check_settings()
         alpha = check_alpha(alpha)
         chosen = self._chosen(nodes, data)
-        weights = hop_weights(self.decay, self.hops)
+        weights = hop_weights_of(self, self.index_.graph, chosen)
         found = neighbourhood_thresholds(self.index_, chosen, weights, alpha, threads=threads, progress=progress)
         thresholds, support, size = found.values[0, 0], found.support[0], found.effective_size[0]
         if self.fallback == "global":
@@ -262,7 +291,7 @@ class SplitConformal(_Predictor):
         As in `NAPS`.
     """
 
-    score: Score = field(default_factory=APS)
+    score: Score | str = field(default_factory=APS)
     seed: int = 0
     allow_empty: bool = True
     data_: CalibrationData | None = field(default=None, init=False, repr=False)
@@ -271,12 +300,14 @@ class SplitConformal(_Predictor):
         self, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *, ids: ArrayLike | None = None
     ) -> SplitConformal:
         """Score the calibration nodes; arguments as in `NAPS.calibrate`, without a graph."""
+        self._check_settings()
         self.data_ = self._prepare(probabilities, labels, calibration, ids, None)
         return self
 
     def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
         data = self._calibrated()
+        self._check_settings()
         alpha = check_alpha(alpha)
         chosen = self._chosen(nodes, data)
         empty = Graph(np.zeros(data.probabilities.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
@@ -292,6 +323,11 @@ class SplitConformal(_Predictor):
             alpha,
             num_nodes=data.probabilities.shape[0],
         )
+
+
+def hop_weights_of(predictor: NAPS, graph: Graph, nodes: IntArray) -> FloatArray:
+    """Return a predictor's weights of the hops at which `nodes` of a graph may have neighbours."""
+    return hop_weights(predictor.decay, predictor.hops, depth=useful_hops(graph, nodes, predictor.hops))
 
 
 def split_thresholds_of(index: CalibrationIndex, nodes: IntArray, alpha: float) -> tuple[FloatArray, IntArray]:

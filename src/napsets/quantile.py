@@ -11,7 +11,7 @@ from napsets._check import ArrayLike, FloatArray, IntArray, as_array, check_alph
 from napsets.decay import LARGEST_WEIGHT
 from napsets.errors import InvalidInputError
 
-__all__ = ["ROUNDING", "hop_quantile", "required_mass", "weighted_quantile"]
+__all__ = ["ROUNDING", "effective_size", "hop_quantile", "required_mass", "weighted_quantile"]
 
 #: The part of the required mass that rounding may cost: what is reached exactly must count as reached.
 ROUNDING = 1e-9
@@ -23,6 +23,37 @@ def required_mass(total: float, alpha: float) -> float:
     The 1 is the weight of the test point, which sits at +∞ (the paper's `eq:wquant`).
     """
     return (1.0 - alpha) * (1.0 + total) * (1.0 - ROUNDING)
+
+
+def effective_size(weights: FloatArray, hop_counts: IntArray) -> FloatArray:
+    """Return (Σw)²/Σw² of each neighbourhood, 0 where it has no weight.
+
+    Parameters
+    ----------
+    weights : array of shape (decays, hops)
+        Weights by hop.
+    hop_counts : array of shape (nodes, hops)
+        Calibration nodes by hop.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (decays, nodes).
+    """
+    columns = hop_counts.T.astype(np.float64)
+    largest = np.zeros((weights.shape[0], hop_counts.shape[0]))
+    for k, count in enumerate(columns):
+        np.maximum(largest, weights[:, k, None] * (count > 0), out=largest)
+    # Squares of tiny weights would be 0. A power of two takes them to about 1 and changes no digit.
+    _, exponent = np.frexp(largest)
+    mass, square = np.zeros((2, *largest.shape))
+    # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
+    for k, count in enumerate(columns):
+        # The weight of a hop without nodes may be much larger than all that count, and overflow.
+        scaled = np.ldexp(np.where(count > 0, weights[:, k, None], 0.0), -exponent)
+        mass += scaled * count
+        square += scaled**2 * count
+    return np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
 
 
 def hop_quantile(scores: FloatArray, hop: IntArray, weights: FloatArray, alpha: float) -> float:

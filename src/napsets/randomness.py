@@ -6,12 +6,10 @@ threads and the engine cannot change what a node draws.
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, FloatArray
+from napsets._check import ArrayLike, FloatArray, check_seed, refuse_masked
 from napsets.errors import InvalidInputError
 
 __all__ = ["hash_ids", "node_uniforms"]
@@ -21,7 +19,6 @@ UInt64Array = npt.NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64's increment: 2⁶⁴ divided by the golden ratio, made odd
 _FNV_OFFSET = np.uint64(0xCBF29CE484222325)
 _FNV_PRIME = np.uint64(0x100000001B3)
-_MASK = (1 << 64) - 1
 
 
 def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
@@ -32,17 +29,14 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
     ids : array of integers or strings
         Node ids; strings go through a stable hash first (see `hash_ids`).
     seed : int
-        Another seed gives independent numbers.
+        From 0 to 2⁶⁴−1; another seed gives independent numbers.
 
     Examples
     --------
     >>> bool(node_uniforms([7], seed=1)[0] == node_uniforms([3, 7], seed=1)[1])
     True
     """
-    try:
-        start = np.uint64(operator.index(seed) & _MASK)
-    except TypeError as error:
-        raise InvalidInputError(f"`seed` must be an integer; got {seed!r}") from error
+    start = np.uint64(check_seed(seed))
     with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is the point
         stream = _finalise(np.atleast_1d(start + _GOLDEN))[0]
         bits = _finalise(stream + (hash_ids(ids) + np.uint64(1)) * _GOLDEN)
@@ -51,6 +45,7 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
 
 def hash_ids(ids: ArrayLike) -> UInt64Array:
     """Map ids to 64-bit words: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes."""
+    refuse_masked("ids", ids)
     array = np.asarray(ids)
     if array.ndim != 1:
         raise InvalidInputError(f"`ids` must have 1 dimension; got shape {array.shape}")

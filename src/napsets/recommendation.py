@@ -20,15 +20,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napsets._check import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_index, check_labels
+from napsets._check import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_count,
+    check_hops,
+    check_index,
+    check_labels,
+    check_seed,
+)
 from napsets.decay import DECAYS, hop_weights
+from napsets.depth import useful_hops
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
-from napsets.quantile import ROUNDING
+from napsets.graph import Graph, check_graph
+from napsets.quantile import ROUNDING, effective_size
 from napsets.theory import coverage_gap_bound, expected_homophily
 from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
 __all__ = ["Candidate", "Recommendation", "recommend"]
+
+#: Depths that are compared at most; nobody would read a longer table.
+_DEEPEST = 256
 
 #: Nodes whose hop counts are held at a time.
 _CHUNK = 1 << 17
@@ -201,7 +215,7 @@ def recommend(
     alpha : float
         Error rate.
     max_hops : int
-        The deepest neighbourhood to consider.
+        The deepest neighbourhood to consider; of more than 64, as far as the graph goes.
     sample : int
         How many labelled nodes the agreement of labels is measured on.
     seed : int
@@ -209,15 +223,19 @@ def recommend(
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
-    alpha, max_hops = check_alpha(alpha), check_count("max_hops", max_hops, minimum=1)
+    check_graph(graph)
+    alpha, asked_hops = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
     y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
     calibration = np.flatnonzero(y >= 0)
     if calibration.size == 0:
         raise InvalidInputError("`labels` must have at least one known label; all are −1")
     asked = np.flatnonzero(y < 0) if nodes is None else check_index("nodes", nodes, graph.num_nodes)
     asked = asked if asked.size else np.arange(graph.num_nodes)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     chosen = np.sort(rng.choice(calibration, min(check_count("sample", sample, minimum=1), calibration.size), False))
+    max_hops = max(1, useful_hops(graph, np.concatenate([asked, chosen]), asked_hops))
+    if max_hops > _DEEPEST:
+        raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} where the graph is so deep; got {asked_hops}")
     total, same = _label_counts(graph, y, calibration, chosen, max_hops)
     support = _Support(alpha, max_hops)
     index = CalibrationIndex(graph, np.zeros(calibration.size), calibration)
@@ -318,9 +336,8 @@ def _hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray
 
 
 def _mass_and_size(counts: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    near = counts[:, : weights.size].astype(np.float64)
-    mass, square = near @ weights, near @ weights**2
-    return mass, np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
+    near = counts[:, : weights.size]
+    return near.astype(np.float64) @ weights, effective_size(weights[None], near)[0]
 
 
 def _share(part: int, whole: int) -> float:

@@ -15,10 +15,25 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, FloatArray, IntArray, as_array, check_labels, check_probabilities
+from napsets._check import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_flag,
+    check_labels,
+    check_numbers,
+    check_probabilities,
+    shown,
+)
+from napsets._names import choose
 from napsets.errors import InvalidInputError
 
-__all__ = ["APS", "RAPS", "SAPS", "THR", "RankScore", "Score", "aps_scores"]
+__all__ = ["APS", "RAPS", "SAPS", "SCORES", "THR", "RankScore", "Score", "aps_scores", "make_score"]
+
+#: A larger price of a rank would drown the probabilities, and in the end overflow.
+LARGEST_PENALTY = 1e100
 
 #: Rows handled at a time, so that temporaries stay in the cache however many nodes there are.
 _CHUNK_ENTRIES = 1 << 18
@@ -124,6 +139,9 @@ class APS(RankScore):
 
     randomized: bool = True
 
+    def __post_init__(self) -> None:
+        check_flag("randomized", self.randomized)
+
     def formula(self, x: Ranked) -> FloatArray:  # noqa: D102
         return x.cumulative - x.u * x.probability
 
@@ -146,6 +164,11 @@ class RAPS(RankScore):
     free_ranks: int = 2
     randomized: bool = True
 
+    def __post_init__(self) -> None:
+        check_flag("randomized", self.randomized)
+        check_count("free_ranks", self.free_ranks)
+        check_numbers("penalty", [self.penalty], largest=LARGEST_PENALTY)
+
     def formula(self, x: Ranked) -> FloatArray:  # noqa: D102
         return x.cumulative - x.u * x.probability + self.penalty * np.maximum(0, x.rank - self.free_ranks)
 
@@ -166,6 +189,10 @@ class SAPS(RankScore):
 
     weight: float = 0.1
     randomized: bool = True
+
+    def __post_init__(self) -> None:
+        check_flag("randomized", self.randomized)
+        check_numbers("weight", [self.weight], largest=LARGEST_PENALTY)
 
     @property
     def fixed_u(self) -> float:
@@ -189,6 +216,33 @@ class THR:
         p = check_probabilities(probabilities)
         y = _known_labels(labels, p)
         return 1.0 - p[np.arange(y.size), y].astype(np.float64)
+
+
+#: Scores by the name that settings, files and the command line call them by.
+SCORES: dict[str, type[APS] | type[RAPS] | type[SAPS] | type[THR]] = {
+    "aps": APS,
+    "raps": RAPS,
+    "saps": SAPS,
+    "thr": THR,
+}
+
+
+def make_score(score: object) -> Score:
+    """Return a score from itself or from its name, with its usual settings.
+
+    Examples
+    --------
+    >>> make_score("raps")
+    RAPS(penalty=0.01, free_ranks=2, randomized=True)
+    """
+    if isinstance(score, str):
+        return choose("score", score, SCORES)()
+    if isinstance(score, type) or not isinstance(score, Score):
+        hint = f" (write {score.__name__}() with brackets)" if isinstance(score, type) else ""
+        raise InvalidInputError(
+            f"`score` must be one of {', '.join(SCORES)}, or have the methods matrix and at; got {shown(score)}{hint}"
+        )
+    return score
 
 
 def aps_scores(probabilities: ArrayLike, u: ArrayLike) -> FloatArray:

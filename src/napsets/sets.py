@@ -6,15 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_integers
+from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_integers
+from napsets._frozen import frozen
+from napsets._names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 
-__all__ = ["PredictionSets", "members"]
+__all__ = ["Per", "PredictionSets", "members"]
+
+#: What labels have one entry for: each node of the graph, or each set.
+Per = Literal["node", "set"]
 
 
 def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
@@ -28,7 +33,7 @@ def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: Int
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionSets:
-    """One set of labels for each of some nodes.
+    """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
 
     Attributes
     ----------
@@ -47,7 +52,7 @@ class PredictionSets:
     class_names : sequence of str, optional
         Names to use for the classes in tables.
     num_nodes : int, optional
-        Nodes of the whole graph, so that full-length label arrays can be told apart.
+        Nodes of the whole graph: how many labels `contains` and the metrics expect.
     """
 
     nodes: IntArray
@@ -60,6 +65,13 @@ class PredictionSets:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("nodes", "member", "thresholds", "support", "effective_size"):
+            object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
+        if self.class_names is not None:
+            object.__setattr__(self, "class_names", tuple(self.class_names))
+        if self.member.ndim != 2 or self.member.dtype != np.bool_:
+            what = f"{self.member.dtype} of shape {self.member.shape}"
+            raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {what}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
@@ -84,28 +96,30 @@ class PredictionSets:
         _, column = np.nonzero(self.member)
         return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
 
-    def contains(self, labels: ArrayLike) -> BoolArray:
-        """Return whether each set contains its node's label.
+    def contains(self, labels: ArrayLike, *, per: Per = "node") -> BoolArray:
+        """Return whether each set contains its node's label; the parameters are those of `own_labels`."""
+        y = self.own_labels(labels, per=per)
+        return self.member[np.arange(len(self)), y]
+
+    def own_labels(self, labels: ArrayLike, *, per: Per = "node") -> IntArray:
+        """Return the label of each set's node.
 
         Parameters
         ----------
         labels : array of integers
-            One label for each node of the graph, or one for each set in the order of `nodes`.
+            One label for each node of the graph, indexed by node id; those of nodes without a set may be −1.
+        per : {"node", "set"}
+            With "set", `labels` has one label for each set instead, in the order of `nodes`. Which of the two is
+            meant is never guessed from the length: for all nodes in another order both would fit.
         """
-        y = self.own_labels(labels)
-        return self.member[np.arange(len(self)), y]
-
-    def own_labels(self, labels: ArrayLike) -> IntArray:
-        """Return the label of each set's node, from labels of all nodes of the graph or of these alone."""
         y = check_integers("labels", labels)
-        whole = y.size == self.num_nodes
-        if self.num_nodes is None and y.size != len(self):  # then any length that reaches every node will do
-            whole = y.size > int(self.nodes.max(initial=-1))
-        if whole:
-            y = y[self.nodes]
+        if choose("per", per, {"node": True, "set": False}):
+            y = self._of_nodes(y)
         elif y.size != len(self):
-            graph = "" if self.num_nodes is None else f" or a node of the graph, {self.num_nodes}"
-            raise InvalidInputError(f"`labels` must have one entry a set, {len(self)}{graph}; got {y.size}")
+            raise InvalidInputError(
+                f"`labels` must have one entry a set, {len(self)}, with per='set'; got {y.size}. Leave `per` out if "
+                f"they have one entry a node of the graph."
+            )
         if y.size and (y.min() < 0 or y.max() >= self.num_classes):
             row = int(np.argmax((y < 0) | (y >= self.num_classes)))
             raise InvalidInputError(
@@ -113,6 +127,16 @@ class PredictionSets:
                 f"node {self.nodes[row]} has {y[row]}"
             )
         return y.astype(np.int64, copy=False)
+
+    def _of_nodes(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        needed = int(self.nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
+        if labels.size < needed or (self.num_nodes is not None and labels.size != needed):
+            at_least = "at least " if self.num_nodes is None else ""
+            raise InvalidInputError(
+                f"`labels` must have one entry a node of the graph, {at_least}{needed}, indexed by node id; got "
+                f"{labels.size}. Pass per='set' if they have one entry a set, in the order of the sets."
+            )
+        return labels[self.nodes]
 
     # -- tables ------------------------------------------------------------------------------------------------
 

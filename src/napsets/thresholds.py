@@ -24,9 +24,12 @@ from napsets._check import (
     check_index,
     check_scores,
 )
+from napsets._frozen import frozen
 from napsets.decay import hop_weights as decay_weights
+from napsets.depth import check_room, useful_hops
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
+from napsets.quantile import effective_size
 
 if TYPE_CHECKING:
     from napsets.kernels.hub_rows import HubRows
@@ -46,6 +49,8 @@ class HopThresholds:
         Calibration nodes at each hop, shape ``(nodes, hops)``.
     weights : numpy.ndarray
         The decays' weights, shape ``(decays, hops)``.
+
+    Of more than 64 hops, those at which there is no node of the graph may be left out.
     """
 
     values: FloatArray
@@ -60,12 +65,7 @@ class HopThresholds:
     @property
     def effective_size(self) -> FloatArray:
         """(Σw)²/Σw² of each neighbourhood, 0 where it has no weight; shape ``(decays, nodes)``."""
-        mass, square = np.zeros((2, self.weights.shape[0], self.hop_counts.shape[0]))
-        # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
-        for k, count in enumerate(self.hop_counts.T.astype(np.float64)):
-            mass += self.weights[:, k, None] * count
-            square += self.weights[:, k, None] ** 2 * count
-        return np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
+        return effective_size(self.weights, self.hop_counts)
 
 
 class CalibrationIndex:
@@ -84,10 +84,8 @@ class CalibrationIndex:
     """
 
     def __init__(self, graph: Graph, scores: ArrayLike, calibration: ArrayLike) -> None:
-        if not isinstance(graph, Graph):
-            raise InvalidInputError(f"`graph` must be a napsets.Graph; got {type(graph).__name__}")
-        self.graph = graph
-        self.calibration = check_index("calibration", calibration, graph.num_nodes, unique=True)
+        self.graph = graph = check_graph(graph)
+        self.calibration = frozen(check_index("calibration", calibration, graph.num_nodes, unique=True))
         if self.calibration.size == 0:
             raise InvalidInputError("`calibration` must hold at least one node; it is empty")
         values = check_scores("scores", scores, size=self.calibration.size)
@@ -269,8 +267,11 @@ def _thresholds(
     strategy: str | None,
 ) -> HopThresholds:
     weights = _weight_rows(hop_weights)
-    alphas = np.array([check_alpha(a) for a in np.atleast_1d(np.asarray(alpha))])
+    alphas = np.array([check_alpha(rate) for rate in _rates(alpha)])
+    # Hops at which there is no node add nothing to any sum, not even a rounding error.
+    weights = np.ascontiguousarray(weights[:, : useful_hops(index.graph, nodes, weights.shape[1])])
     decays, hops = weights.shape
+    check_room(index.graph, nodes.size, hops)
     values = np.full((nodes.size, decays, alphas.size), np.inf)
     counts = np.zeros((nodes.size, hops), dtype=np.int64)
     if hops and nodes.size:
@@ -296,6 +297,14 @@ def _thresholds(
         values[order] = job.thresholds
         counts[order] = job.hop_counts
     return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
+
+
+def _rates(alpha: Any) -> list[Any]:
+    """Return the error rates one by one, whether one was given or several."""
+    try:
+        return [alpha] if isinstance(alpha, str) else list(alpha)
+    except TypeError:  # a number, or an array without dimensions
+        return [alpha]
 
 
 def _weight_rows(hop_weights: ArrayLike) -> FloatArray:

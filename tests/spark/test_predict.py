@@ -42,7 +42,7 @@ def test_the_sets_are_those_of_one_machine_bit_for_bit(
 def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, hops: int, undirected: bool) -> None:
     """What the tasks met is brought here, and handed to the function that the tasks call."""
     case = random_case(4 + hops, undirected=undirected, edges=150)
-    decays = np.stack([hop_weights(d, hops) for d in ("uniform", "hyperbolic", "geometric", [0.3, 0.0, 2.0])])
+    decays = np.stack([hop_weights(d, hops) for d in ("uniform", "hyperbolic", "geometric", [0.3, 0.0, 2.0][:hops])])
     alphas = (0.02, 0.1, 0.3, 0.5)
     from napsets.spark.arrow import Settings, thresholds
     from napsets.spark.predict import Job

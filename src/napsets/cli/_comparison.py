@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import IntArray
+from napsets._check import IntArray, check_seed
 from napsets.cli._output import number, table
 from napsets.errors import InvalidInputError
 
@@ -36,5 +36,5 @@ def halves(nodes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     """Split nodes at random into those that calibrate and those that judge; no label does both."""
     if nodes.size < 2:
         raise InvalidInputError(f"at least two labelled nodes are needed, to calibrate and to judge; got {nodes.size}")
-    shuffled = np.random.default_rng(seed).permutation(nodes)
+    shuffled = np.random.default_rng(check_seed(seed)).permutation(nodes)
     return np.sort(shuffled[: nodes.size // 2]), np.sort(shuffled[nodes.size // 2 :])

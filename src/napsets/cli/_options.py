@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets.decay import DECAYS, hop_weights
+from napsets.decay import DECAYS, check_decay
 from napsets.errors import InvalidInputError
 from napsets.scores import APS, RAPS, SAPS, THR, Score
 
@@ -74,7 +74,7 @@ def make_decay(text: str, hops: int) -> str | list[float]:
             message = f"must be one of {names}, or a weight for each hop as in 1,0.5,0.25; got {text!r}"
             raise typer.BadParameter(message, param_hint="--decay") from None
     try:
-        hop_weights(decay, hops)
+        check_decay(decay, hops)
     except InvalidInputError as error:
         raise typer.BadParameter(str(error), param_hint="--decay") from error
     return decay  # type: ignore[no-any-return]
@@ -123,7 +123,7 @@ DecayOption = Annotated[
     ),
 ]
 ScoreOption = Annotated[ScoreName, typer.Option("--score", help="How badly a label fits.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0)]
 Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
 IdsOption = Annotated[
     IdsName,

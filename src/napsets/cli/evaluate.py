@@ -33,7 +33,7 @@ def evaluate(
     ] = None,
     radius: Annotated[int, typer.Option("--radius", min=0, help="Radius of the neighbourhoods of PCCV.")] = 2,
     min_size: Annotated[int, typer.Option("--min-size", min=1, help="Smallest neighbourhood that PCCV counts.")] = 30,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0)] = 0,
     directed: Directed = False,
 ) -> None:
     """Compare sets with the truth: coverage, size, and how evenly the coverage is spread.

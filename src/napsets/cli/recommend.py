@@ -31,7 +31,7 @@ def recommend(
     sample: Annotated[
         int, typer.Option("--sample", min=1, help="Labelled nodes on which the agreement of labels is measured.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.", min=0)] = 0,
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -9,9 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray, as_array, check_index, check_integers, check_labels
-from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets._check import (
+    IntArray,
+    as_array,
+    check_index,
+    check_integers,
+    check_labels,
+    check_names,
+    check_settings,
+    refuse_masked,
+)
+from napsets._frozen import frozen, sealed
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -26,7 +37,7 @@ SPLIT_NAMES = ("train", "validation", "test")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NodeDataset:
-    """A graph, and what is known of its nodes.
+    """A graph, and what is known of its nodes. Arrays that somebody could still write to are copied.
 
     Parameters
     ----------
@@ -37,7 +48,7 @@ class NodeDataset:
     labels : array of shape (n,)
         Integers from 0; −1 where unknown, which is refused in `train` and `validation`.
     train, validation, test : index arrays or boolean masks
-        Disjoint. Every class must occur in `train`. Nodes may lie in none of them.
+        Disjoint. Nodes may lie in none of them. A class that `train` lacks is warned of: no model can learn it.
     class_names : sequence of str, optional
         One name a class; without them the classes are as many as the labels show.
     name : str
@@ -69,20 +80,20 @@ class NodeDataset:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        nodes = self.graph.num_nodes
+        nodes = check_graph(self.graph).num_nodes
         values: dict[str, Any] = {"features": _check_features(self.features, nodes)}
         raw = check_integers("labels", self.labels)
-        names = None if self.class_names is None else tuple(str(name) for name in self.class_names)
+        names = check_names("class_names", self.class_names)
         classes = max(int(raw.max(initial=-1)) + 1, 1) if names is None else len(names)
         values |= {"class_names": names, "labels": check_labels(raw, size=nodes, num_classes=classes)}
         for part in SPLIT_NAMES:
             values[part] = check_index(part, getattr(self, part), nodes, unique=True)
         _check_split(values, nodes, classes)
+        for key in ("node_ids", "blocks"):
+            values[key] = _check_column(key, getattr(self, key), nodes)
+        values["settings"] = check_settings(self.settings)
         for key, value in values.items():
-            if isinstance(value, np.ndarray):
-                value = value.view()
-                value.flags.writeable = False
-            object.__setattr__(self, key, value)
+            object.__setattr__(self, key, frozen(value) if isinstance(value, np.ndarray) else value)
 
     @property
     def num_nodes(self) -> int:
@@ -125,13 +136,20 @@ def _check_features(value: Any, nodes: int) -> Any:
     if hasattr(value, "tocsr"):
         import scipy.sparse
 
-        features: Any = scipy.sparse.csr_array(value, dtype=np.float32)
+        rows: Any = scipy.sparse.csr_array(value, dtype=np.float32)
+        rows = rows if rows.has_canonical_format else rows.copy()
+        rows.sum_duplicates()  # while it can: it changes the arrays
+        parts = (frozen(rows.data), frozen(rows.indices), frozen(rows.indptr))
+        features: Any = scipy.sparse.csr_array(parts, shape=rows.shape)
+        features.has_canonical_format = True
         numbers = features.data
     else:
         array = as_array("features", value)
         if array.dtype.kind not in "fiub":
             raise InvalidInputError(f"`features` must hold numbers; got dtype {array.dtype}")
         features = numbers = np.ascontiguousarray(array, dtype=np.float32)
+        if not np.may_share_memory(features, array):
+            sealed(features)  # ours alone, and maybe too large to copy
     if features.ndim != 2 or features.shape[0] != nodes:
         raise InvalidInputError(f"`features` must have shape ({nodes}, features); got {features.shape}")
     # The sum of float32 values in float64 is finite exactly if all of them are.
@@ -141,6 +159,17 @@ def _check_features(value: Any, nodes: int) -> Any:
         row = int(np.searchsorted(features.indptr, bad, "right")) - 1 if sparse else bad // features.shape[1]
         raise InvalidInputError(f"`features` must be finite; row {row} has a NaN or infinite entry")
     return features
+
+
+def _check_column(name: str, value: Any, nodes: int) -> Any:
+    """One entry a node, of any type, or None."""
+    if value is None:
+        return None
+    refuse_masked(name, value)
+    array = np.asarray(value)
+    if array.shape != (nodes,):
+        raise InvalidInputError(f"`{name}` must have one entry a node, {nodes}; got shape {array.shape}")
+    return array
 
 
 def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
@@ -162,6 +191,9 @@ def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
     if values["train"].size:
         unseen = np.flatnonzero(np.bincount(labels[values["train"]], minlength=classes) == 0)
         if unseen.size:
-            raise InvalidInputError(
-                f"`train` must hold every class, or a model cannot learn it; unseen: {', '.join(map(str, unseen[:10]))}"
+            warnings.warn(
+                f"`train` lacks {unseen.size} of the {classes} classes, which a model cannot learn: "
+                f"{', '.join(map(str, unseen[:10]))}{', …' if unseen.size > 10 else ''}",
+                NapsetsWarning,
+                stacklevel=4,
             )

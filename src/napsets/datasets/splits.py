@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from napsets._check import IntArray, check_count
+from napsets._check import IntArray, check_count, check_seed
 from napsets.errors import InvalidInputError
 
 __all__ = ["random_split"]
@@ -43,7 +43,7 @@ def random_split(num_nodes: int, sizes: Sequence[float], seed: int = 0) -> tuple
     counts = [int(size * num_nodes + 1e-9) if shares else check_count("sizes", size) for size in given]
     if sum(counts) > num_nodes:
         raise InvalidInputError(f"`sizes` must add up to at most {num_nodes} nodes; got {sum(counts)}")
-    order = np.random.default_rng(check_count("seed", seed)).permutation(num_nodes)
+    order = np.random.default_rng(check_seed(seed)).permutation(num_nodes)
     ends = np.cumsum([0, *counts])
     train, validation, test = (np.sort(order[start:end]) for start, end in pairwise(ends))
     return train, validation, test

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray, check_count
+from napsets._check import IntArray, check_count, check_seed
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import InvalidInputError
@@ -32,7 +32,7 @@ def sbm_graph(
         check_count("num_blocks", num_blocks, minimum=1),
     )
     p_in, p_out = _check_share("p_in", p_in), _check_share("p_out", p_out)
-    rng = np.random.default_rng(check_count("seed", seed))
+    rng = np.random.default_rng(check_seed(seed))
     sources, targets = [], []
     for a in range(blocks):
         for b in range(a, blocks):
@@ -77,7 +77,7 @@ def sbm(
         As in `random_split`; the seed draws everything else too.
     """
     graph, blocks = sbm_graph(block_size, p_in, p_out, seed, num_blocks=len(noise))
-    rng = np.random.default_rng([check_count("seed", seed), 1])
+    rng = np.random.default_rng([check_seed(seed), 1])
     labels = rng.integers(0, check_count("num_classes", num_classes, minimum=1), graph.num_nodes)
     features = _features(
         labels, num_classes, check_count("num_features", num_features), 1.0, rng, np.asarray(noise)[blocks]
@@ -132,7 +132,7 @@ def dcsbm_graph(
         raise InvalidInputError(f"`exponent` must be above 2, or the mean degree is infinite; got {exponent}")
     if not 0 <= mean_degree < nodes:
         raise InvalidInputError(f"`mean_degree` must be at least 0 and below `num_nodes`; got {mean_degree}")
-    rng = np.random.default_rng(check_count("seed", seed))
+    rng = np.random.default_rng(check_seed(seed))
     shares = 1.0 + 3.0 * np.arange(classes) / max(classes - 1, 1)
     blocks = rng.choice(classes, nodes, p=shares / shares.sum())
     blocks[: min(classes, nodes)] = np.arange(min(classes, nodes))  # no block is empty

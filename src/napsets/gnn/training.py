@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from napsets._check import check_count
+from napsets._check import check_seed
 from napsets._names import choose
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
@@ -91,7 +91,7 @@ def fit(
     **changes
         Fields of `Settings` that differ from the preset.
     """
-    seed = check_count("seed", seed)
+    seed = check_seed(seed)
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):

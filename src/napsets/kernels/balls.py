@@ -1,4 +1,4 @@
-"""Cutting a graph into balls, and comparing neighbours' labels."""
+"""Cutting a graph into balls, measuring its depth, and comparing neighbours' labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from napsets.kernels._jit import jit
 
-__all__ = ["cut_balls", "same_label_shares"]
+__all__ = ["component_reach", "cut_balls", "deepest_search", "same_label_shares"]
 
 
 @jit
@@ -27,6 +27,8 @@ def cut_balls(indptr, indices, roots, radius, alive, members):
         members[last] = root
         last += 1
         for _ in range(radius):
+            if first == last:  # the ball has no more nodes, however large its radius
+                break
             end = last
             while first < end:
                 u = members[first]
@@ -40,6 +42,52 @@ def cut_balls(indptr, indices, roots, radius, alive, members):
         balls += 1
         offsets[balls] = last
     return offsets[: balls + 1]
+
+
+@jit
+def _search_depth(source, indptr, indices, mark, stamps, queue):
+    """Return the distance of the furthest node that can be reached, and how many can; all get the mark."""
+    stamps[source] = mark
+    queue[0] = source
+    first, last, depth = np.int64(0), np.int64(1), np.int64(0)
+    while True:
+        end = last
+        while first < end:
+            u = queue[first]
+            first += 1
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if stamps[v] != mark:
+                    stamps[v] = mark
+                    queue[last] = v
+                    last += 1
+        if last == end:
+            return depth, last
+        depth += 1
+
+
+@jit
+def deepest_search(sources, indptr, indices, stamps, queue):
+    """Return the distance of the furthest node from any of the sources; `stamps` holds no marks but sources'."""
+    deepest = np.int64(0)
+    for i in range(sources.shape[0]):
+        depth, _ = _search_depth(sources[i], indptr, indices, sources[i], stamps, queue)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+@jit
+def component_reach(indptr, indices):
+    """Return a number of hops that no two connected nodes of an undirected graph are further apart than."""
+    nodes = indptr.shape[0] - 1
+    stamps = np.full(nodes, -1, np.int64)
+    queue = np.empty(nodes, indices.dtype)
+    reach = np.int64(0)
+    for root in range(nodes):
+        if stamps[root] < 0:
+            depth, size = _search_depth(root, indptr, indices, root, stamps, queue)
+            reach = max(reach, min(2 * depth, size - 1))
+    return reach
 
 
 @jit

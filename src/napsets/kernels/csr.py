@@ -23,6 +23,7 @@ __all__ = [
     "deduplicate",
     "mirror",
     "offsets_of_rows",
+    "one_way_edge",
     "renumbered",
     "row_ranges",
     "rows_from_buckets",
@@ -113,6 +114,27 @@ def mirror(rows, columns, out):
             out[cursor[u]] = v
             cursor[u] += 1
     return offsets
+
+
+@jit
+def one_way_edge(indptr, indices):
+    """Return an edge (u, v) of sorted rows whose way back is missing, or (−1, −1) where every edge has one.
+
+    Rows that name u, taken in the order of u, name it as their next entry if edges go both ways. So one place a row
+    is enough to remember.
+    """
+    nodes = indptr.shape[0] - 1
+    cursor = indptr[:-1].copy()
+    for u in range(nodes):
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            at = cursor[v]
+            if at == indptr[v + 1] or indices[at] > u:
+                return np.int64(u), np.int64(v)
+            if indices[at] < u:
+                return np.int64(v), np.int64(indices[at])
+            cursor[v] = at + 1
+    return np.int64(-1), np.int64(-1)
 
 
 @jit

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets._check import ROW_SUM_TOLERANCE
+from napsets._frozen import sealed
 from napsets.errors import FileFormatError
 from napsets.tables.formats import TableFile, arrow, open_table
 from napsets.tables.ids import IdKind, NodeIds, id_column, looks_integer
@@ -134,7 +135,8 @@ class _Rows:
         self.filled += len(block)
 
     def finish(self) -> npt.NDArray[Any]:
-        return np.concatenate(self.parts) if self.array is None else self.array
+        # Read-only, so that nobody who keeps it needs a copy.
+        return sealed(np.concatenate(self.parts) if self.array is None else self.array)
 
     def refuse(self) -> None:
         if self.bad:
