@@ -42,9 +42,8 @@ def test_what_is_explained_is_what_is_predicted(seed, settings):
         seen = inspect_node(naps, node, alpha=0.3)
         assert seen.member.tolist() == sets.member[node].tolist()
         assert seen.threshold == sets.thresholds[node]
-        if not seen.fell_back:
-            assert seen.support == sets.support[node]
-            assert seen.effective_size == sets.effective_size[node]
+        assert seen.support == sets.support[node]
+        assert seen.effective_size == sets.effective_size[node]
 
 
 @pytest.mark.parametrize("decay", ["uniform", "hyperbolic", "geometric"])
@@ -61,6 +60,17 @@ def test_the_threshold_follows_from_the_neighbours_listed(decay):
         assert (np.diff(seen.neighbour_scores) >= 0).all()
 
 
+def test_a_node_that_falls_back_shows_what_the_set_rests_on_and_what_its_neighbourhood_has():
+    naps = calibrated(0, hops=2, fallback="global")
+    seen = inspect_node(naps, 61, alpha=0.3)  # it stands alone
+    assert seen.fell_back
+    assert (seen.support, seen.effective_size) == (30, 30.0)
+    assert (seen.neighbourhood_support, seen.neighbourhood_effective_size) == (0, 0.0)
+    near = next(seen for seen in (inspect_node(naps, node, alpha=0.3) for node in range(60)) if not seen.fell_back)
+    assert near.neighbourhood_support == near.support == near.neighbours.size
+    assert near.neighbourhood_effective_size == near.effective_size
+
+
 def test_rings_are_the_nodes_at_each_distance():
     rng = np.random.default_rng(4)
     edges = rng.integers(0, 40, (2, 60))
@@ -71,6 +81,13 @@ def test_rings_are_the_nodes_at_each_distance():
         distance = nx.single_source_shortest_path_length(other, node)
         expected = [sorted(v for v, d in distance.items() if d == k) for k in range(1, 5)]
         assert [ring.tolist() for ring in hop_rings(graph, node, 4)] == expected
+
+
+def test_rings_beyond_the_graph_cost_nothing():
+    path = ns.Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=3)
+    rings = hop_rings(path, 0, 1_000_000)
+    assert [ring.tolist() for ring in rings[:3]] == [[1], [2], []]
+    assert len(rings) == 1_000_000
 
 
 def test_hops_count_nodes_calibration_nodes_and_scores_within():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 
 from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_index
 from napsets.decay import hop_weights
-from napsets.errors import InvalidInputError, NotCalibratedError
+from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph
 from napsets.predictors import NAPS
 from napsets.quantile import required_mass
-from napsets.sets import members
+from napsets.sets import PredictionSets
 from napsets.thresholds import neighbourhood_thresholds
 
 __all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_node"]
@@ -52,6 +53,8 @@ class HopSummary:
 class NodeInspection:
     """Everything that one node's set follows from.
 
+    `member`, `threshold`, `support` and `effective_size` are what `NAPS.predict` gives for the node, to the last bit.
+
     Attributes
     ----------
     node : int
@@ -63,9 +66,15 @@ class NodeInspection:
     probabilities, scores : numpy.ndarray
         Of each label.
     member : numpy.ndarray
-        Which labels are in the set: those with a score of at most the threshold.
+        Which labels are in the set: those with a score of at most the threshold, and the best one where the set would
+        be empty and the predictor does not allow that.
     threshold : float
         τ; +∞ where the mass falls short and nothing else was asked for.
+    support : int
+        How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
+        threshold of all stands in.
+    effective_size : float
+        (Σw)²/Σw² over them.
     calibrates : bool
         Whether the node itself is a calibration node. Its own score is left out here.
     hops : tuple of HopSummary
@@ -75,11 +84,11 @@ class NodeInspection:
     neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
         Their distances, weights and scores at their labels.
     total_mass, needed_mass, reached_mass : float
-        Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
-    support : int
+        Of the neighbours: Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
+    neighbourhood_support : int
         How many of the neighbours have positive weight.
-    effective_size : float
-        (Σw)²/Σw².
+    neighbourhood_effective_size : float
+        (Σw)²/Σw² over the neighbours.
     fell_back : bool
         Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
         of all calibration nodes.
@@ -92,6 +101,8 @@ class NodeInspection:
     scores: FloatArray
     member: BoolArray
     threshold: float
+    support: int
+    effective_size: float
     calibrates: bool
     hops: tuple[HopSummary, ...]
     neighbours: IntArray
@@ -101,18 +112,18 @@ class NodeInspection:
     total_mass: float
     needed_mass: float
     reached_mass: float
-    support: int
-    effective_size: float
+    neighbourhood_support: int
+    neighbourhood_effective_size: float
     fell_back: bool
 
     def reason(self) -> str:
         """Say in one sentence where the threshold comes from."""
-        if self.support == 0:
+        if self.neighbourhood_support == 0:
             start = "No calibration node is in reach, so there is nothing to calibrate on"
         elif self.fell_back:
             start = (
-                f"The {self.support} calibration nodes in reach weigh {self.total_mass:.4g} together; a threshold "
-                f"needs (1−α)(1+Σw) = {self.needed_mass:.4g}, which they cannot reach"
+                f"The {self.neighbourhood_support} calibration nodes in reach weigh {self.total_mass:.4g} together; a "
+                f"threshold needs (1−α)(1+Σw) = {self.needed_mass:.4g}, which they cannot reach"
             )
         else:
             return (
@@ -138,13 +149,15 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     seen = np.zeros(graph.num_nodes, dtype=bool)
     seen[start] = True
     ring = np.array([start])
-    rings = []
-    for _ in range(check_count("hops", hops)):
+    rings: list[IntArray] = []
+    depth = check_count("hops", hops)
+    while len(rings) < depth:
         rows = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in ring]
         reached = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         ring = reached[~seen[reached]].astype(np.int64)
         seen[ring] = True
-        rings.append(ring)
+        # Nothing lies behind an empty ring.
+        rings += [ring] if ring.size else [ring] * (depth - len(rings))
     return rings
 
 
@@ -179,12 +192,10 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
     if chosen.size != 1:
         raise InvalidInputError(f"`node` must be one node; got {chosen.size}")
     weights = hop_weights(predictor.decay, predictor.hops)
-    found = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
-    own = float(found.values[0, 0, 0])
-    threshold = _threshold(predictor, chosen, alpha, own)
+    around = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
+    sets = _predicted(predictor, chosen, alpha)
+    threshold = float(sets.thresholds[0])
     probabilities = data.probabilities[chosen]
-    scores = predictor.score.matrix(probabilities, data.u[chosen])
-    top = None if predictor.allow_empty else probabilities.argmax(axis=1)
     ringed = _neighbours(predictor, int(chosen[0]), weights, threshold)
     total = float(sum(row.mass for row in ringed["hops"]))
     reached = float(sum(row.weight * row.within for row in ringed["hops"]))
@@ -193,27 +204,27 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
         alpha=alpha,
         u=float(data.u[chosen[0]]),
         probabilities=probabilities[0].astype(np.float64),
-        scores=scores[0],
-        member=members(scores, np.array([threshold]), top_labels=top)[0],
+        scores=predictor.score.matrix(probabilities, data.u[chosen])[0],
+        member=sets.member[0],
         threshold=threshold,
+        support=int(sets.support[0]),
+        effective_size=float(sets.effective_size[0]),
         calibrates=bool(np.isin(chosen, data.calibration)[0]),
         total_mass=total,
         needed_mass=required_mass(total, alpha),
         reached_mass=reached,
-        support=int(found.support[0, 0]),
-        effective_size=float(found.effective_size[0, 0]),
-        fell_back=bool(np.isinf(own)),
+        neighbourhood_support=int(around.support[0, 0]),
+        neighbourhood_effective_size=float(around.effective_size[0, 0]),
+        fell_back=bool(np.isinf(around.values[0, 0, 0])),
         **ringed,
     )
 
 
-def _threshold(predictor: NAPS, node: IntArray, alpha: float, own: float) -> float:
-    if np.isfinite(own) or predictor.fallback != "global":
-        return own
-    from napsets.predictors import split_thresholds_of
-
-    assert predictor.index_ is not None
-    return float(split_thresholds_of(predictor.index_, node, alpha)[0][0])
+def _predicted(predictor: NAPS, node: IntArray, alpha: float) -> PredictionSets:
+    """Return the very set that is explained, whatever the predictor's settings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
+        return predictor.predict(node, alpha, threads=1)
 
 
 def _neighbours(predictor: NAPS, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:
