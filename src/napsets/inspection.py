@@ -117,7 +117,12 @@ class NodeInspection:
     fell_back: bool
 
     def reason(self) -> str:
-        """Say in one sentence where the threshold comes from."""
+        """Say where the threshold comes from, and where a label is in the set for another reason."""
+        if not self.member.any() or (self.scores <= self.threshold).any():
+            return self._threshold_reason()
+        return f"{self._threshold_reason()} No label's score is that low: the best label stands in for the empty set."
+
+    def _threshold_reason(self) -> str:
         if self.neighbourhood_support == 0:
             start = "No calibration node is in reach, so there is nothing to calibrate on"
         elif self.fell_back:
