@@ -154,15 +154,13 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     seen = np.zeros(graph.num_nodes, dtype=bool)
     seen[start] = True
     ring = np.array([start])
-    rings: list[IntArray] = []
-    depth = check_count("hops", hops)
-    while len(rings) < depth:
+    rings = []
+    for _ in range(check_count("hops", hops)):
         rows = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in ring]
         reached = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
         ring = reached[~seen[reached]].astype(np.int64)
         seen[ring] = True
-        # Nothing lies behind an empty ring.
-        rings += [ring] if ring.size else [ring] * (depth - len(rings))
+        rings.append(ring)
     return rings
 
 

@@ -96,9 +96,9 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
 def test_it_says_on_how_many_labels_it_calibrated(tmp_path, run, small):
     assert run("report", *small.files, "-o", tmp_path / "r.html").exit_code == 0
     node = ["--node", small.ids[small.rest[0]]]
-    assert "all 45 labelled nodes\n" in re.sub(" +\n", "\n", run("inspect", *node, *small.files).stdout)
+    assert "Calibrated on all 45 labelled nodes." in run("inspect", *node, *small.files).stdout
     shown = run("inspect", *node, *small.files, "--like", tmp_path / "r.html")
-    assert "22 of 45 labelled nodes, as r.html" in shown.stdout
+    assert "Calibrated on 22 of 45 labelled nodes, as r.html was." in shown.stdout
 
 
 def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path, run, small):

@@ -104,8 +104,9 @@ def inspect(
     result |= {"like": None if like is None else str(like)}
     run.result(
         result,
-        _head_table(result, _calibrated_on(result, record)),
+        _head_table(result),
         seen.reason(),
+        _calibrated_on(result, record),
         _hop_table(seen),
         _label_table(result),
         _neighbour_table(result, seen.neighbours.size),
@@ -115,7 +116,7 @@ def inspect(
 def _calibrated_on(result: dict[str, Any], record: Record | None) -> str:
     used, labelled = result["calibration"], result["labelled"]
     which = f"all {labelled:,}" if used == labelled else f"{used:,} of {labelled:,}"
-    return f"{which} labelled nodes" + ("" if record is None else f", as {record.path.name}")
+    return f"Calibrated on {which} labelled nodes" + ("." if record is None else f", as {record.path.name} was.")
 
 
 def _nearest(seen: NodeInspection, shown: int) -> list[int]:
@@ -165,7 +166,7 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
     }
 
 
-def _head_table(result: dict[str, Any], calibrated_on: str) -> Any:
+def _head_table(result: dict[str, Any]) -> Any:
     own = [
         ("support of its neighbourhood", number(result["neighbourhood_support"])),
         ("effective size of its neighbourhood", number(result["neighbourhood_effective_size"], 2)),
@@ -177,7 +178,6 @@ def _head_table(result: dict[str, Any], calibrated_on: str) -> Any:
         ("support", number(result["support"])),
         ("effective size", number(result["effective_size"], 2)),
         *(own if stands_in else []),
-        ("calibrated on", calibrated_on),
         ("its uniform number u", number(result["u"], 6)),
         ("its own label (never used for its own set)", "–" if result["label"] is None else result["label"]),
     ]

@@ -15,6 +15,7 @@ from napsets.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.errors import InvalidInputError
 from napsets.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
 from napsets.report.explorer import Explorer, explorer
+from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
 from napsets.report.record import record_of
 from napsets.sets import PredictionSets
@@ -163,7 +164,7 @@ def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
         return [f"class {y}" for y in range(count)]
     if len(names) != count:
         raise InvalidInputError(f"`class_names` must have one name a class, {count}; got {len(names)}")
-    return [str(name) for name in names]
+    return [shown_name(name) for name in names]
 
 
 def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:

@@ -17,6 +17,7 @@ from napsets.comparison import METHODS, Comparison
 from napsets.decay import hop_weights
 from napsets.graph import Graph
 from napsets.inspection import hop_rings
+from napsets.report.names import shown_name
 
 __all__ = ["REASONS", "Explorer", "explorer"]
 
@@ -134,7 +135,7 @@ def explorer(
     met = met[offset:]
     return Explorer(
         nodes=nodes,
-        names=[str(name) for name in names[nodes].tolist()],
+        names=[shown_name(name) for name in names[nodes].tolist()],
         reason=reason,
         label=labels[nodes],
         ball=ball[nodes],
@@ -156,7 +157,7 @@ def explorer(
         drawn=drawn.reshape(walks["drawn"].shape) - offset,
         drawn_hop=walks["drawn_hop"],
         drawn_parent=walks["drawn_parent"],
-        neighbour_names=[str(name) for name in names[met].tolist()],
+        neighbour_names=[shown_name(name) for name in names[met].tolist()],
         neighbour_label=np.where(np.isnan(at_label[met]), -1, labels[met]),
         neighbour_score=at_label[met],
     )

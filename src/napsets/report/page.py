@@ -21,6 +21,7 @@ from napsets.graph import Graph
 from napsets.report.charts import charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, page_data
 from napsets.report.explorer import REASONS, Explorer
+from napsets.report.names import visible
 from napsets.report.packing import packed
 from napsets.report.words import cards, cell, headline, method_table, summary_table
 from napsets.scores import Score
@@ -160,6 +161,7 @@ def render(data: ReportData) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters["cell"] = cell
     return environment.get_template("report.html.j2").render(
@@ -219,13 +221,20 @@ def _start(found: Explorer) -> int:
 
 
 def _json(value: object) -> str:
-    """Return JSON that may stand in a script element: no NaN, and no `<` that could close it."""
-    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    """Return JSON that may stand in a script element: ASCII, no NaN, and no `<` that could close it."""
+    return json.dumps(_plain(value), separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _shown(value: object) -> object:
+    """Make text visible before the template writes it; markup, which the template itself made, is let alone."""
+    return visible(value) if type(value) is str else value
 
 
 def _plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return visible(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
