@@ -42,9 +42,8 @@ def test_what_is_explained_is_what_is_predicted(seed, settings):
         seen = inspect_node(naps, node, alpha=0.3)
         assert seen.member.tolist() == sets.member[node].tolist()
         assert seen.threshold == sets.thresholds[node]
-        if not seen.fell_back:
-            assert seen.support == sets.support[node]
-            assert seen.effective_size == sets.effective_size[node]
+        assert seen.support == sets.support[node]
+        assert seen.effective_size == sets.effective_size[node]
 
 
 @pytest.mark.parametrize("decay", ["uniform", "hyperbolic", "geometric"])
@@ -59,6 +58,17 @@ def test_the_threshold_follows_from_the_neighbours_listed(decay):
         assert np.isin(seen.neighbours, naps.data_.calibration).all()
         assert sum(row.calibration for row in seen.hops) == seen.neighbours.size
         assert (np.diff(seen.neighbour_scores) >= 0).all()
+
+
+def test_a_node_that_falls_back_shows_what_the_set_rests_on_and_what_its_neighbourhood_has():
+    naps = calibrated(0, hops=2, fallback="global")
+    seen = inspect_node(naps, 61, alpha=0.3)  # it stands alone
+    assert seen.fell_back
+    assert (seen.support, seen.effective_size) == (30, 30.0)
+    assert (seen.neighbourhood_support, seen.neighbourhood_effective_size) == (0, 0.0)
+    near = next(seen for seen in (inspect_node(naps, node, alpha=0.3) for node in range(60)) if not seen.fell_back)
+    assert near.neighbourhood_support == near.support == near.neighbours.size
+    assert near.neighbourhood_effective_size == near.effective_size
 
 
 def test_rings_are_the_nodes_at_each_distance():

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_index
+from napsets._check import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_alpha,
+    check_hops,
+    check_index,
+)
 from napsets._frozen import sealed
 from napsets.decay import hop_weights
 from napsets.depth import useful_hops
@@ -126,6 +135,14 @@ class Comparison:
         Checked arrays and the calibration nodes' scores.
     index : CalibrationIndex
         The graph with its calibration nodes in order of score.
+    labels : numpy.ndarray
+        The labels that judged, one a node, −1 where unknown.
+    score : Score
+        How badly a label fits.
+    seed : int
+        Seed of the nodes' uniform numbers and of the partition's roots.
+    ids : numpy.ndarray or None
+        What the uniform numbers were drawn from; None for 0..n−1.
     """
 
     results: tuple[MethodResult, ...]
@@ -136,6 +153,10 @@ class Comparison:
     alphas: tuple[float, ...]
     data: CalibrationData
     index: CalibrationIndex
+    labels: IntArray
+    score: Score
+    seed: int
+    ids: npt.NDArray[Any] | None
 
     def __iter__(self) -> Iterator[MethodResult]:
         return iter(self.results)
@@ -216,7 +237,8 @@ def compare(
     assert data is not None
     assert index is not None
     chosen = _judged(nodes, data)
-    known = np.asarray(labels)[chosen]
+    truth = as_array("labels", labels).astype(np.int64)  # a copy, which the caller cannot change
+    known = truth[chosen]
     if (known < 0).any():
         node = int(chosen[(known < 0).argmax()])
         raise InvalidInputError(
@@ -232,10 +254,23 @@ def compare(
     groups = size_strata(data.probabilities.shape[1]) if strata is None else list(strata)
     partition = neighbourhood_partition(graph, chosen, seed=seed)
     results = tuple(
-        replace(_judge(method, sets, labels, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
+        replace(_judge(method, sets, truth, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
         for method, sets, hit, size in zip(METHODS, drawn, covered, sizes, strict=True)
     )
-    return Comparison(results, rates[0], hops, groups, partition, rates[1:], data, index)
+    return Comparison(
+        results=results,
+        alpha=rates[0],
+        hops=hops,
+        strata=groups,
+        partition=partition,
+        alphas=rates[1:],
+        data=data,
+        index=index,
+        labels=truth,
+        score=make_score(naps.score),
+        seed=seed,
+        ids=None if ids is None else np.array(ids),
+    )
 
 
 def size_strata(num_classes: int) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 
 from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.decay import FEW_HOPS
-from napsets.errors import InvalidInputError, NotCalibratedError
+from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph
 from napsets.predictors import NAPS, hop_weights_of
 from napsets.quantile import required_mass
 from napsets.scores import make_score
-from napsets.sets import members
+from napsets.sets import PredictionSets
 from napsets.thresholds import neighbourhood_thresholds
 
 __all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_node"]
@@ -53,6 +54,8 @@ class HopSummary:
 class NodeInspection:
     """Everything that one node's set follows from.
 
+    `member`, `threshold`, `support` and `effective_size` are what `NAPS.predict` gives for the node, to the last bit.
+
     Attributes
     ----------
     node : int
@@ -64,9 +67,15 @@ class NodeInspection:
     probabilities, scores : numpy.ndarray
         Of each label.
     member : numpy.ndarray
-        Which labels are in the set: those with a score of at most the threshold.
+        Which labels are in the set: those with a score of at most the threshold, and the best one where the set would
+        be empty and the predictor does not allow that.
     threshold : float
         τ; +∞ where the mass falls short and nothing else was asked for.
+    support : int
+        How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
+        threshold of all stands in.
+    effective_size : float
+        (Σw)²/Σw² over them.
     calibrates : bool
         Whether the node itself is a calibration node. Its own score is left out here.
     hops : tuple of HopSummary
@@ -76,11 +85,11 @@ class NodeInspection:
     neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
         Their distances, weights and scores at their labels.
     total_mass, needed_mass, reached_mass : float
-        Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
-    support : int
+        Of the neighbours: Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
+    neighbourhood_support : int
         How many of the neighbours have positive weight.
-    effective_size : float
-        (Σw)²/Σw².
+    neighbourhood_effective_size : float
+        (Σw)²/Σw² over the neighbours.
     fell_back : bool
         Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
         of all calibration nodes.
@@ -93,6 +102,8 @@ class NodeInspection:
     scores: FloatArray
     member: BoolArray
     threshold: float
+    support: int
+    effective_size: float
     calibrates: bool
     hops: tuple[HopSummary, ...]
     neighbours: IntArray
@@ -102,18 +113,23 @@ class NodeInspection:
     total_mass: float
     needed_mass: float
     reached_mass: float
-    support: int
-    effective_size: float
+    neighbourhood_support: int
+    neighbourhood_effective_size: float
     fell_back: bool
 
     def reason(self) -> str:
-        """Say in one sentence where the threshold comes from."""
-        if self.support == 0:
+        """Say where the threshold comes from, and where a label is in the set for another reason."""
+        if not self.member.any() or (self.scores <= self.threshold).any():
+            return self._threshold_reason()
+        return f"{self._threshold_reason()} No label's score is that low: the best label stands in for the empty set."
+
+    def _threshold_reason(self) -> str:
+        if self.neighbourhood_support == 0:
             start = "No calibration node is in reach, so there is nothing to calibrate on"
         elif self.fell_back:
             start = (
-                f"The {self.support} calibration nodes in reach weigh {self.total_mass:.4g} together; a threshold "
-                f"needs (1−α)(1+Σw) = {self.needed_mass:.4g}, which they cannot reach"
+                f"The {self.neighbourhood_support} calibration nodes in reach weigh {self.total_mass:.4g} together; a "
+                f"threshold needs (1−α)(1+Σw) = {self.needed_mass:.4g}, which they cannot reach"
             )
         else:
             return (
@@ -182,12 +198,10 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
     alpha = check_alpha(alpha)
     chosen = np.array([check_node("node", node, index.graph.num_nodes)])
     weights = hop_weights_of(predictor, index.graph, chosen)
-    found = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
-    own = float(found.values[0, 0, 0])
-    threshold = _threshold(predictor, chosen, alpha, own)
+    around = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
+    sets = _predicted(predictor, chosen, alpha)
+    threshold = float(sets.thresholds[0])
     probabilities = data.probabilities[chosen]
-    scores = make_score(predictor.score).matrix(probabilities, data.u[chosen])
-    top = None if predictor.allow_empty else probabilities.argmax(axis=1)
     ringed = _neighbours(predictor, int(chosen[0]), weights, threshold)
     total = float(sum(row.mass for row in ringed["hops"]))
     reached = float(sum(row.weight * row.within for row in ringed["hops"]))
@@ -196,27 +210,27 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
         alpha=alpha,
         u=float(data.u[chosen[0]]),
         probabilities=probabilities[0].astype(np.float64),
-        scores=scores[0],
-        member=members(scores, np.array([threshold]), top_labels=top)[0],
+        scores=make_score(predictor.score).matrix(probabilities, data.u[chosen])[0],
+        member=sets.member[0],
         threshold=threshold,
+        support=int(sets.support[0]),
+        effective_size=float(sets.effective_size[0]),
         calibrates=bool(np.isin(chosen, data.calibration)[0]),
         total_mass=total,
         needed_mass=required_mass(total, alpha),
         reached_mass=reached,
-        support=int(found.support[0, 0]),
-        effective_size=float(found.effective_size[0, 0]),
-        fell_back=bool(np.isinf(own)),
+        neighbourhood_support=int(around.support[0, 0]),
+        neighbourhood_effective_size=float(around.effective_size[0, 0]),
+        fell_back=bool(np.isinf(around.values[0, 0, 0])),
         **ringed,
     )
 
 
-def _threshold(predictor: NAPS, node: IntArray, alpha: float, own: float) -> float:
-    if np.isfinite(own) or predictor.fallback != "global":
-        return own
-    from napsets.predictors import split_thresholds_of
-
-    assert predictor.index_ is not None
-    return float(split_thresholds_of(predictor.index_, node, alpha)[0][0])
+def _predicted(predictor: NAPS, node: IntArray, alpha: float) -> PredictionSets:
+    """Return the very set that is explained, whatever the predictor's settings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
+        return predictor.predict(node, alpha, threads=1)
 
 
 def _neighbours(predictor: NAPS, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:

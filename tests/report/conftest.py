@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 import napsets as ns
 from napsets.comparison import Comparison, compare
 
+READY = "document.documentElement.dataset.ready === 'true'"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
 
 
@@ -69,3 +70,30 @@ def browser() -> Iterator[Any]:
         found = playwright.chromium.launch(executable_path=chromium, args=arguments)
         yield found
         found.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
+    contexts: list[Any] = []
+    said: list[str] = []
+    asked: list[str] = []
+
+    def open_file(path: Path, *, fragment: str = "", **settings: Any) -> Any:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
+        contexts.append(context)
+        context.set_offline(True)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri() + fragment)
+        page.wait_for_function(READY)
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert len(asked) == len(contexts)
+    assert all(address.startswith("file:") for address in asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,36 +18,8 @@ pytestmark = pytest.mark.browser
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
-READY = "document.documentElement.dataset.ready === 'true'"
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
-    contexts: list[Any] = []
-    said: list[str] = []
-    asked: list[str] = []
-
-    def open_file(path: Path, *, fragment: str = "", **settings: Any) -> Any:
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
-        contexts.append(context)
-        context.set_offline(True)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + fragment)
-        page.wait_for_function(READY)
-        return page
-
-    yield open_file
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert len(asked) == len(contexts)
-    assert all(address.startswith("file:") for address in asked)
 
 
 def marks(page: Any, chart: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,6 +76,19 @@ def test_reproduction_tables_stand_there_only_when_given(text: str, world: dict[
 def test_the_same_results_give_the_same_bytes(world: dict[str, Any], tmp_path: Path) -> None:
     first, second = (ns.report.write_report(tmp_path / name, **world).read_bytes() for name in ("a.html", "b.html"))
     assert first == second
+
+
+def test_another_process_gives_the_same_bytes(world: dict[str, Any], tmp_path: Path) -> None:
+    """Neither the time, nor the order of a set, nor the folder is in the page."""
+    code = (
+        "import sys; from conftest import make_world; import napsets as ns; "
+        "ns.report.write_report(sys.argv[1], **make_world())"
+    )
+    (tmp_path / "elsewhere").mkdir()
+    there = tmp_path / "elsewhere" / "b.html"
+    environment = os.environ | {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    subprocess.run([sys.executable, "-c", code, there], check=True, cwd=Path(__file__).parent, env=environment)
+    assert ns.report.write_report(tmp_path / "a.html", **world).read_bytes() == there.read_bytes()
 
 
 def test_a_failure_leaves_no_file_behind(world: dict[str, Any], tmp_path: Path, monkeypatch) -> None:

@@ -13,11 +13,15 @@ from napsets.errors import InvalidInputError
 from napsets.scores import APS, RAPS, SAPS, THR, Score
 
 __all__ = [
+    "AllowEmpty",
     "Alpha",
     "DecayOption",
     "Directed",
     "Edges",
+    "FallbackName",
+    "FallbackOption",
     "Hops",
+    "IdsName",
     "IdsOption",
     "Labels",
     "Nodes",
@@ -48,6 +52,13 @@ class IdsName(str, Enum):
     auto = "auto"
     integer = "integer"
     string = "string"
+
+
+class FallbackName(str, Enum):
+    """What a node with too little support gets."""
+
+    full = "full"
+    global_ = "global"
 
 
 _SCORES: dict[ScoreName, type[APS] | type[THR] | type[RAPS] | type[SAPS]] = {
@@ -124,6 +135,13 @@ DecayOption = Annotated[
 ]
 ScoreOption = Annotated[ScoreName, typer.Option("--score", help="How badly a label fits.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0)]
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")
+]
+FallbackOption = Annotated[
+    FallbackName,
+    typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
+]
 Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
 IdsOption = Annotated[
     IdsName,

@@ -38,11 +38,11 @@ def demo(
     compares APS with the NAPS variants on the other half, and writes the report. Takes less than two minutes.
     """
     from napsets import datasets
-    from napsets.comparison import compare
+    from napsets.comparison import CURVE_ALPHAS, compare
 
     began = perf_counter()
     train = import_module("napsets.gnn").train
-    write_report = import_module("napsets.report").write_report
+    write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
@@ -63,25 +63,11 @@ def demo(
             hops=hops,
             seed=seed,
             ids=tested.nodes,
+            alphas=CURVE_ALPHAS,
             progress=steps.advance,
         )
         steps.stage("writing the report")
-        path = write_report(
-            output,
-            graph=graph,
-            probabilities=tested.probabilities,
-            labels=tested.labels,
-            calibration=calibration,
-            nodes=nodes,
-            alpha=alpha,
-            hops=hops,
-            seed=seed,
-            class_names=tested.class_names,
-            ids=tested.nodes,
-            dataset=DATASET,
-            model=model,
-            progress=steps.advance,
-        )
+        path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows = compared.rows()
     result = {
         "dataset": DATASET,

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from napsets.cli._like import Like, Record, read_record
 from napsets.cli._options import (
+    AllowEmpty,
     Alpha,
     DecayOption,
     Directed,
     Edges,
+    FallbackName,
+    FallbackOption,
     Hops,
     IdsName,
     IdsOption,
@@ -33,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "inspect"]
 
 EXAMPLES = [
-    "napsets inspect --node 42 --edges edges.parquet --probabilities p.parquet --labels y.parquet",
+    "napsets inspect --node 42 --like sets.parquet --edges edges.parquet --probabilities p.parquet --labels y.parquet",
+    "napsets inspect --node 42 --like report.html -e edges.csv -p p.csv -l y.csv --decay hyperbolic",
     "napsets inspect --node user-7 -e edges.csv -p p.csv -l y.csv --hops 3 --decay geometric --neighbours 50",
     "napsets inspect --node 42 --config napsets.toml --json",
 ]
@@ -41,15 +46,19 @@ EXAMPLES = [
 
 def inspect(
     run: Output,
+    context: typer.Context,
     node: Annotated[str, typer.Option("--node", help="The node's id, as the files have it.")],
     edges: Edges,
     probabilities: Probabilities,
     labels: Labels,
+    like: Like = None,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
     decay: DecayOption = "uniform",
     score: ScoreOption = ScoreName.aps,
     seed: Seed = 0,
+    allow_empty: AllowEmpty = True,
+    fallback: FallbackOption = FallbackName.full,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
@@ -59,6 +68,10 @@ def inspect(
 
     Its neighbourhood by hop with weights, the scores of its labels, the threshold and where that comes from, and the
     calibration nodes whose scores are nearest to it.
+
+    With the files and settings that `napsets predict` had, it explains the set that was written. --like takes the
+    settings from that file, or from a report, where half of the labels may have been kept to judge. Without it, all
+    labels calibrate.
     """
     from napsets import NAPS
     from napsets.inspection import inspect_node
@@ -66,6 +79,7 @@ def inspect(
 
     weights = make_decay(decay, hops)
     with run.steps() as steps:
+        record = None if like is None else read_record(like)
         inputs = read_inputs(
             edges,
             probabilities,
@@ -77,23 +91,44 @@ def inspect(
             stage=steps.stage,
         )
         place = inputs.ids.find(node)
-        predictor = NAPS(hops=hops, decay=weights, score=make_score(score), seed=seed)
+        calibration = inputs.calibration if record is None else record.calibration(inputs)
+        predictor = NAPS(hops, weights, make_score(score), seed, allow_empty, fallback.value)
         predictor.calibrate(
-            inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
+            inputs.graph, inputs.probabilities, inputs.labels, calibration=calibration, ids=inputs.ids.keys
         )
         seen = inspect_node(predictor, place, alpha)
-    for note in inputs.notes:
+    for note in [*inputs.notes, *([] if record is None else record.notes(context.params, inputs))]:
         run.note(note)
     result = _described(seen, inputs, neighbours)
+    result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
+    result |= {"like": None if like is None else str(like)}
     run.result(
-        result, _head_table(result), seen.reason(), _hop_table(seen), _label_table(result), _neighbour_table(result)
+        result,
+        _head_table(result),
+        seen.reason(),
+        _calibrated_on(result, record),
+        _hop_table(seen),
+        _label_table(result),
+        _neighbour_table(result, seen.neighbours.size),
     )
+
+
+def _calibrated_on(result: dict[str, Any], record: Record | None) -> str:
+    used, labelled = result["calibration"], result["labelled"]
+    which = f"all {labelled:,}" if used == labelled else f"{used:,} of {labelled:,}"
+    return f"Calibrated on {which} labelled nodes" + ("." if record is None else f", as {record.path.name} was.")
+
+
+def _nearest(seen: NodeInspection, shown: int) -> list[int]:
+    """Return the places of the neighbours whose scores are nearest to the threshold: the largest, where that is ∞."""
+    scores = seen.neighbour_scores
+    distance = abs(scores - seen.threshold) if np.isfinite(seen.threshold) else -scores
+    return sorted(distance.argsort(kind="stable")[:shown].tolist())
 
 
 def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, Any]:
     names = inputs.class_names
-    nearest = abs(seen.neighbour_scores - min(seen.threshold, 2.0)).argsort(kind="stable")[:shown]
-    chosen = sorted(nearest.tolist())
+    chosen = _nearest(seen, shown)
     around = zip(
         inputs.ids.take(seen.neighbours[chosen]).to_pylist(),
         seen.neighbour_hops[chosen],
@@ -110,6 +145,9 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
         "threshold": seen.threshold,
         "support": seen.support,
         "effective_size": seen.effective_size,
+        "fell_back": seen.fell_back,
+        "neighbourhood_support": seen.neighbourhood_support,
+        "neighbourhood_effective_size": seen.neighbourhood_effective_size,
         "u": seen.u,
         "label": names[own] if own >= 0 else None,
         "total_mass": seen.total_mass,
@@ -129,11 +167,17 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
 
 
 def _head_table(result: dict[str, Any]) -> Any:
+    own = [
+        ("support of its neighbourhood", number(result["neighbourhood_support"])),
+        ("effective size of its neighbourhood", number(result["neighbourhood_effective_size"], 2)),
+    ]
+    stands_in = result["support"] != result["neighbourhood_support"]
     rows = [
         ("set", "{" + ", ".join(result["set"]) + "}"),
         ("threshold τ", number(result["threshold"])),
         ("support", number(result["support"])),
         ("effective size", number(result["effective_size"], 2)),
+        *(own if stands_in else []),
         ("its uniform number u", number(result["u"], 6)),
         ("its own label (never used for its own set)", "–" if result["label"] is None else result["label"]),
     ]
@@ -167,10 +211,10 @@ def _label_table(result: dict[str, Any]) -> Any:
     return table("Labels: in the set where the score is at most τ", ["label", "probability", "score", ""], rows)
 
 
-def _neighbour_table(result: dict[str, Any]) -> Any:
+def _neighbour_table(result: dict[str, Any], in_reach: int) -> Any:
     rows = [
         (row["node"], row["label"], row["hop"], f"{row['weight']:.4g}", number(row["score"]))
         for row in result["neighbours"]
     ]
-    title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {result['support']})"
+    title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {in_reach} in reach)"
     return table(title, ["node", "label", "hop", "weight", "score"], rows, left=2)

@@ -13,10 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._options import (
+    AllowEmpty,
     Alpha,
     DecayOption,
     Directed,
     Edges,
+    FallbackName,
+    FallbackOption,
     Hops,
     IdsName,
     IdsOption,
@@ -49,13 +52,6 @@ class Engine(str, Enum):
     spark = "spark"
 
 
-class Fallback(str, Enum):
-    """What a node with too little support gets."""
-
-    full = "full"
-    global_ = "global"
-
-
 def predict(
     run: Output,
     edges: Edges,
@@ -71,13 +67,8 @@ def predict(
     decay: DecayOption = "uniform",
     score: ScoreOption = ScoreName.aps,
     seed: Seed = 0,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")
-    ] = True,
-    fallback: Annotated[
-        Fallback,
-        typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
-    ] = Fallback.full,
+    allow_empty: AllowEmpty = True,
+    fallback: FallbackOption = FallbackName.full,
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
@@ -105,10 +96,12 @@ def predict(
         "allow_empty": allow_empty,
         "fallback": fallback.value,
         "directed": directed,
+        "ids": ids.value,
+        "skip_unknown": skip_unknown,
     }
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        for flag, used in {"--fallback": fallback is not Fallback.full, "--skip-unknown": skip_unknown}.items():
+        for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
         _predict_on_spark(run, files, output, settings, ids, master, began)

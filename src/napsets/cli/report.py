@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -64,10 +64,10 @@ def report(
 
     Labels that judge sets are never used to make them.
     """
-    from napsets.comparison import compare
+    from napsets.comparison import CURVE_ALPHAS, compare
     from napsets.tables import read_inputs, read_labels
 
-    write_report = import_module("napsets.report").write_report
+    write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
         inputs = read_inputs(
             edges,
@@ -87,32 +87,34 @@ def report(
             nodes = np.flatnonzero(found >= 0)
             calibration = np.setdiff1d(calibration, nodes)
             y = np.where(found >= 0, found, y)
-        common: dict[str, Any] = {
-            "graph": inputs.graph,
-            "probabilities": inputs.probabilities,
-            "labels": y,
-            "calibration": calibration,
-            "nodes": nodes,
-            "alpha": alpha,
-            "hops": hops,
-            "score": make_score(score),
-            "seed": seed,
-        }
         steps.stage("comparing APS with NAPS")
-        rows = compare(**common, ids=inputs.ids.keys, progress=steps.advance).rows()
+        compared = compare(
+            inputs.graph,
+            inputs.probabilities,
+            y,
+            calibration,
+            nodes,
+            alpha=alpha,
+            hops=hops,
+            score=make_score(score),
+            seed=seed,
+            ids=inputs.ids.keys,
+            alphas=CURVE_ALPHAS,
+            progress=steps.advance,
+        )
         steps.stage("writing the report")
-        shown = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
-        path = write_report(
+        path = write_page(
             output,
-            **common,
-            ids=shown,
+            compared,
             class_names=inputs.class_names,
+            ids=np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist()),
             title=title,
             dataset=dataset,
             model=model,
-            progress=steps.advance,
+            settings={"ids": ids.value, "skip_unknown": skip_unknown},
         )
     for note in inputs.notes:
         run.note(note)
+    rows = compared.rows()
     result = {"report": str(path), "calibration": int(calibration.size), "results": rows}
     run.summary(result, comparison_table(rows), f"The report is at {path.resolve()}")

@@ -119,14 +119,17 @@ def _grouped(rows: list[Row], x: Spec, told: list[Spec], target: float) -> Spec:
 
 def _by_class(rows: list[Row], target: float) -> Spec:
     domain = reach(rows, "low", "high", include=target)
-    order = [row["class"] for row in rows if row["method"] == NAMES[0]]
+    names = {row["order"]: row["class"] for row in rows}
     columns = [("class", "Class", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
-    y = {"field": "class", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 130}}
+    # Classes stand on the axis by number: a name in an expression or as a key would mean something there.
+    axis = {"labelExpr": "names[datum.value]", "labelLimit": 130}
+    y = {"field": "order", "type": "ordinal", "title": None, "axis": axis}
     beside = {"y": y, "yOffset": METHOD | {"scale": {"paddingOuter": 0.3}}}
     base = beside | {"color": COLOUR, "tooltip": tips(*INTERVAL_TIPS, *columns)}
     bars = base | {"x": coverage("low", domain), "x2": {"field": "high"}}
     layers = [*_intervals(bars, base | {"x": coverage(domain=domain)}, 50), target_rule(target, "x")]
-    return chart(max(160, 38 * len(order)), layers, rows)
+    listed = [names.get(y, "") for y in range(max(names) + 1)]
+    return chart(max(160, 38 * len(names)), layers, rows, params={"names": listed})
 
 
 def _sizes(rows: list[Row]) -> Spec:

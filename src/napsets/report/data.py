@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, IntArray, as_array
+from napsets._check import ArrayLike, BoolArray, IntArray
 from napsets.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
 from napsets.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
 from napsets.report.explorer import Explorer, explorer
+from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
-from napsets.scores import Score
+from napsets.report.record import record_of
 from napsets.sets import PredictionSets
 
-__all__ = ["ReportData", "Table", "report_data", "wilson"]
+__all__ = ["ReportData", "Table", "page_data", "report_data", "wilson"]
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]
@@ -57,6 +57,8 @@ class ReportData:
         Nodes in no neighbourhood that is drawn.
     explorer : Explorer
         Some nodes with all that explains their sets.
+    record : dict
+        How the comparison was made, for programs (see `napsets.report.record`).
     tables : list of (title, rows)
         Reproduction tables.
     """
@@ -76,52 +78,50 @@ class ReportData:
     links: list[Row]
     left_out: int
     explorer: Explorer
+    record: Row
     tables: list[Table] = field(default_factory=list)
 
 
 def report_data(
     *,
-    graph: Graph,
-    probabilities: ArrayLike,
-    labels: ArrayLike,
-    calibration: ArrayLike,
-    nodes: ArrayLike,
-    alpha: float = 0.1,
-    hops: int = 2,
-    score: Score | None = None,
-    seed: int = 0,
+    class_names: Sequence[str] | None = None,
+    title: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+    tables: Sequence[Table] | None = None,
+    **compared: Any,
+) -> ReportData:
+    """Compare, and compute the contents of a page about it; arguments as in `write_report`."""
+    found = compare(**compared, alphas=CURVE_ALPHAS)
+    return page_data(found, class_names=class_names, title=title, dataset=dataset, model=model, tables=tables)
+
+
+def page_data(
+    comparison: Comparison,
+    *,
     class_names: Sequence[str] | None = None,
     ids: ArrayLike | None = None,
     title: str | None = None,
     dataset: str | None = None,
     model: str | None = None,
     tables: Sequence[Table] | None = None,
-    progress: Any = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> ReportData:
-    """Compute the page's contents; arguments as in `write_report`."""
-    found = compare(
-        graph,
-        probabilities,
-        labels,
-        calibration,
-        nodes,
-        alpha=alpha,
-        hops=hops,
-        score=score,
-        seed=seed,
-        ids=ids,
-        alphas=CURVE_ALPHAS,
-        progress=progress,
-    )
-    y = as_array("labels", labels).astype(np.int64, copy=False)
+    """Compute the page's contents; arguments as in `write_page`."""
+    found, graph, y = comparison, comparison.index.graph, comparison.labels
+    if found.alphas != CURVE_ALPHAS:
+        raise InvalidInputError(
+            f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
+            f"{len(found.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
+        )
     names = _class_names(class_names, found.data.probabilities.shape[1])
     chosen = found.results[0].sets.nodes
-    balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
+    balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=found.seed)[:DRAWN_BALLS]
     ball = ball_of_nodes(balls, graph.num_nodes)
-    joined = quotient(graph, balls, seed)
+    joined = quotient(graph, balls, found.seed)
     return ReportData(
         title=title or (f"Prediction sets for {dataset}" if dataset else "Prediction sets on a graph"),
-        facts=_facts(graph, found, score, seed, dataset, model),
+        facts=_facts(found, dataset, model),
         alpha=found.alpha,
         hops=found.hops,
         class_names=names,
@@ -137,7 +137,8 @@ def report_data(
             for a, b, e in zip(joined.source, joined.target, joined.edges, strict=True)
         ],
         left_out=int((ball[chosen] < 0).sum()),
-        explorer=explorer(graph, found, y, names=_node_names(ids, graph), ball=ball, score=score, seed=seed),
+        explorer=explorer(graph, found, y, names=_node_names(found, ids), ball=ball, seed=found.seed),
+        record=record_of(found, settings or {}),
         tables=list(tables or []),
     )
 
@@ -163,20 +164,23 @@ def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
         return [f"class {y}" for y in range(count)]
     if len(names) != count:
         raise InvalidInputError(f"`class_names` must have one name a class, {count}; got {len(names)}")
-    return [str(name) for name in names]
+    return [shown_name(name) for name in names]
 
 
-def _node_names(ids: ArrayLike | None, graph: Graph) -> npt.NDArray[Any]:
-    if ids is not None:
-        return np.asarray(ids)
-    return np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
+def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
+    graph = found.index.graph
+    given = found.ids if ids is None else np.asarray(ids)
+    if given is None:
+        given = np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
+    if given.shape != (graph.num_nodes,):
+        raise InvalidInputError(f"`ids` must have one entry a node, {graph.num_nodes}; got shape {given.shape}")
+    return given
 
 
-def _facts(
-    graph: Graph, found: Comparison, score: Score | None, seed: int, dataset: str | None, model: str | None
-) -> list[tuple[str, str]]:
+def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tuple[str, str]]:
     from napsets import __version__
 
+    graph = found.index.graph
     nodes, classes = found.data.probabilities.shape
     halves = graph.num_edges // 2 if graph.undirected else graph.num_edges
     facts = [
@@ -187,8 +191,8 @@ def _facts(
         ("Judged on", f"{len(found.results[0].sets):,} other nodes"),
         ("Neighbourhood", f"{found.hops} hop{'s' * (found.hops != 1)}"),
         ("Error rate", f"alpha = {found.alpha:g}"),
-        ("Score", type(score).__name__ if score is not None else "APS"),
-        ("Seed", str(seed)),
+        ("Score", type(found.score).__name__),
+        ("Seed", str(found.seed)),
         ("Made with", f"napsets {__version__}"),
     ]
     return [(name, value) for name, value in facts if value]

@@ -17,7 +17,7 @@ from napsets.comparison import METHODS, Comparison
 from napsets.decay import hop_weights
 from napsets.graph import Graph
 from napsets.inspection import hop_rings
-from napsets.scores import APS, Score
+from napsets.report.names import shown_name
 
 __all__ = ["REASONS", "Explorer", "explorer"]
 
@@ -117,7 +117,6 @@ def explorer(
     *,
     names: npt.NDArray[Any],
     ball: IntArray,
-    score: Score | None = None,
     seed: int = 0,
 ) -> Explorer:
     """Choose nodes, walk around each and keep what explains its sets."""
@@ -136,20 +135,18 @@ def explorer(
     met = met[offset:]
     return Explorer(
         nodes=nodes,
-        names=[str(name) for name in names[nodes].tolist()],
+        names=[shown_name(name) for name in names[nodes].tolist()],
         reason=reason,
         label=labels[nodes],
         ball=ball[nodes],
         degree=graph.degrees[nodes],
         probabilities=p.astype(np.float64),
-        scores=(APS() if score is None else score).matrix(p, data.u[nodes]),
+        scores=found.score.matrix(p, data.u[nodes]),
         thresholds=thresholds,
         support=np.stack([s.support[rows] for s in sets]),
         effective_size=np.stack([s.effective_size[rows] for s in sets]),
         member=np.stack([s.member[rows] for s in sets]),
-        weights=np.stack(
-            [np.zeros(found.hops) if m.decay is None else hop_weights(m.decay, found.hops) for m in METHODS]
-        ),
+        weights=_weights(found.hops),
         hop_nodes=walks["hop_nodes"],
         hop_counts=walks["hop_counts"],
         hop_below=walks["hop_below"],
@@ -160,7 +157,7 @@ def explorer(
         drawn=drawn.reshape(walks["drawn"].shape) - offset,
         drawn_hop=walks["drawn_hop"],
         drawn_parent=walks["drawn_parent"],
-        neighbour_names=[str(name) for name in names[met].tolist()],
+        neighbour_names=[shown_name(name) for name in names[met].tolist()],
         neighbour_label=np.where(np.isnan(at_label[met]), -1, labels[met]),
         neighbour_score=at_label[met],
     )

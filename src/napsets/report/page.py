@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import os
@@ -13,20 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from napsets._check import ArrayLike
 from napsets._files import replacing
-from napsets.comparison import METHODS
+from napsets.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph
 from napsets.report.charts import charts
-from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, report_data
+from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, page_data
 from napsets.report.explorer import REASONS, Explorer
+from napsets.report.names import visible
+from napsets.report.packing import packed
 from napsets.report.words import cards, cell, headline, method_table, summary_table
 from napsets.scores import Score
 
-__all__ = ["render", "write_report"]
+__all__ = ["render", "write_page", "write_report"]
 
 _ASSETS = Path(__file__).parent / "assets"
 #: Puts the charts library where the page's script finds it, and nothing else of it in the way.
@@ -61,43 +61,92 @@ def write_report(
         Where to write; replaced whole or not at all.
     graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
         As in `napsets.comparison.compare`.
-    class_names : sequence of str, optional
-        What the classes are called.
-    title, dataset, model : str, optional
-        What stands at the top of the page.
-    tables : sequence of (title, rows), optional
-        Reproduction tables, each a title and a list of dictionaries.
+    class_names, title, dataset, model, tables
+        As in `write_page`, which writes a page about a comparison that was made already.
 
     Returns
     -------
     pathlib.Path
         The file.
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise InvalidInputError(f"`path` must lie in a folder that exists; {target.parent} does not")
-    data = report_data(
-        graph=graph,
-        probabilities=probabilities,
-        labels=labels,
-        calibration=calibration,
-        nodes=nodes,
+    _check_folder(path)
+    found = compare(
+        graph,
+        probabilities,
+        labels,
+        calibration,
+        nodes,
         alpha=alpha,
         hops=hops,
         score=score,
         seed=seed,
-        class_names=class_names,
         ids=ids,
-        title=title,
-        dataset=dataset,
-        model=model,
-        tables=tables,
+        alphas=CURVE_ALPHAS,
         progress=progress,
     )
-    text = render(data)
+    return write_page(path, found, class_names=class_names, title=title, dataset=dataset, model=model, tables=tables)
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    comparison: Comparison,
+    *,
+    class_names: Sequence[str] | None = None,
+    ids: ArrayLike | None = None,
+    title: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+    tables: Sequence[Table] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a page about a comparison; the same comparison gives the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        Where to write; replaced whole or not at all.
+    comparison : Comparison
+        What `compare` returned, with ``alphas=CURVE_ALPHAS``.
+    class_names : sequence of str, optional
+        What the classes are called.
+    ids : array, optional
+        What the nodes are called, if not as in the comparison.
+    title, dataset, model : str, optional
+        What stands at the top of the page.
+    tables : sequence of (title, rows), optional
+        Reproduction tables, each a title and a list of dictionaries.
+    settings : mapping, optional
+        More that ``napsets inspect --like`` should know: how the files were read.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    _check_folder(path)
+    text = render(
+        page_data(
+            comparison,
+            class_names=class_names,
+            ids=ids,
+            title=title,
+            dataset=dataset,
+            model=model,
+            tables=tables,
+            settings=settings,
+        )
+    )
+    target = Path(path)
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return target
+
+
+def _check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a place that cannot be written to before any work is done."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise InvalidInputError(f"`path` must lie in a folder that exists; {folder} does not")
 
 
 def render(data: ReportData) -> str:
@@ -112,6 +161,7 @@ def render(data: ReportData) -> str:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters["cell"] = cell
     return environment.get_template("report.html.j2").render(
@@ -126,6 +176,7 @@ def render(data: ReportData) -> str:
         judged_size=JUDGED_SIZE,
         specs=_json(charts(data)),
         explorer=_json(_packed_explorer(data)),
+        record=_json(data.record),
         style=(_ASSETS / "report.css").read_text(encoding="utf-8"),
         script=(_ASSETS / "report.js").read_text(encoding="utf-8"),
         library=_library(),
@@ -150,9 +201,9 @@ def _counted_reasons(found: Explorer) -> list[tuple[int, str, int]]:
 
 def _packed_explorer(data: ReportData) -> dict[str, Any]:
     values = {field.name: getattr(data.explorer, field.name) for field in fields(Explorer)}
-    packed = {name: _packed(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    arrays = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
     comparison = data.comparison
-    return packed | {
+    return arrays | {
         "methods": [method.name for method in METHODS],
         "classes": data.class_names,
         "alpha": data.alpha,
@@ -169,27 +220,21 @@ def _start(found: Explorer) -> int:
     return int(candidates[np.abs(found.support[1, candidates] - 100).argmin()])
 
 
-def _packed(array: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return an array as base64, little-endian, integers at the smallest width that holds them."""
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    elif array.dtype.kind in "iu":
-        low, high = int(array.min(initial=0)), int(array.max(initial=0))
-        widths = (np.uint8, np.uint16, np.int16, np.uint32, np.int32)
-        fitting = [width for width in widths if np.iinfo(width).min <= low and high <= np.iinfo(width).max]
-        array = array.astype(fitting[0])
-    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"))
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": base64.b64encode(little.tobytes()).decode()}
-
-
 def _json(value: object) -> str:
-    """Return JSON that may stand in a script element: no NaN, and no `<` that could close it."""
-    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    """Return JSON that may stand in a script element: ASCII, no NaN, and no `<` that could close it."""
+    return json.dumps(_plain(value), separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _shown(value: object) -> object:
+    """Make text visible before the template writes it; markup, which the template itself made, is let alone."""
+    return visible(value) if type(value) is str else value
 
 
 def _plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return visible(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

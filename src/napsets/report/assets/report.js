@@ -362,8 +362,8 @@
   }
 
   function openMatches() {
-    const typed = $("search").value.trim();
-    const found = candidates().filter((i) => data.names[i].startsWith(typed)).slice(0, 8);
+    const typed = $("search").value;
+    const found = candidates().filter((i) => data.names[i].startsWith(typed) || data.names[i].startsWith(typed.trim())).slice(0, 8);
     $("matches").replaceChildren(...found.map((i) => {
       const item = make("li", { role: "option", id: `match-${i}`, "aria-selected": "false" }, data.names[i]);
       item.addEventListener("pointerdown", (event) => { event.preventDefault(); show(i); });
@@ -391,10 +391,12 @@
 
   function submit(event) {
     event.preventDefault();
-    const chosen = matchItems()[active]?.textContent ?? $("search").value.trim();
+    const typed = $("search").value;
+    const chosen = matchItems()[active]?.textContent ?? (position.has(typed) ? typed : typed.trim());
     if (position.has(chosen)) return show(position.get(chosen));
     closeMatches();
-    $("search-message").textContent = `Node ${chosen} is not among the ${group(data.names.length)} nodes in this page; ask: napsets inspect --node ${chosen}`;
+    const here = decoded(location.pathname.split("/").pop()) || "report.html";
+    $("search-message").textContent = `Node ${chosen} is not among the ${group(data.names.length)} nodes in this page; ask: napsets inspect --node ${quoted(chosen)} --like ${quoted(here)} and the files it was made from`;
   }
 
   function step(direction) {
@@ -424,8 +426,14 @@
     window.addEventListener("hashchange", fromAddress);
   }
 
+  function decoded(text) {
+    try { return decodeURIComponent(text); } catch { return text; } // an address that a person typed
+  }
+
+  const quoted = (text) => (/^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
   function fromAddress() {
-    const wanted = decodeURIComponent(location.hash.match(/^#node=(.*)$/)?.[1] ?? "");
+    const wanted = decoded(location.hash.match(/^#node=(.*)$/)?.[1] ?? "");
     if (position.has(wanted) && position.get(wanted) !== current) show(position.get(wanted));
   }
 

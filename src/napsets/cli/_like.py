@@ -1,0 +1,136 @@
+"""``--like``: the settings, and the calibration nodes, that a sets file or a report was made with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from napsets.cli._options import ScoreName
+from napsets.errors import FileFormatError, NapsetsError
+
+if TYPE_CHECKING:
+    from napsets._check import IntArray
+    from napsets.tables import Inputs
+
+__all__ = ["Like", "Record", "read_record"]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """How a file was made.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    report : bool
+        Whether it is a report; otherwise it is a sets file.
+    written : dict
+        What it says: settings by the names of options, and what else `napsets` wrote there.
+    """
+
+    path: Path
+    report: bool
+    written: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings, as options take them."""
+        decay = self.written.get("decay")
+        return self.written | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
+
+    def calibration(self, inputs: Inputs) -> IntArray:
+        """Return the nodes that calibrated, of files that should be those it was made from."""
+        if not self.report:
+            return inputs.calibration
+        from napsets.report.record import calibrating_nodes
+
+        nodes = calibrating_nodes(self.written, inputs.ids.keys)
+        unknown = int((inputs.labels[nodes] < 0).sum())
+        if unknown:
+            raise FileFormatError(
+                f"{self.path} was made from other files: {unknown:,} of the {nodes.size:,} nodes that calibrated in it "
+                f"have no label here. Pass the files that it was made from."
+            )
+        return nodes
+
+    def notes(self, options: Mapping[str, Any], inputs: Inputs) -> list[str]:
+        """Say where flags win over the record, and where the files are not those it was made from."""
+        notes = []
+        for name, recorded in self.settings.items():
+            given = getattr(options.get(name), "value", options.get(name))
+            if name in options and given != recorded:
+                notes.append(f"{name} is {given!r} as asked for, though {self.path} was made with {recorded!r}")
+        counts = {"num_nodes": ("nodes", len(inputs.ids))}
+        if not self.report:
+            counts["calibration"] = ("labels", int(inputs.calibration.size))
+        for key, (what, here) in counts.items():
+            if self.written.get(key, here) != here:
+                notes.append(
+                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: its sets may "
+                    f"differ from those explained here"
+                )
+        return notes
+
+
+def read_record(path: Path) -> Record:
+    """Read what a sets file or a report says of how it was made."""
+    if path.suffix.lower() in (".html", ".htm"):
+        from napsets.report import record
+
+        return Record(path, True, record.read_record(path))
+    from napsets.tables.formats import open_table
+    from napsets.tables.sets_file import METADATA_KEY
+
+    table = open_table("like", path)
+    text = table.metadata.get(METADATA_KEY)
+    if text is None:
+        reason = "CSV has no place for them" if table.format == "csv" else "it holds none"
+        raise FileFormatError(
+            f"`like` must be a sets file or a report that says how it was made; {path} does not: {reason}. Write the "
+            f"sets as Parquet or npz, or pass the settings as flags."
+        )
+    try:
+        written = json.loads(text)
+    except ValueError as error:
+        raise FileFormatError(f"`like` must have its settings as JSON; in {path} they are not: {error}") from error
+    if not isinstance(written, dict):
+        raise FileFormatError(f"`like` must have its settings as a JSON object; {path} has {written!r}")
+    return Record(path, False, written)
+
+
+def _apply(context: typer.Context, path: Path | None) -> Path | None:
+    """Make a record the source of defaults, before those of a settings file; flags still win."""
+    if path is None or context.resilient_parsing:
+        return path
+    try:
+        settings = read_record(path).settings
+    except NapsetsError as error:
+        raise typer.BadParameter(str(error)) from error
+    known = [name.value for name in ScoreName]
+    if settings.get("score", known[0]) not in known:
+        raise typer.BadParameter(
+            f"{path} was made with the score {settings['score']}, for which the command has no name; inspect_node "
+            f"explains such sets in Python"
+        )
+    options = {parameter.name for parameter in context.command.params}
+    chosen = {name: value for name, value in settings.items() if name in options}
+    context.default_map = {**(context.default_map or {}), **chosen}
+    return path
+
+
+#: Declared before the options that it fills in.
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        help="A sets file (Parquet or npz) or a report to explain: takes over its settings and which nodes calibrated. "
+        "Other flags win over it.",
+        callback=_apply,
+    ),
+]

@@ -1,0 +1,101 @@
+"""What a report records of how it was made, so that ``napsets inspect --like report.html`` explains the same sets.
+
+The record stands in the page as JSON: the settings by the names of the command's options, and which nodes calibrated.
+Those are told by a mark for each node, in the order of the ids' 64-bit keys: the order of rows in a file cannot matter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from napsets._check import BoolArray, IntArray
+from napsets._files import reading
+from napsets.comparison import Comparison
+from napsets.errors import FileFormatError
+from napsets.randomness import UInt64Array, hash_ids
+from napsets.report.packing import packed, unpacked
+from napsets.scores import Score
+
+__all__ = ["calibrating_nodes", "read_record", "record_of"]
+
+#: Where the page holds the record.
+_START, _END = '<script type="application/json" id="data-record">', "</script>"
+
+
+def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
+    from napsets import __version__
+
+    nodes = found.index.graph.num_nodes
+    calibrates = np.zeros(nodes, dtype=bool)
+    calibrates[found.data.calibration] = True
+    keys = hash_ids(np.arange(nodes) if found.ids is None else found.ids)
+    return {
+        "napsets": __version__,
+        "alpha": found.alpha,
+        "hops": found.hops,
+        "score": _score_name(found.score),
+        "seed": int(found.seed),
+        "allow_empty": True,
+        "fallback": "full",
+        "directed": not found.index.graph.undirected,
+        **settings,
+        "num_nodes": nodes,
+        "calibration": int(found.data.calibration.size),
+        "calibrating": _packed_marks(calibrates[np.argsort(keys, kind="stable")]),
+    }
+
+
+def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the record that stands in a report."""
+    with reading(path) as source:
+        _, found, rest = source.read_text(encoding="utf-8").partition(_START)
+        if not found:
+            raise FileFormatError(
+                f"{source} must be a report of napsets that records how it was made; it does not. Write it again with "
+                f"`napsets report`."
+            )
+        record = json.loads(rest.partition(_END)[0])
+        if not isinstance(record, dict):
+            raise FileFormatError(f"{source} must record its settings as a JSON object; it has {record!r}")
+    return record
+
+
+def calibrating_nodes(record: Mapping[str, Any], keys: UInt64Array) -> IntArray:
+    """Return the nodes that calibrated, ascending, among nodes with these keys (see `napsets.randomness.hash_ids`)."""
+    try:
+        marks = _unpacked_marks(record["calibrating"], record["num_nodes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"the report does not say which nodes calibrated: {error}") from error
+    if marks.size != keys.size:
+        raise FileFormatError(f"the report is about {marks.size:,} nodes; these files have {keys.size:,}")
+    return np.sort(np.argsort(keys, kind="stable")[marks])
+
+
+def _score_name(score: Score) -> str:
+    """Return the name by which the command knows a score; one with settings of its own has none."""
+    kind = type(score)
+    return kind.__name__.lower() if score == kind() else repr(score)
+
+
+def _packed_marks(marks: BoolArray) -> dict[str, Any]:
+    """Return marks as bits, or as the gaps between them where they are few."""
+    gaps = packed(np.diff(np.flatnonzero(marks), prepend=0))
+    bits = packed(np.packbits(marks, bitorder="little"))
+    return {"gaps": gaps} if len(gaps["data"]) < len(bits["data"]) else {"bits": bits}
+
+
+def _unpacked_marks(value: Mapping[str, Any], count: int) -> BoolArray:
+    if "bits" in value:
+        return np.unpackbits(unpacked(value["bits"]), count=count, bitorder="little").astype(bool)
+    marks = np.zeros(count, dtype=bool)
+    places = np.cumsum(unpacked(value["gaps"]), dtype=np.int64)
+    if places.size and not 0 <= places[-1] < count:
+        raise ValueError(f"node {places[-1]} of {count}")
+    marks[places] = True
+    return marks

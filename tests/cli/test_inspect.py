@@ -1,0 +1,81 @@
+"""`napsets inspect` explains the set that `napsets predict` wrote, whatever the settings."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from napsets.tables import read_sets
+from worlds import CLASSES, make_world, write
+
+
+@pytest.fixture
+def sparse(tmp_path):
+    return make_world(tmp_path / "sparse", degree=2)
+
+
+def test_a_node_that_fell_back_shows_both_supports(tmp_path, run, sparse):
+    flags = ["--fallback", "global", "--hops", 1]
+    assert run("predict", *sparse.files, *flags, "-o", tmp_path / "s.parquet").exit_code == 0
+    sets = read_sets(tmp_path / "s.parquet").sets
+    row = int((sets.support == 60).argmax())
+    node = sparse.ids[sparse.rest[row]]
+    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
+    assert (told["threshold"], told["support"]) == (sets.thresholds[row], 60)
+    assert told["effective_size"] == 60
+    assert told["fell_back"]
+    assert told["neighbourhood_support"] == sum(hop["calibration"] for hop in told["hops"]) < 10
+    shown = run("inspect", "--node", node, *sparse.files, *flags).stdout
+    assert "support of its neighbourhood" in shown
+    assert "of all calibration nodes stands in" in " ".join(shown.split())
+
+
+def test_a_set_that_would_be_empty_gets_its_best_label_and_a_reason(tmp_path, run, sparse):
+    flags = ["--no-empty", "--alpha", 0.7, "--hops", 3]
+    run("predict", *sparse.files, "--alpha", 0.7, "--hops", 3, "-o", tmp_path / "empty.parquet")
+    run("predict", *sparse.files, *flags, "-o", tmp_path / "s.parquet")
+    empty, sets = (read_sets(tmp_path / name).sets for name in ("empty.parquet", "s.parquet"))
+    row = int((empty.sizes == 0).argmax())
+    node = sparse.ids[sparse.rest[row]]
+    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
+    assert told["set"] == [CLASSES[y] for y in sets.labels()[row]]
+    assert len(told["set"]) == 1
+    assert told["reason"].endswith("the best label stands in for the empty set.")
+    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags[1:], "--json").stdout)
+    assert told["set"] == []
+    assert "stands in" not in told["reason"]
+
+
+@pytest.fixture
+def many_classes(tmp_path):
+    """A star of nodes with 60 classes: SAPS gives scores far above 2."""
+    rng = np.random.default_rng(0)
+    n, classes = 41, 60
+    p = rng.dirichlet(np.ones(classes), n)
+    columns = {"node": np.arange(n)} | {f"c{y}": p[:, y] for y in range(classes)}
+    labels = {"node": np.arange(1, n), "label": [f"c{y}" for y in rng.integers(0, classes, n - 1)]}
+    edges = {"source": np.zeros(n - 1, dtype=int), "target": np.arange(1, n)}
+    files = {"edges": edges, "probabilities": columns, "labels": labels}
+    return [text for name, table in files.items() for text in (f"--{name}", write(tmp_path / f"{name}.csv", table))]
+
+
+def test_scores_nearest_to_a_threshold_above_two_are_listed(run, many_classes):
+    asked = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--json", "--neighbours"]
+    everyone = json.loads(run(*asked, 1000).stdout)
+    threshold = everyone["threshold"]
+    assert threshold > 3
+    scores = np.array([row["score"] for row in everyone["neighbours"]])
+    nearest = np.sort(scores[np.argsort(abs(scores - threshold))[:5]])
+    told = json.loads(run(*asked, 5).stdout)
+    assert [row["score"] for row in told["neighbours"]] == nearest.tolist()
+    assert threshold in nearest
+
+
+def test_without_a_threshold_the_largest_scores_are_listed(run, many_classes):
+    asked = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--alpha", 0.001, "--json", "--neighbours"]
+    everyone = json.loads(run(*asked, 1000).stdout)
+    assert everyone["threshold"] == "Infinity"
+    told = json.loads(run(*asked, 5).stdout)
+    assert told["neighbours"] == everyone["neighbours"][-5:]

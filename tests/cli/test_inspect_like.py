@@ -1,0 +1,207 @@
+"""`napsets inspect --like FILE` explains the sets that are in the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import napsets as ns
+from napsets.cli._like import read_record
+from napsets.report.packing import unpacked
+from napsets.report.record import calibrating_nodes, record_of
+from napsets.tables import read_sets
+from worlds import CLASSES, make_world
+
+FLAGS: dict[str, list[object]] = {
+    "defaults": [],
+    "global": ["--fallback", "global", "--hops", 1, "--seed", 4],
+    "never empty": ["--no-empty", "--alpha", 0.4, "--score", "thr"],
+    "saps": ["--score", "saps", "--decay", "1,0.3", "--alpha", 0.25],
+    "directed": ["--directed", "--hops", 3, "--decay", "geometric", "--ids", "string"],
+}
+
+
+@pytest.fixture
+def small(tmp_path):
+    return make_world(tmp_path / "small", nodes=90, degree=3)
+
+
+def told_by(run, world, *flags: object) -> dict[str, Any]:
+    shown = run("inspect", *world.files, *flags, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    return json.loads(shown.stdout)
+
+
+def number(value: object) -> float:
+    return float("inf") if value == "Infinity" else float(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_a_sets_files_own_rows_are_explained(tmp_path, run, small, flags, suffix):
+    target = tmp_path / f"sets{suffix}"
+    assert run("predict", *small.files, *flags, "-o", target).exit_code == 0
+    file = read_sets(target)
+    ids = file.ids.values.to_pylist()
+    for row in [*range(0, len(ids), 12), int(file.sets.thresholds.argmax()), int(file.sets.support.argmax())]:
+        told = told_by(run, small, "--node", ids[row], "--like", target)
+        assert number(told["threshold"]) == file.sets.thresholds[row]
+        assert told["support"] == file.sets.support[row]
+        assert told["effective_size"] == file.sets.effective_size[row]
+        assert told["set"] == [CLASSES[y] for y in np.flatnonzero(file.sets.member[row])]
+        assert (told["calibration"], told["labelled"]) == (45, 45)
+
+
+def explorer_of(path: Path) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data-explorer">(.*?)</script>', text)[1])
+    return {key: unpacked(value) if isinstance(value, dict) else value for key, value in data.items()}
+
+
+METHOD_FLAGS: dict[str, list[str]] = {"NAPS": [], "NAPS-H": ["--decay", "hyperbolic"]}
+
+
+@pytest.mark.parametrize("truth", [False, True], ids=["half of the labels", "a file of truth"])
+def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
+    target = tmp_path / "report.html"
+    judging = ["--truth", small.truth] if truth else []
+    settings = ["--score", "raps", "--seed", 2, "--alpha", 0.2]
+    assert run("report", *small.files, *judging, *settings, "-o", target).exit_code == 0
+    page = explorer_of(target)
+    local = page["methods"].index("NAPS")
+    short = np.flatnonzero(np.isinf(page["thresholds"][local]))
+    for i in [*range(0, len(page["names"]), 9), short[0]]:
+        like = ["--node", page["names"][i], "--like", target]
+        for method, flags in METHOD_FLAGS.items():
+            m = page["methods"].index(method)
+            told = told_by(run, small, *like, *flags)
+            assert number(told["threshold"]) == page["thresholds"][m, i]
+            assert told["support"] == page["support"][m, i]
+            assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][m, i])]
+            assert told["calibration"] == (45 if truth else 22)
+    # What stands in for a missing threshold is that of APS.
+    told = told_by(run, small, "--node", page["names"][short[0]], "--like", target, "--fallback", "global")
+    aps = page["methods"].index("APS")
+    assert number(told["threshold"]) == page["thresholds"][aps, short[0]]
+    assert told["support"] == page["support"][aps, short[0]]
+    assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]
+
+
+def test_it_says_on_how_many_labels_it_calibrated(tmp_path, run, small):
+    assert run("report", *small.files, "-o", tmp_path / "r.html").exit_code == 0
+    node = ["--node", small.ids[small.rest[0]]]
+    assert "Calibrated on all 45 labelled nodes." in run("inspect", *node, *small.files).stdout
+    shown = run("inspect", *node, *small.files, "--like", tmp_path / "r.html")
+    assert "Calibrated on 22 of 45 labelled nodes, as r.html was." in shown.stdout
+
+
+def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path, run, small):
+    target = tmp_path / "sets.parquet"
+    run("predict", *small.files, "--alpha", 0.3, "--hops", 3, "-o", target)
+    settings = tmp_path / "napsets.toml"
+    settings.write_text(f'alpha = 0.05\nhops = 1\n[inspect]\nlike = "{target}"\n', encoding="utf-8")
+    node = ["--node", small.ids[small.rest[0]]]
+    for order in (["--like", target, "--config", settings], ["--config", settings, "--like", target]):
+        told = told_by(run, small, *node, *order)
+        assert (told["alpha"], len(told["hops"])) == (0.3, 3)
+    assert told_by(run, small, *node, "--config", settings)["alpha"] == 0.3
+    shown = run("inspect", *node, *small.files, "--like", target, "--alpha", 0.2)
+    assert "Node" in shown.stdout
+    assert "alpha = 0.2" in shown.stdout
+    assert f"note: alpha is 0.2 as asked for, though {target} was made with 0.3" in shown.stderr
+    assert "note" not in run("inspect", *node, *small.files, "--like", target, "--alpha", 0.3).stderr
+
+
+def test_the_order_of_rows_does_not_change_who_calibrates(tmp_path, run, small):
+    target = tmp_path / "r.html"
+    assert run("report", *small.files, "-o", target).exit_code == 0
+    node = explorer_of(target)["names"][0]
+    before = told_by(run, small, "--node", node, "--like", target, "--neighbours", 100)
+    table = pq.read_table(small.probabilities_file)
+    pq.write_table(table.take(np.random.default_rng(1).permutation(len(table))), small.probabilities_file)
+    assert told_by(run, small, "--node", node, "--like", target, "--neighbours", 100) == before
+
+
+def test_other_files_than_those_of_the_record_are_noticed(tmp_path, run, small):
+    other = make_world(tmp_path / "other", nodes=120)
+    run("predict", *small.files, "-o", tmp_path / "s.parquet")
+    run("report", *small.files, "-o", tmp_path / "r.html")
+    node = ["--node", other.ids[0]]
+    shown = run("inspect", *node, *other.files, "--like", tmp_path / "s.parquet")
+    assert "s.parquet was made from 90 nodes and these files have 120" in shown.stderr
+    assert "s.parquet was made from 45 labels and these files have 60" in shown.stderr
+    shown = run("inspect", *node, *other.files, "--like", tmp_path / "r.html")
+    assert shown.exit_code == 1
+    assert "the report is about 90 nodes; these files have 120" in shown.stderr
+    swapped = [*small.files[:4], "--labels", small.truth]
+    shown = run("inspect", "--node", small.ids[0], *swapped, "--like", tmp_path / "r.html")
+    assert shown.exit_code == 1
+    assert "22 of the 22 nodes that calibrated in it have no label here" in " ".join(shown.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("no.html", None, "there is none"),
+        ("page.html", "<html></html>", "records how it was made; it does not"),
+        ("page.html", '<script type="application/json" id="data-record">{"alpha"', "truncated or of another kind"),
+        ("page.html", '<script type="application/json" id="data-record">[1]</script>', "as a JSON object"),
+        ("page.html", '<script type="application/json" id="data-record">{"alpha": 2}</script>', "between 0 and 1"),
+        ("page.html", '<script type="application/json" id="data-record">{"score": "X(1)"}</script>', "has no name"),
+        ("page.html", '<script type="application/json" id="data-record">{}</script>', "which nodes calibrated"),
+        ("sets.csv", "node,labels\n1,[]\n", "CSV has no place for them"),
+        ("sets.txt", "", "ends in .parquet"),
+    ],
+)
+def test_a_file_without_a_fitting_record_is_refused(tmp_path, run, small, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    shown = run("inspect", "--node", small.ids[0], *small.files, "--like", tmp_path / name)
+    assert shown.exit_code in (1, 2)
+    assert message in " ".join(shown.stderr.replace("│", " ").split())
+    assert "Traceback" not in shown.output
+
+
+@pytest.mark.parametrize("text", [b"[1]", b"{", b"null"])
+def test_settings_of_a_sets_file_that_are_none_are_refused(tmp_path, run, small, text):
+    target = tmp_path / "s.parquet"
+    run("predict", *small.files, "-o", target)
+    pq.write_table(pq.read_table(target).replace_schema_metadata({b"napsets": text}), target)
+    shown = run("inspect", "--node", small.ids[0], *small.files, "--like", target)
+    assert shown.exit_code == 2
+    assert "`like` must have its settings as" in " ".join(shown.stderr.replace("│", " ").split())
+
+
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_a_record_brings_back_the_calibration_nodes(share):
+    rng = np.random.default_rng(3)
+    n = 2000
+    ids = np.array([f"né-{i}" for i in rng.permutation(n)])
+    chosen = np.sort(rng.choice(n, int(share * n), replace=False))
+    edges = rng.integers(0, n, (2, 3000))
+    y = rng.integers(0, 2, n)
+    p = rng.dirichlet([1, 1], n)
+    found = ns.comparison.compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
+    record = json.loads(json.dumps(record_of(found, {})))
+    assert np.array_equal(calibrating_nodes(record, ns.randomness.hash_ids(ids)), chosen)
+    assert len(json.dumps(record)) < 700  # bits where many calibrate, gaps where few do
+
+
+def test_a_score_with_settings_of_its_own_has_no_name(tmp_path, small):
+    world = {
+        "graph": small.graph,
+        "probabilities": small.probabilities,
+        "labels": small.labels,
+        "calibration": small.calibration,
+        "nodes": small.rest,
+    }
+    path = ns.report.write_report(tmp_path / "r.html", **world, score=ns.RAPS(penalty=0.3))
+    assert read_record(path).settings["score"].startswith("RAPS(penalty=0.3")
+    assert read_record(ns.report.write_report(path, **world, score=ns.SAPS())).settings["score"] == "saps"

@@ -1,0 +1,62 @@
+"""One comparison serves both the table on the terminal and the page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets import comparison, datasets
+from worlds import make_world
+
+
+@pytest.fixture
+def searches(monkeypatch) -> list[int]:
+    """How many nodes each comparison searched around."""
+    seen: list[int] = []
+    search = comparison.neighbourhood_thresholds
+
+    def counting(index, nodes, *arguments, **options):
+        seen.append(len(nodes))
+        return search(index, nodes, *arguments, **options)
+
+    monkeypatch.setattr(comparison, "neighbourhood_thresholds", counting)
+    return seen
+
+
+def test_report_compares_once(tmp_path, run, searches):
+    world = make_world(tmp_path, nodes=100)
+    shown = run("report", *world.files, "--truth", world.truth, "-o", tmp_path / "r.html", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    assert searches == [50]
+    naps = json.loads(shown.stdout)["results"][1]
+    assert f"{100 * naps['coverage']:.1f} %" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_demo_compares_once(tmp_path, run, monkeypatch, searches):
+    gnn = pytest.importorskip("napsets.gnn", exc_type=ImportError)
+    small = datasets.dcsbm(1000, mean_degree=10, num_classes=3, num_features=4, seed=0)
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 1000)
+    guessed = ns.NodePredictions(np.arange(1000), p, small.labels, np.full(1000, "test"), "small", "guess", {})
+    monkeypatch.setattr(datasets, "load", lambda name, seed: small)
+    monkeypatch.setattr(gnn, "train", lambda data, **settings: guessed)
+    shown = run("demo", "-o", tmp_path / "r.html", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    assert len(searches) == 1
+
+
+def test_a_page_wants_the_error_rates_that_it_draws(tmp_path):
+    world = make_world(tmp_path, nodes=100)
+    found = comparison.compare(world.graph, world.probabilities, world.labels, world.calibration, world.rest)
+    with pytest.raises(ns.InvalidInputError, match=r"Make it with compare\(\.\.\., alphas=CURVE_ALPHAS\)"):
+        ns.report.write_page(tmp_path / "r.html", found)
+
+
+def test_a_comparison_keeps_the_labels_that_judged(tmp_path):
+    world = make_world(tmp_path, nodes=100)
+    labels = world.labels.copy()
+    found = comparison.compare(world.graph, world.probabilities, labels, world.calibration, world.rest)
+    labels[:] = 0
+    assert np.array_equal(found.labels, world.labels)

@@ -1,0 +1,138 @@
+"""Names are other people's text: whatever is in them, the page draws every chart and shows them as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.report.names import shown_name, visible
+
+Open = Callable[..., Any]
+
+#: A name, and how the page shows it.
+NAMES: dict[str, str] = {
+    "constructor": "constructor",
+    "__proto__": "__proto__",
+    "toString": "toString",
+    "hasOwnProperty": "hasOwnProperty",
+    "line\u2028and\u2029paragraph": r"line\u2028and\u2029paragraph",
+    "a.b": "a.b",
+    "a[0]['x'].y": "a[0]['x'].y",
+    'quote " and \\ and `${1}`': 'quote " and \\ and `${1}`',
+    "</script><script>document.title='taken'</script>": "</script><script>document.title='taken'</script>",
+    "<!--<script>": "<!--<script>",
+    "{{ data }} {% raw %}": "{{ data }} {% raw %}",
+    "": "''",
+    " ": "' '",
+    "long " + "x" * 3000: "long " + "x" * 3000,
+    "\u202eturned\u200f around\u2066": r"\u202eturned" + "\u200f" + r" around\u2066",
+    "\x00\x1b[31mred\x07\r\n\t\x9b": r"\x00\x1b[31mred\x07\r\n\t\x9b",
+    "half \ud800": r"half \ud800",
+    "né 中文 👩‍🔬": "né 中文 👩‍🔬",
+}
+CLASSES = list(NAMES)
+SHOWN = list(NAMES.values())
+
+
+def named_world(**settings: Any) -> dict[str, Any]:
+    """As many classes as there are names, each of which calibrates and is judged."""
+    rng = np.random.default_rng(0)
+    n = 40 * len(CLASSES)
+    labels = np.arange(n) % len(CLASSES)
+    ends = rng.integers(n, size=(2, 12 * n))
+    logits = 3.0 * (np.arange(len(CLASSES)) == labels[:, None]) + rng.normal(size=(n, len(CLASSES)))
+    order = rng.permutation(n)
+    return {
+        "graph": ns.Graph.from_edge_index(ends[:, labels[ends[0]] % 5 == labels[ends[1]] % 5], num_nodes=n),
+        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "labels": labels,
+        "calibration": order[: n // 2],
+        "nodes": order[n // 2 :],
+        "class_names": CLASSES,
+    } | settings
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    everything = " ".join(CLASSES)
+    path = tmp_path_factory.mktemp("hostile") / "r.html"
+    table = (everything, [{everything: everything, "x": 1.0}])
+    return ns.report.write_report(
+        path, **named_world(), title=everything, dataset=everything, model=everything, tables=[table]
+    )
+
+
+def test_the_file_holds_no_character_that_is_not_shown(hostile: Path) -> None:
+    text = hostile.read_text(encoding="utf-8")
+    ours = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", ours)
+    data = re.findall(r'<script type="application/json" id="[^"]*">(.*?)</script>', text, flags=re.DOTALL)
+    assert len(data) == 3
+    for part in data:
+        assert part.isascii()
+        assert "<" not in part
+        json.loads(part)
+    assert json.loads(data[1])["classes"] == SHOWN
+
+
+@pytest.mark.browser
+def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, open_page: Open) -> None:
+    page = open_page(hostile)
+    assert page.locator('[data-chart][data-drawn="true"] svg.marks').count() == 13
+    labels = page.locator('[data-chart="by-class"] .role-axis-label text').all_text_contents()
+    classes = [text for text in labels if not re.fullmatch(r"\d+%", text)]
+    for text, name in zip(classes, SHOWN, strict=True):
+        assert text == name or name.startswith(text.removesuffix("…"))
+    assert page.title().split() == visible(" ".join(CLASSES)).split()
+    page.locator('[data-numbers="by-class"] summary').click()
+    rows = page.locator('[data-numbers="by-class"] tbody tr')
+    rows.first.wait_for()
+    assert {row.locator("td").first.text_content() for row in rows.all()} == set(SHOWN)
+    shown = page.locator("#node-labels tbody th").all_text_contents()
+    assert {text.removesuffix(" (true)") for text in shown} == set(SHOWN)
+
+
+@pytest.mark.browser
+def test_a_tooltip_tells_the_class(hostile: Path, open_page: Open) -> None:
+    page = open_page(hostile)
+    page.locator('[data-chart="by-class"] .mark-symbol.role-mark path').first.hover()
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    assert SHOWN[0] in tooltip.inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_need_no_sideways_scrolling(hostile: Path, open_page: Open, width: int) -> None:
+    page = open_page(hostile, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+def test_nodes_with_such_ids_are_found(open_page: Open, tmp_path: Path) -> None:
+    words = [name for name in CLASSES if "\ud800" not in name]
+    world = named_world()
+    ids = np.array([words[i] if i < len(words) else f"{words[i % len(words)]}{i}" for i in range(world["labels"].size)])
+    first = np.setdiff1d(np.arange(len(words)), world["calibration"])
+    page = open_page(ns.report.write_report(tmp_path / "it's 100%.html", **world, ids=ids), fragment="#node=%")
+    explorable = set(page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names"))
+    sought = [shown_name(ids[i]) for i in first]
+    assert len(sought) > 5
+    assert explorable.issuperset(sought)
+    for name in sought:
+        page.fill("#search", name)
+        page.press("#search", "Enter")
+        assert page.text_content("#node-title") == f"Node {name}"
+    page.goto(page.url.split("#")[0] + "#node=__proto__")
+    assert page.text_content("#node-title") == "Node __proto__"
+    page.fill("#search", "no one's")
+    page.press("#search", "Enter")
+    told = page.text_content("#search-message")
+    assert r"napsets inspect --node 'no one'\''s' --like 'it'\''s 100%.html'" in told
