@@ -69,7 +69,7 @@ def round_rows(probabilities: npt.NDArray[Any], bits: int = 15) -> npt.NDArray[n
     units = np.floor(scaled)
     lost = np.argsort(np.argsort(units - scaled, axis=1, kind="stable"), axis=1, kind="stable")
     units += lost < 2**bits - units.sum(axis=1, keepdims=True)
-    return (units / 2**bits).astype(np.float32)
+    return np.asarray(units / 2**bits, dtype=np.float32)
 
 
 def pack(path: str | os.PathLike[str], graph: Graph, features: npt.NDArray[Any], labels: IntArray) -> None:
