@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench docs clean
+.PHONY: help demo test test-all test-plain lint bench docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ test: lint  ## lint, types and all tests but the slow ones
 
 test-all: lint  ## the slow tests too
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vector instructions: other last digits
+	ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "gnn and not slow"
 
 bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
 	$(BIN)/python -m benchmarks.speed

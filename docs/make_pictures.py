@@ -11,7 +11,6 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import napsets as ns
@@ -45,12 +44,10 @@ def main() -> None:
 def amazon_computers() -> dict[str, Any]:
     """Return what the five-minute start works on: test nodes, half of which calibrate."""
     data = ns.datasets.load("amazon-computers", seed=0)
-    model = RandomForestClassifier(200, min_samples_leaf=2, random_state=0)
-    model.fit(data.features[data.train], data.labels[data.train])
     calibration, nodes = np.split(np.random.default_rng(0).permutation(data.test.size), 2)
     return {
         "graph": data.graph.subgraph(data.test),
-        "probabilities": model.predict_proba(data.features[data.test]),
+        "probabilities": ns.datasets.amazon_predictions().probabilities,
         "labels": data.labels[data.test],
         "calibration": calibration,
         "nodes": nodes,

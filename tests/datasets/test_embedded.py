@@ -1,17 +1,21 @@
-"""The Amazon Computers graph that the package carries."""
+"""The Amazon Computers graph that the package carries, and what a trained model said of it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from napsets.datasets import load, random_split
-from napsets.datasets.amazon import pack, unpack
+from napsets.datasets import amazon_predictions, load, random_split
+from napsets.datasets.amazon import pack, round_rows, unpack
 from napsets.graph import Graph
+from napsets.predictions import NodePredictions
+
+TRAINED = Path(__file__).parents[2] / "results" / "predictions"
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +66,32 @@ def test_the_file_is_at_most_two_megabytes_and_names_its_licence():
     assert "MIT License" in (folder / "README.md").read_text()
 
 
+def test_the_predictions_are_those_of_the_default_splits_test_nodes(amazon):
+    said = amazon_predictions()
+    assert np.array_equal(said.nodes, amazon.test)
+    assert np.array_equal(said.labels, amazon.labels[amazon.test])
+    assert set(said.split) == {"test"}
+    assert (said.dataset, said.model) == ("amazon-computers", "graphsage-mean")
+    assert (said.settings["seed"], said.settings["preset"]) == (0, "released-code")
+
+
+def test_the_predictions_are_committed_results_rounded_so_that_they_add_up_exactly():
+    (path,) = TRAINED.glob("amazon-computers_graphsage-mean_released-code_sampled_0_*.parquet")
+    said, trained = amazon_predictions().probabilities, NodePredictions.load(path).probabilities
+    assert np.array_equal(said, round_rows(trained))
+    assert np.abs(said - trained).max() < 2**-15
+    assert (said.sum(axis=1, dtype=np.float64) == 1).all()
+    assert len((files("napsets.datasets") / "data" / "amazon_computers_predictions.npz").read_bytes()) <= 300_000
+
+
+def test_rounded_rows_give_what_is_lacking_to_those_that_lost_most():
+    rows = np.array([[0.34, 0.33, 0.33], [1.0, 0.0, 0.0], [0.1, 0.2, 0.7]])
+    assert (round_rows(rows, bits=2) * 4).tolist() == [[2, 1, 1], [4, 0, 0], [0, 1, 3]]
+
+
 def test_loading_needs_neither_torch_nor_numba_nor_arrow():
     code = (
-        "import sys, napsets.datasets as d; d.load('amazon-computers');"
+        "import sys, napsets.datasets as d; d.load('amazon-computers'); d.amazon_predictions();"
         "print([m for m in ('torch', 'numba', 'pyarrow', 'pandas', 'scipy') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

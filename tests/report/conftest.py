@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 import napsets as ns
 from napsets.comparison import Comparison, compare
+from skips import lacking
 
 READY = "document.documentElement.dataset.ready === 'true'"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
@@ -59,10 +59,7 @@ def page_file(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
 def browser() -> Iterator[Any]:
     chromium = shutil.which("chromium")
     if chromium is None:
-        reason = "chromium is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        lacking("no chromium", "apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

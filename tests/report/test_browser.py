@@ -14,7 +14,8 @@ import napsets as ns
 from napsets.comparison import METHODS, Comparison
 from napsets.decay import hop_weights
 
-pytestmark = pytest.mark.browser
+# The browser first: where there is none, no page is made in vain.
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import napsets as ns
+from skips import PACKAGES, lacking
 
 #: Where the package under test lies, so that Spark's workers find the same one, installed or not.
 PACKAGE_ROOT = str(Path(ns.__file__).parents[1])
@@ -34,10 +35,10 @@ def need_spark() -> None:
         from napsets.spark.session import check_java
 
         check_java()
-    except ns.NapsetsError as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must have PySpark and Java: {error}")
-        pytest.skip(str(error))
+    except ns.MissingDependencyError:
+        lacking("no PySpark", PACKAGES)
+    except ns.NapsetsError:
+        lacking("no Java of 17 or newer", "apt-get install openjdk-17-jre-headless")
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,12 @@
 """Graphs to work on: one embedded, some drawn from a seed, others read from files.
 
 `load` finds those that have a name; `from_files` and `from_pyg` take the user's own. All give a `NodeDataset`.
+`amazon_predictions` is what a trained model said of one of them.
 """
 
 from __future__ import annotations
 
+from napsets.datasets.amazon import amazon_predictions
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
 from napsets.datasets.files import from_files
 from napsets.datasets.graphsaint import read_graphsaint
@@ -18,6 +20,7 @@ __all__ = [
     "SPLIT_NAMES",
     "DatasetEntry",
     "NodeDataset",
+    "amazon_predictions",
     "dcsbm",
     "dcsbm_graph",
     "from_files",
