@@ -20,6 +20,8 @@ __all__ = [
     "Hops",
     "IdsOption",
     "Labels",
+    "LabelsAre",
+    "LabelsName",
     "Nodes",
     "Probabilities",
     "ScoreName",
@@ -48,6 +50,14 @@ class IdsName(str, Enum):
     auto = "auto"
     integer = "integer"
     string = "string"
+
+
+class LabelsName(str, Enum):
+    """How labels are read."""
+
+    auto = "auto"
+    names = "names"
+    indices = "indices"
 
 
 _SCORES: dict[ScoreName, type[APS] | type[THR] | type[RAPS] | type[SAPS]] = {
@@ -128,6 +138,13 @@ Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from so
 IdsOption = Annotated[
     IdsName,
     typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
+]
+LabelsAre = Annotated[
+    LabelsName,
+    typer.Option(
+        "--labels-are",
+        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
+    ),
 ]
 SkipUnknown = Annotated[
     bool,

@@ -16,6 +16,8 @@ from napsets.cli._options import (
     IdsName,
     IdsOption,
     Labels,
+    LabelsAre,
+    LabelsName,
     Probabilities,
     ScoreName,
     ScoreOption,
@@ -54,6 +56,7 @@ def inspect(
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
+    labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -73,6 +76,7 @@ def inspect(
             directed=directed,
             ids=ids.value,
             skip_unknown=skip_unknown,
+            labels_are=labels_are.value,
             predicting=False,
             stage=steps.stage,
         )

@@ -18,6 +18,8 @@ from napsets.cli._options import (
     IdsName,
     IdsOption,
     Labels,
+    LabelsAre,
+    LabelsName,
     Probabilities,
     ScoreName,
     ScoreOption,
@@ -59,6 +61,7 @@ def report(
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
+    labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Write the report: APS beside the NAPS variants on your own nodes, in one HTML file.
 
@@ -76,6 +79,7 @@ def report(
             directed=directed,
             ids=ids.value,
             skip_unknown=skip_unknown,
+            labels_are=labels_are.value,
             predicting=False,
             stage=steps.stage,
         )
@@ -83,7 +87,15 @@ def report(
         if truth is None:
             calibration, nodes = halves(calibration, seed)
         else:
-            found, _ = read_labels(truth, inputs.ids, inputs.class_names, ids=ids.value, skip_unknown=skip_unknown)
+            found, _ = read_labels(
+                truth,
+                inputs.ids,
+                inputs.class_names,
+                ids=ids.value,
+                skip_unknown=skip_unknown,
+                labels_are=labels_are.value,
+                notes=inputs.notes,
+            )
             nodes = np.flatnonzero(found >= 0)
             calibration = np.setdiff1d(calibration, nodes)
             y = np.where(found >= 0, found, y)
