@@ -227,5 +227,10 @@ def test_no_nodes_have_no_sets():
         assert sets.member.shape == (0, CLASSES)
 
 
-def test_zero_hops_know_nothing():
-    assert (naps(hops=0).predict(NODES).sizes == CLASSES).all()
+def test_zero_hops_know_nothing_and_say_so():
+    with pytest.warns(ns.NapsetsWarning, match="`hops` is 0: .* every set is full"):
+        assert (naps(hops=0).predict(NODES).sizes == CLASSES).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        naps(hops=1).predict(NODES)
+        assert (naps(hops=0, fallback="global").predict(NODES).member == split().predict(NODES).member).all()

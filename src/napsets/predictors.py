@@ -270,6 +270,13 @@ class NAPS(_Predictor):
         alpha = check_alpha(alpha)
         chosen = self._chosen(nodes, data)
         weights = hop_weights_of(self, self.index_.graph, chosen)
+        if not self.hops and self.fallback == "full":
+            warnings.warn(
+                "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
+                "fallback='global' for split conformal prediction",
+                NapsetsWarning,
+                stacklevel=2,
+            )
         found = neighbourhood_thresholds(self.index_, chosen, weights, alpha, threads=threads, progress=progress)
         thresholds, support, size = found.values[0, 0], found.support[0], found.effective_size[0]
         if self.fallback == "global":

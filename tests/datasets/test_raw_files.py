@@ -152,14 +152,18 @@ def test_a_list_column_holds_features_too(tmp_path):
 @pytest.mark.parametrize(
     ("which", "columns", "message"),
     [
-        ("edges", {"from": ["a"], "to": ["b"]}, "must have the columns source, target; got from, to"),
-        ("edges", {"source": ["a"], "target": ["z"]}, "only nodes that have features; target has z"),
-        ("features", {"node": ["a", "a"], "x": [0, 1]}, "one row a node"),
-        ("features", {"node": ["a", "b", "c", "d"], "x": ["p", "q", "r", "s"]}, "numbers in the column x"),
+        ("edges", {"from": ["a"], "to": ["b"]}, "must have the columns source, target; .* It has: from, to"),
+        ("edges", {"source": ["a"], "target": ["z"]}, "name ids that `features` lacks: 'z'"),
+        ("features", {"node": ["a", "a"], "x": [0, 1]}, "must have each node once"),
+        (
+            "features",
+            {"node": ["a", "b", "c", "d"], "x": ["p", "q", "r", "s"]},
+            "numbers in every column but node; the column x",
+        ),
         ("features", {"node": ["a", "b", "c", "d"], "x": [1.0, None, 2.0, 3.0]}, "no empty cell; the column x"),
-        ("labels", {"node": ["a", "a"], "label": [0, 1]}, "must not repeat a node"),
+        ("labels", {"node": ["a", "a"], "label": [0, 1]}, "must have each node once"),
         ("labels", {"node": ["a"], "label": [-3]}, "at least 0"),
-        ("labels", {"node": ["a"], "label": [0.5]}, "class indices or class names"),
+        ("labels", {"node": ["a"], "label": [0.5]}, "class names or whole class numbers"),
         ("labels", LABELS | {"split": ["train", "train", "dev"]}, "got 'dev'"),
     ],
 )
@@ -183,5 +187,83 @@ def test_a_truncated_parquet_file_is_named(tmp_path):
 
 def test_an_unknown_kind_of_file_is_refused(tmp_path):
     (tmp_path / "e.txt").write_text("0 1")
-    with pytest.raises(InvalidInputError, match=r"must end in .parquet, .csv, .npz"):
+    with pytest.raises(InvalidInputError, match=r"must be a file that ends in \.parquet, .*\.npz"):
         from_files(tmp_path / "e.txt", tmp_path / "e.txt", tmp_path / "e.txt")
+
+
+# -- one reader for the library and the command ----------------------------------------------------------------
+
+
+def dataset(tmp_path, features, edges="source,target\n", labels="node,label\n", **options):
+    """Read a dataset from the text of three CSV files."""
+    for name, text in (("features", features), ("edges", edges), ("labels", labels)):
+        (tmp_path / f"{name}.csv").write_text(text)
+    return from_files(tmp_path / "edges.csv", tmp_path / "features.csv", tmp_path / "labels.csv", **options)
+
+
+def test_007_and_7_are_two_nodes(tmp_path):
+    data = dataset(
+        tmp_path,
+        "node,x\n007,1\n7,2\n8,3\n",
+        "source,target\n007,8\n",
+        "node,label,split\n007,cat,train\n7,dog,train\n",
+    )
+    assert data.node_ids.tolist() == ["007", "7", "8"]
+    assert data.labels.tolist() == [0, 1, -1]
+    assert data.graph.neighbours(2).tolist() == [0]
+    assert data.graph.neighbours(1).tolist() == []
+
+
+def test_ids_are_those_that_the_command_reads(tmp_path):
+    from napsets.tables import read_probabilities
+
+    for ids in (["007", "7", "NA"], ["7", "12", "-3"], ["a", "1e3", "+1"]):
+        text = "".join(f"{node},1.0\n" for node in ids)
+        data = dataset(tmp_path, "node,x\n" + text, labels=f"node,label,split\n{ids[0]},cat,train\n")
+        (tmp_path / "p.csv").write_text("node,x\n" + text)
+        known = read_probabilities(tmp_path / "p.csv").ids
+        assert data.node_ids.tolist() == known.take(np.arange(3)).to_pylist()
+
+
+@pytest.mark.parametrize(("ids", "expected"), [("auto", [7, 12]), ("integer", [7, 12]), ("string", ["7", "12"])])
+def test_ids_are_what_the_user_says(tmp_path, ids, expected):
+    data = dataset(tmp_path, "node,x\n7,1\n12,2\n", labels="node,label,split\n7,0,train\n", ids=ids)
+    assert data.node_ids.tolist() == expected
+
+
+def test_only_an_empty_label_is_missing(tmp_path):
+    labels = "node,label,split\na,NA,train\nb,null,train\nc,,test\n"
+    data = dataset(tmp_path, "node,x\na,1\nb,2\nc,3\n", labels=labels)
+    assert data.class_names == ("NA", "null")
+    assert data.labels.tolist() == [0, 1, -1]
+
+
+def test_whole_numbers_with_a_decimal_point_are_class_indices(tmp_path):
+    labels = "node,label,split\na,0.0,train\nb,1.0,train\nc,,test\n"
+    data = dataset(tmp_path, "node,x\na,1\nb,2\nc,3\n", labels=labels)
+    assert data.class_names is None
+    assert data.labels.tolist() == [0, 1, -1]
+
+
+def test_text_that_a_typed_file_holds_is_a_name_even_if_it_looks_like_a_number(tmp_path):
+    edges = write(tmp_path / "e.parquet", {"source": [1], "target": [2]})
+    features = write(tmp_path / "x.parquet", {"node": [1, 2], "x": [0.0, 1.0]})
+    labels = write(tmp_path / "l.parquet", {"node": [1, 2], "label": ["1", "2"], "split": ["train", "train"]})
+    assert from_files(edges, features, labels).class_names == ("1", "2")
+
+
+@pytest.mark.parametrize("array", [[[0, 1], [1, 2], [2, 0]], [[0, 1, 2], [1, 2, 0], [1, 1, 1]]])
+def test_an_edge_index_of_another_shape_is_refused(tmp_path, array):
+    np.savez(tmp_path / "e.npz", edge_index=np.array(array))
+    np.savez(tmp_path / "x.npz", features=np.ones((3, 2)))
+    np.savez(tmp_path / "l.npz", label=np.array([0, 1, 0]))
+    with pytest.raises(FileFormatError, match=r"edge_index of shape \(2, edges\)"):
+        from_files(tmp_path / "e.npz", tmp_path / "x.npz", tmp_path / "l.npz")
+
+
+def test_every_edge_has_two_ends(tmp_path):
+    np.savez(tmp_path / "e.npz", source=np.arange(3), target=np.arange(2))
+    np.savez(tmp_path / "x.npz", features=np.ones((3, 2)))
+    np.savez(tmp_path / "l.npz", label=np.array([0, 1, 0]))
+    with pytest.raises(FileFormatError, match="arrays of one length"):
+        from_files(tmp_path / "e.npz", tmp_path / "x.npz", tmp_path / "l.npz")

@@ -114,7 +114,7 @@ def test_rows_are_written_in_groups(tmp_path):
     assert read_sets(path).sets.sizes.sum() == 6 * 3 * ROW_GROUP // 4
 
 
-@pytest.mark.parametrize("ids", [pa.array([5, -2, 2**60, 0]), pa.array(["5", "b", "né", ""])])
+@pytest.mark.parametrize("ids", [pa.array([5, -2, 2**60, 0]), pa.array(["5", "b", "né", "NA"])])
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_every_format_comes_back_as_it_was(tmp_path, suffix, ids):
     file = read_sets(write_sets(tmp_path / f"sets{suffix}", ids, pieces=2))

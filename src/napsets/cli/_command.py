@@ -50,7 +50,8 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     name : str
         The command's name.
     function : callable
-        Its docstring is the help text; its other arguments, annotated for Typer, are the options.
+        Its docstring is the help text; its other arguments, annotated for Typer, are the options. One that is a
+        `typer.Context` is given the running command's.
     examples : list of str
         Command lines that the help shows.
     """

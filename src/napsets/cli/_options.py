@@ -24,6 +24,8 @@ __all__ = [
     "IdsName",
     "IdsOption",
     "Labels",
+    "LabelsAre",
+    "LabelsName",
     "Nodes",
     "Probabilities",
     "ScoreName",
@@ -59,6 +61,14 @@ class FallbackName(str, Enum):
 
     full = "full"
     global_ = "global"
+
+
+class LabelsName(str, Enum):
+    """How labels are read."""
+
+    auto = "auto"
+    names = "names"
+    indices = "indices"
 
 
 _SCORES: dict[ScoreName, type[APS] | type[THR] | type[RAPS] | type[SAPS]] = {
@@ -146,6 +156,13 @@ Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from so
 IdsOption = Annotated[
     IdsName,
     typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
+]
+LabelsAre = Annotated[
+    LabelsName,
+    typer.Option(
+        "--labels-are",
+        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
+    ),
 ]
 SkipUnknown = Annotated[
     bool,

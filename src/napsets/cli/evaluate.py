@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._options import Directed, Labels
+from napsets.cli._options import Directed, Labels, LabelsAre, LabelsName
 from napsets.cli._output import Output, number, percent, table
 
 __all__ = ["EXAMPLES", "evaluate"]
@@ -35,6 +36,7 @@ def evaluate(
     min_size: Annotated[int, typer.Option("--min-size", min=1, help="Smallest neighbourhood that PCCV counts.")] = 30,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0)] = 0,
     directed: Directed = False,
+    labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Compare sets with the truth: coverage, size, and how evenly the coverage is spread.
 
@@ -50,19 +52,43 @@ def evaluate(
         steps.stage("reading sets")
         file = read_sets(sets)
         steps.stage("reading labels")
-        judged = judge(file, labels)
+        judged = judge(file, labels, labels_are=labels_are.value)
         result = evaluate_sets(judged, ranges or size_strata(judged.sets.num_classes))
         if edges is not None:
             steps.stage("reading edges")
             graph = graph_around(edges, file.ids, undirected=not directed)
             result |= evaluate_on_graph(judged, graph, radius=radius, min_size=min_size, seed=seed)
-    for note in judged.notes:
-        run.note(note)
     result |= {"sets": str(sets), "settings": file.metadata}
+    for note in [*judged.notes, *_caveats(result, radius=radius, min_size=min_size)]:
+        run.note(note)
     tables = [_main_table(result), _group_table("Coverage by class", "class", result["coverage_by_class"])]
     if edges is not None:
         tables.append(_group_table("Coverage by degree", "degree", result["coverage_by_degree"]))
     run.result(result, *tables)
+
+
+#: PCCV is the worst of so many averages; over fewer, or over a smaller share of the nodes, it says little of the rest.
+_MANY_NEIGHBOURHOODS = 10
+_MOST_NODES = 0.5
+
+
+def _caveats(result: dict[str, Any], *, radius: int, min_size: int) -> list[str]:
+    """Say which of the numbers are missing or mean little, and why."""
+    caveats = []
+    if math.isnan(result["full_rate"]):
+        caveats.append(
+            f"which sets are full is not known: {result['sets']} does not list its classes. Parquet and npz files that "
+            f"napsets wrote do"
+        )
+    count, share = result.get("neighbourhoods"), result.get("share_in_neighbourhoods", 1.0)
+    if count is not None and (count < _MANY_NEIGHBOURHOODS or share < _MOST_NODES):
+        what = "PCCV is not known" if count == 0 else "PCCV means little"
+        caveats.append(
+            f"{what}: {count} neighbourhood{'s' * (count != 1)} of radius {radius} with at least {min_size} judged "
+            f"nodes hold{'s' * (count == 1)} {percent(share)} of those nodes. Judge more nodes, or count smaller "
+            f"neighbourhoods (--min-size {max(min_size // 3, 1)})"
+        )
+    return caveats
 
 
 def _parse_strata(text: str) -> list[tuple[int, int]]:
@@ -83,11 +109,12 @@ def _main_table(result: dict[str, Any]) -> Any:
         ("SSCV", number(result["sscv"])),
     ]
     if "pccv" in result:
-        rows.append((f"PCCV ({result['neighbourhoods']} neighbourhoods)", number(result["pccv"])))
+        held = percent(result["share_in_neighbourhoods"])
+        rows.append((f"PCCV ({result['neighbourhoods']} neighbourhoods, {held} of the nodes)", number(result["pccv"])))
     rows += [
         ("sets of one label", percent(result["singleton_rate"])),
         ("empty sets", percent(result["empty_rate"])),
-        ("full sets", percent(result["full_rate"])),
+        ("full sets", percent(result["full_rate"]) if result["full_rate"] >= 0 else "classes not listed"),
         ("too little support (threshold ∞)", number(result["infinite"])),
     ]
     return table(f"{result['sets']} against labels", ["", ""], rows)

@@ -34,6 +34,8 @@ def homophily(
         inputs = read_graph(edges, labels, directed=directed, ids=ids.value, stage=steps.stage)
         steps.stage("comparing neighbours")
         result = _measured(inputs.graph, inputs.labels, inputs.class_names)
+    for note in inputs.notes:
+        run.note(note)
     run.result(result, _main_table(result), _class_table(result))
 
 

@@ -20,6 +20,8 @@ from napsets.cli._options import (
     IdsName,
     IdsOption,
     Labels,
+    LabelsAre,
+    LabelsName,
     Probabilities,
     ScoreName,
     ScoreOption,
@@ -63,6 +65,7 @@ def inspect(
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
+    labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -87,6 +90,7 @@ def inspect(
             directed=directed,
             ids=ids.value,
             skip_unknown=skip_unknown,
+            labels_are=labels_are.value,
             predicting=False,
             stage=steps.stage,
         )

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from napsets.cli._advice import support_note
 from napsets.cli._options import (
     AllowEmpty,
     Alpha,
@@ -24,6 +25,8 @@ from napsets.cli._options import (
     IdsName,
     IdsOption,
     Labels,
+    LabelsAre,
+    LabelsName,
     Nodes,
     Probabilities,
     ScoreName,
@@ -54,6 +57,7 @@ class Engine(str, Enum):
 
 def predict(
     run: Output,
+    context: typer.Context,
     edges: Edges,
     probabilities: Probabilities,
     labels: Labels,
@@ -72,6 +76,7 @@ def predict(
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
+    labels_are: LabelsAre = LabelsName.auto,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
 ) -> None:
@@ -80,9 +85,11 @@ def predict(
     Each set is meant to contain the truth with probability 1 − alpha: it is calibrated on the labelled nodes around its
     node, and as exact as those resemble it.
 
-    Ids may be any integers or strings and come back as they were. Sets are written as they are made. Memory, for
-    Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes of a probability × classes + 150 bytes) +
-    edges × 30 bytes, however many nodes are predicted.
+    Ids may be any integers or strings and come back as they were; only an empty cell is missing. Labels are names of
+    classes where all of them are, numbers from 0 where none is; --labels-are decides where they are mixed.
+
+    Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
+    of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted.
     """
     weights = make_decay(decay, hops)
     _refuse_overwriting(output, edges, probabilities, labels, nodes)
@@ -96,19 +103,24 @@ def predict(
         "allow_empty": allow_empty,
         "fallback": fallback.value,
         "directed": directed,
-        "ids": ids.value,
-        "skip_unknown": skip_unknown,
     }
+    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    settings |= reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        _predict_on_spark(run, files, output, settings, ids, master, began)
-        return
-    if master is not None:
-        raise typer.BadParameter("needs --engine spark", param_hint="--master")
-    _predict_here(run, files, output, settings, ids, skip_unknown, began)
+        result = _predict_on_spark(run, files, output, settings, master)
+    else:
+        if master is not None:
+            raise typer.BadParameter("needs --engine spark", param_hint="--master")
+        result = _predict_here(run, files, output, settings, reading)
+    result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
+    run.summary(result, _summary_table(result))
+    note = support_note(result, context)
+    if note is not None:
+        run.note(note)
 
 
 def _predict_here(
@@ -116,22 +128,14 @@ def _predict_here(
     files: dict[str, Any],
     target: Path,
     settings: dict[str, Any],
-    ids: IdsName,
-    skip_unknown: bool,
-    began: float,
-) -> None:
+    reading: dict[str, Any],
+) -> dict[str, Any]:
     from napsets import NAPS
     from napsets.tables import check_writable, describe_settings, read_inputs, write_predictions
 
     check_writable(target)
     with run.steps() as steps:
-        inputs = read_inputs(
-            **files,
-            directed=settings["directed"],
-            ids=ids.value,
-            skip_unknown=skip_unknown,
-            stage=steps.stage,
-        )
+        inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
         steps.stage("making sets")
@@ -150,7 +154,7 @@ def _predict_here(
             inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
     counts = summary.size_counts
-    result = {
+    return {
         "output": str(target),
         "nodes": summary.nodes,
         "calibration": int(inputs.calibration.size),
@@ -161,11 +165,7 @@ def _predict_here(
         "full_rate": counts[-1] / summary.nodes,
         "infinite": summary.infinite,
         "unsupported": summary.unsupported,
-        "seconds": round(perf_counter() - began, 3),
-        "engine": "local",
-        **settings,
     }
-    run.summary(result, _summary_table(result))
 
 
 #: What the summary shows, as far as an engine knows it.
@@ -199,33 +199,26 @@ def _predict_on_spark(
     files: dict[str, Any],
     target: Path,
     settings: dict[str, Any],
-    ids: IdsName,
     master: str | None,
-    began: float,
-) -> None:
+) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
     with run.steps() as steps:
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty")},
+            **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty", "ids", "labels_are")},
             output=str(target),
             score=make_score(ScoreName(settings["score"])),
             undirected=not settings["directed"],
-            ids=ids.value,
             master=master,
             progress=steps.advance,
         )
-    result = {
+    return {
         "output": str(target),
         "nodes": summary.nodes,
         "mean_size": summary.mean_size,
         "empty_rate": summary.empty / max(summary.nodes, 1),
         "full_rate": summary.full / max(summary.nodes, 1),
         "infinite": summary.unsupported,
-        "seconds": round(perf_counter() - began, 3),
-        "engine": "spark",
-        **settings,
     }
-    run.summary(result, _summary_table(result))

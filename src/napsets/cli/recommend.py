@@ -56,6 +56,8 @@ def recommend(
             seed=seed,
             progress=steps.advance,
         )
+    for note in inputs.notes:
+        run.note(note)
     best = found.best
     command = f"napsets predict --edges {edges} --probabilities … --labels {labels} --alpha {alpha:g} "
     command += f"--hops {best.hops} --decay {best.decay} -o sets.parquet"

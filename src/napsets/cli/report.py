@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -18,6 +18,8 @@ from napsets.cli._options import (
     IdsName,
     IdsOption,
     Labels,
+    LabelsAre,
+    LabelsName,
     Probabilities,
     ScoreName,
     ScoreOption,
@@ -59,6 +61,7 @@ def report(
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
     skip_unknown: SkipUnknown = False,
+    labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Write the report: APS beside the NAPS variants on your own nodes, in one HTML file.
 
@@ -68,22 +71,16 @@ def report(
     from napsets.tables import read_inputs, read_labels
 
     write_page = import_module("napsets.report").write_page
+    reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
     with run.steps() as steps:
         inputs = read_inputs(
-            edges,
-            probabilities,
-            labels,
-            directed=directed,
-            ids=ids.value,
-            skip_unknown=skip_unknown,
-            predicting=False,
-            stage=steps.stage,
+            edges, probabilities, labels, directed=directed, predicting=False, stage=steps.stage, **reading
         )
         y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
         if truth is None:
             calibration, nodes = halves(calibration, seed)
         else:
-            found, _ = read_labels(truth, inputs.ids, inputs.class_names, ids=ids.value, skip_unknown=skip_unknown)
+            found, _ = read_labels(truth, inputs.ids, inputs.class_names, notes=inputs.notes, **reading)
             nodes = np.flatnonzero(found >= 0)
             calibration = np.setdiff1d(calibration, nodes)
             y = np.where(found >= 0, found, y)
@@ -111,7 +108,7 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
-            settings={"ids": ids.value, "skip_unknown": skip_unknown},
+            settings=reading,
         )
     for note in inputs.notes:
         run.note(note)

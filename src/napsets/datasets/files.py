@@ -1,11 +1,15 @@
-"""The user's own files: edges, features and labels as Parquet, CSV or npz."""
+"""The user's own files: edges, features and labels as Parquet, CSV or npz.
+
+They are read as the command reads its files: ids that look different are different nodes, and only an empty cell is
+missing.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +18,18 @@ from napsets._check import IntArray
 from napsets._files import reading
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
 from napsets.datasets.splits import random_split
-from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
-from napsets.graph import Graph
+from napsets.errors import FileFormatError
+
+if TYPE_CHECKING:
+    from napsets.tables.formats import TableFile
+    from napsets.tables.ids import NodeIds
 
 __all__ = ["from_files"]
 
-Columns = Mapping[str, npt.NDArray[Any]]
 PathLike = str | os.PathLike[str]
+IdKind = Literal["auto", "integer", "string"]
+
+_MATRIX = "features"
 
 
 def from_files(
@@ -32,46 +41,43 @@ def from_files(
     seed: int = 0,
     undirected: bool = True,
     name: str | None = None,
+    ids: IdKind = "auto",
 ) -> NodeDataset:
-    """Read a dataset from three files, each Parquet (``.parquet``), CSV (``.csv``) or NumPy (``.npz``).
+    """Read a dataset from three files, each Parquet, CSV (plain or gzip) or npz.
 
     Parameters
     ----------
     edges : path
-        Columns ``source`` and ``target``.
+        Columns ``source`` and ``target``; npz may hold ``edge_index`` of shape (2, edges) instead.
     features : path
         One row a node: a column ``node``, then one numeric column a feature, or one list column ``features``. In an
         npz file: a matrix ``features`` and, if ids are not 0.., a vector ``node``; or a matrix that
         ``scipy.sparse.save_npz`` wrote. The nodes of this file are the nodes of the graph.
     labels : path
-        Columns ``node`` and ``label`` (a class index or a class name; nodes absent here are unlabelled) and, if
-        the split is given, ``split`` with the words train, validation and test.
+        Columns ``node`` and ``label`` (a class index where all are integers, otherwise a class name) and, if the split
+        is given, ``split`` with the words train, validation and test. Nodes that are absent, or whose label is an empty
+        cell or −1, are unlabelled.
     sizes, seed
         Without a column ``split``: sizes of a random split of the labelled nodes, half / quarter / quarter if not
         given, and its seed.
     undirected, name
         Whether edges count both ways, and what results call the dataset (the folder's name, if not given).
+    ids : {"auto", "integer", "string"}
+        How to read ids. "auto" keeps the type of the file of features; in CSV, integers if every id looks like one.
     """
-    node_ids, matrix = _read_features(Path(features))
-    edge_columns = _read_columns(Path(edges), ("source", "target"))
-    source = _positions(Path(edges), "source", edge_columns["source"], node_ids)
-    target = _positions(Path(edges), "target", edge_columns["target"], node_ids)
-    graph = Graph.from_table({"source": source, "target": target}, node_ids.size, undirected=undirected)
+    from napsets.tables.edges import read_edges
 
-    label_columns = _read_columns(Path(labels), ("node", "label"))
-    rows = _positions(Path(labels), "node", label_columns["node"], node_ids)
-    if np.unique(rows).size != rows.size:
-        raise FileFormatError(f"{labels} must not repeat a node in the column node")
-    known, class_names = _encode(Path(labels), label_columns["label"])
-    values = np.full(node_ids.size, -1, dtype=np.int64)
-    values[rows] = known
-    if "split" in label_columns:
-        train, validation, test = _given_split(Path(labels), rows, label_columns["split"])
-    else:
+    nodes, matrix = _read_features(Path(features), ids)
+    graph = read_edges(edges, nodes, undirected=undirected, ids=ids)
+    values, class_names, split = _read_labels(labels, nodes, ids)
+    if split is None:
         labelled = np.flatnonzero(values >= 0)
         parts = random_split(labelled.size, sizes or (0.5, 0.25, 0.25), seed)
         train, validation, test = (labelled[part] for part in parts)
-    plain = node_ids.dtype.kind in "iu" and np.array_equal(node_ids, np.arange(node_ids.size))
+    else:
+        train, validation, test = split
+    shown = np.array(nodes.values.to_pylist()) if nodes.is_string else nodes.values.to_numpy(zero_copy_only=False)
+    plain = not nodes.is_string and np.array_equal(shown, np.arange(shown.size))
     return NodeDataset(
         graph,
         matrix,
@@ -81,103 +87,122 @@ def from_files(
         test,
         class_names=class_names,
         name=name or Path(edges).resolve().parent.name,
-        node_ids=None if plain else node_ids,
-        settings={"seed": seed, "split": "given" if "split" in label_columns else "random"},
+        node_ids=None if plain else shown,
+        settings={"seed": seed, "split": "random" if split is None else "given"},
     )
 
 
-def _read_columns(path: Path, needed: Sequence[str] = ()) -> Columns:
-    with reading(path):
-        columns = _READERS[_suffix(path)](path)
-    missing = [name for name in needed if name not in columns]
-    if missing:
-        raise FileFormatError(f"{path} must have the columns {', '.join(needed)}; got {', '.join(columns)}")
-    return columns
+# -- features ------------------------------------------------------------------------------------------------------
 
 
-def _suffix(path: Path) -> str:
-    if path.suffix not in _READERS:
-        raise InvalidInputError(f"{path} must end in {', '.join(_READERS)}")
-    return path.suffix
+def _read_features(path: Path, ids: IdKind) -> tuple[NodeIds, Any]:
+    from napsets.tables.formats import arrow, open_table
+    from napsets.tables.ids import NodeIds
 
-
-def _read_npz(path: Path) -> Columns:
-    with np.load(path, allow_pickle=False) as parts:
-        return {name: parts[name] for name in parts.files}
-
-
-def _read_arrow(path: Path) -> Columns:
-    try:
-        import pyarrow.csv
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "gnn") from error
-    table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
-    columns = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if column.null_count:
-            raise FileFormatError(f"{path} must have no empty cell; the column {name} has {column.null_count}")
-        values = column.to_numpy()
-        columns[name] = np.asarray(values.tolist()) if values.dtype == object else values
-    return columns
-
-
-_READERS = {".parquet": _read_arrow, ".csv": _read_arrow, ".npz": _read_npz}
-
-
-def _read_features(path: Path) -> tuple[npt.NDArray[Any], Any]:
-    columns = dict(_read_columns(path))
-    if {"indptr", "indices", "data", "shape"} <= set(columns):
+    table = open_table("features", path)
+    if {"indptr", "indices", "data", "shape"} <= set(table.columns):
         import scipy.sparse
 
         with reading(path):
             matrix: Any = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
-        return np.arange(matrix.shape[0]), matrix
-    node_ids = columns.pop("node", None)
-    if "features" in columns:
-        matrix = columns["features"]
-    elif node_ids is None:
-        raise FileFormatError(f"{path} must have a column node, or a matrix features; got {', '.join(columns)}")
-    else:
-        words = [name for name, column in columns.items() if column.dtype.kind not in "fiub"]
-        if words:
-            raise FileFormatError(f"{path} must hold numbers in the column {words[0]}")
-        empty = np.empty((node_ids.size, 0), dtype=np.float32)
-        matrix = np.column_stack([empty, *(column.astype(np.float32) for column in columns.values())])
-    ids = np.arange(matrix.shape[0]) if node_ids is None else node_ids
-    if matrix.ndim != 2 or ids.size != matrix.shape[0] or np.unique(ids).size != ids.size:
-        raise FileFormatError(f"{path} must have one row a node; got {ids.size} ids for shape {matrix.shape}")
-    return ids, matrix
+        return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
+    table.require("node")
+    columns = [_MATRIX] if _MATRIX in table.columns else [column for column in table.columns if column != "node"]
+    return _feature_rows(table, columns, ids)
 
 
-def _positions(path: Path, column: str, ids: npt.NDArray[Any], node_ids: npt.NDArray[Any]) -> IntArray:
-    """Rows of `node_ids` at which `ids` stand."""
-    if ids.dtype.kind != node_ids.dtype.kind and not {ids.dtype.kind, node_ids.dtype.kind} <= set("iu"):
-        ids, node_ids = ids.astype(str), node_ids.astype(str)
-    order = np.argsort(node_ids, kind="stable")
-    at = np.minimum(np.searchsorted(node_ids[order], ids), max(node_ids.size - 1, 0))
-    rows = order[at] if node_ids.size else at
-    wrong = np.flatnonzero(node_ids[rows] != ids) if node_ids.size else np.arange(ids.size)
-    if wrong.size:
-        raise FileFormatError(f"{path} must name only nodes that have features; {column} has {ids[wrong[0]]!s}")
-    return rows
+def _feature_rows(table: TableFile, columns: list[str], ids: IdKind) -> tuple[NodeIds, npt.NDArray[np.float32]]:
+    from napsets.tables.ids import NodeIds, id_column
+    from napsets.tables.numbers import joined_ids, list_rows, number_column
+
+    parts, blocks, filled = [], [], 0
+    for batch in table.batches(["node", *columns]):
+        parts.append(id_column(table, batch, "node", "string" if ids == "string" else "auto"))
+        if columns == [_MATRIX]:
+            block = list_rows(table, batch.column(_MATRIX), _MATRIX, filled).astype(np.float32)
+        else:
+            block = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
+            for i, column in enumerate(columns):
+                block[:, i] = number_column(table, batch.column(column), column, filled, booleans=True)
+        filled += batch.num_rows
+        blocks.append(block)
+    if not parts:
+        raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
+    widths = sorted({block.shape[1] for block in blocks})
+    if len(widths) > 1:
+        raise FileFormatError(f"`features` must have as many entries in each row; {table.path} has {widths}")
+    return NodeIds(joined_ids(table, parts, ids), "features", table.path), np.concatenate(blocks)
 
 
-def _encode(path: Path, labels: npt.NDArray[Any]) -> tuple[IntArray, tuple[str, ...] | None]:
-    """Class indices as they are, class names by their alphabetical order."""
-    if labels.dtype.kind in "iu":
-        if labels.size and labels.min() < -1:
-            raise FileFormatError(f"{path} must hold labels of at least 0, or −1 for unknown; got {labels.min()}")
-        return labels.astype(np.int64), None
-    if labels.dtype.kind not in "US":
-        raise FileFormatError(f"{path} must hold class indices or class names as label; got dtype {labels.dtype}")
-    names, codes = np.unique(labels, return_inverse=True)
-    return codes.astype(np.int64), tuple(names.tolist())
+# -- labels --------------------------------------------------------------------------------------------------------
 
 
-def _given_split(path: Path, rows: IntArray, words: npt.NDArray[Any]) -> list[IntArray]:
+def _read_labels(
+    path: PathLike, nodes: NodeIds, ids: IdKind
+) -> tuple[IntArray, tuple[str, ...] | None, list[IntArray] | None]:
+    """Return a label for each of `nodes`, the names of the classes if they have any, and the split if it is given."""
+    from napsets.tables.classes import class_indices
+    from napsets.tables.formats import arrow, open_table
+    from napsets.tables.ids import UnknownIds, known_places
+    from napsets.tables.labels import label_texts, refuse_repeated
+
+    pa = arrow()
+    table = open_table("labels", path)
+    table.require("node", "label")
+    columns = ["node", "label"] + ["split"] * ("split" in table.columns)
+    strangers = UnknownIds(table, nodes.name)
+    places, texts, words, named = [np.empty(0, dtype=np.int64)], [], [np.empty(0, dtype=str)], False
+    for batch in table.batches(columns):
+        places.append(known_places(table, batch, "node", nodes, ids, strangers))
+        texts.append(label_texts(table, batch.column("label")))
+        named |= table.typed and not (
+            pa.types.is_integer(batch.column("label").type) or pa.types.is_floating(batch.column("label").type)
+        )
+        if "split" in columns:
+            words.append(_words(table, batch.column("split")))
+    strangers.settle(skip=False, notes=None)
+    place = np.concatenate(places)
+    refuse_repeated(table, nodes, place)
+    codes, names = class_indices(table, pa.chunked_array(texts, type=pa.large_string()).combine_chunks(), None)
+    known, class_names = _numbered(table, codes, names, named=named)
+    values = np.full(len(nodes), -1, dtype=np.int64)
+    values[place] = known
+    split = _given_split(table, place, np.concatenate(words)) if "split" in columns else None
+    return values, class_names, split
+
+
+def _numbered(
+    table: TableFile, codes: IntArray, names: list[str], *, named: bool
+) -> tuple[IntArray, tuple[str, ...] | None]:
+    """Return class indices as they are, class names by their alphabetical order."""
+    numbers = [name for name in names if name.removeprefix("-").isdecimal() and len(name) < 18]
+    if named or len(numbers) < len(names):
+        order = sorted(names)
+        place = np.array([order.index(name) for name in names] + [-1], dtype=np.int64)
+        return place[codes], tuple(order)
+    indices = np.array([int(name) for name in names] + [-1], dtype=np.int64)
+    if indices.min() < -1:
+        raise FileFormatError(
+            f"`labels` must be at least 0, or −1 for unknown; {table.path} has {indices.min()}. Call classes by name "
+            f"otherwise."
+        )
+    return indices[codes], None
+
+
+def _words(table: TableFile, column: Any) -> npt.NDArray[np.str_]:
+    from napsets.tables.formats import arrow
+
+    pa = arrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_null(column.type)):
+        raise FileFormatError(f"{table.path} must have words in its column split; it is {column.type}")
+    words = column.cast(pa.large_string()).fill_null("").to_numpy(zero_copy_only=False)
+    return np.asarray(words, dtype=str)
+
+
+def _given_split(table: TableFile, rows: IntArray, words: npt.NDArray[np.str_]) -> list[IntArray]:
     strange = sorted(set(words.tolist()) - {*SPLIT_NAMES, ""})
     if strange:
-        raise FileFormatError(f"{path} must have the words {', '.join(SPLIT_NAMES)} as split; got {strange[0]!r}")
+        raise FileFormatError(f"{table.path} must have the words {', '.join(SPLIT_NAMES)} as split; got {strange[0]!r}")
     return [np.sort(rows[words == part]) for part in SPLIT_NAMES]

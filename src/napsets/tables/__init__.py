@@ -8,7 +8,8 @@ from napsets.tables.inputs import Inputs, read_graph, read_inputs
 from napsets.tables.labels import read_labels, read_nodes
 from napsets.tables.prediction import SetsSummary, memory_bound, write_predictions
 from napsets.tables.probabilities import NodeProbabilities, read_probabilities
-from napsets.tables.sets_file import SetsFile, check_writable, describe_settings, read_sets, sets_schema, writing_sets
+from napsets.tables.sets_file import check_writable, describe_settings, sets_schema, writing_sets
+from napsets.tables.sets_reader import SetsFile, read_sets
 
 __all__ = [
     "Inputs",

@@ -43,7 +43,7 @@ def read_edges(
     """
     table = open_table("edges", path)
     table.require("source", "target")
-    strangers = UnknownIds(table)
+    strangers = UnknownIds(table, nodes.name)
     ends = _read_ends(table, nodes, ids, strangers)
     strangers.settle(skip=skip_unknown, notes=notes)
     if strangers.rows:

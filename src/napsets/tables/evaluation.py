@@ -28,11 +28,13 @@ from napsets.metrics import (
     sscv,
 )
 from napsets.sets import PredictionSets
+from napsets.tables.classes import ClassNames, LabelsAre
 from napsets.tables.edges import read_edges
 from napsets.tables.formats import arrow, open_table
 from napsets.tables.ids import IdKind, NodeIds, id_column
+from napsets.tables.inputs import alike
 from napsets.tables.labels import read_labels
-from napsets.tables.sets_file import SetsFile
+from napsets.tables.sets_reader import SetsFile
 
 __all__ = ["Judged", "evaluate_sets", "graph_around", "judge"]
 
@@ -59,17 +61,24 @@ class Judged:
     notes: list[str]
 
 
-def judge(file: SetsFile, labels: str | os.PathLike[str]) -> Judged:
-    """Find the label of each set's node; sets without one, and labels without a set, are left out."""
+def judge(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsAre = "auto") -> Judged:
+    """Find the label of each set's node; sets without one, and labels without a set, are left out.
+
+    Parameters
+    ----------
+    file : SetsFile
+        The sets.
+    labels : path
+        As in `read_labels`.
+    labels_are : {"auto", "names", "indices"}
+        As in `read_labels`. Numbers need a file that lists its classes.
+    """
     notes: list[str] = []
-    names = file.class_names if file.complete else None
-    y, found = read_labels(labels, file.ids, names, skip_unknown=True, notes=notes)
     sets = file.sets
-    if not file.complete:
-        # The file does not list its classes: they are those of its sets, and those of the labels.
-        classes = [*file.class_names, *(name for name in found if name not in file.class_names)]
-        code = np.array([*(classes.index(name) for name in found), -1])
-        y = code[y]
+    if file.complete:
+        y, _ = read_labels(labels, file.ids, file.class_names, skip_unknown=True, labels_are=labels_are, notes=notes)
+    else:
+        y, classes = _labels_of_unlisted_classes(file, labels, labels_are, notes)
         missing = np.zeros((len(sets), len(classes) - sets.num_classes), dtype=bool)
         sets = replace(sets, member=np.hstack([sets.member, missing]), class_names=classes)
     rows = np.flatnonzero(y >= 0)
@@ -78,6 +87,29 @@ def judge(file: SetsFile, labels: str | os.PathLike[str]) -> Judged:
             f"no node of `sets` has a label in {os.fspath(labels)}. Check that both files call the nodes alike."
         )
     return Judged(file, _rows(sets, rows), y, notes)
+
+
+def _labels_of_unlisted_classes(
+    file: SetsFile, labels: str | os.PathLike[str], labels_are: LabelsAre, notes: list[str]
+) -> tuple[IntArray, list[str]]:
+    """Read labels where the file does not list its classes: they are those of its sets, and those of the labels."""
+    if labels_are == "indices":
+        raise InvalidInputError(
+            "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
+            ".parquet or .npz, or label nodes by name."
+        )
+    y, found = read_labels(labels, file.ids, None, skip_unknown=True, notes=notes)
+    listed = ClassNames(file.class_names)
+    places = [listed.named(name) for name in found]
+    new = [name for name, place in zip(found, places, strict=True) if place < 0]
+    if found and len(new) == len(found):
+        notes.append(
+            f"no set has any of the labels {', '.join(found[:5])}{', …' if len(found) > 5 else ''}. If those are class "
+            f"numbers, write the sets to .parquet or .npz, which list their classes"
+        )
+    rest = iter(range(len(listed), len(listed) + len(new)))
+    codes = np.array([next(rest) if place < 0 else place for place in places] + [-1], dtype=np.int64)
+    return codes[y], [*file.class_names, *new]
 
 
 def evaluate_sets(judged: Judged, strata: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -115,6 +147,7 @@ def evaluate_on_graph(
     return {
         "pccv": pccv(sets, y, partition),
         "neighbourhoods": len(partition),
+        "share_in_neighbourhoods": sum(part.size for part in partition) / len(sets),
         "coverage_by_degree": _group_rows(by_degree, names),
     }
 
@@ -124,12 +157,10 @@ def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: boo
     table = open_table("edges", edges)
     table.require("source", "target")
     kind: IdKind = "auto" if ids.is_string else "integer"
-    # Narrow integers would be too narrow for the ids of other nodes.
-    wide = ids.values.type if ids.is_string or ids.values.type == arrow().uint64() else arrow().int64()
-    parts = [ids.values.cast(wide)]
+    parts = [ids.values]
     for batch in table.batches(["source", "target"]):
-        parts += [id_column(table, batch, column, kind).cast(wide) for column in ("source", "target")]
-    everyone = NodeIds(arrow().chunked_array(parts).unique(), "edges")
+        parts += [id_column(table, batch, column, kind, known="sets") for column in ("source", "target")]
+    everyone = NodeIds(arrow().chunked_array(alike("edges", parts)).unique(), "edges")
     return read_edges(edges, everyone, undirected=undirected)
 
 

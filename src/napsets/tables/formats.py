@@ -2,32 +2,46 @@
 
 A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
 parts), CSV (plain or gzip) and npz look alike from here on, but for one thing: CSV has no types, so the columns that
-hold ids and names are read from it as text.
+hold ids and names are read from it as text. What napsets keeps beside the rows is read here too.
 """
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.tables._arrow import arrow
+from napsets.tables.csv_format import csv_batches, csv_header
+from napsets.tables.npz_format import npz_batches, npz_header
 
-from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
-
-__all__ = ["BATCH_ROWS", "TEXT_COLUMNS", "Format", "TableFile", "arrow", "format_of", "open_table"]
+__all__ = ["BATCH_ROWS", "METADATA_KEY", "Format", "TableFile", "arrow", "damaged", "format_of", "open_table"]
 
 Format = Literal["parquet", "csv", "npz"]
 
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
 
+#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
+METADATA_KEY = b"napsets"
+
 #: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
-TEXT_COLUMNS = ("node", "source", "target", "label", "labels")
+_TEXT_COLUMNS = {
+    "edges": ("source", "target"),
+    "labels": ("node", "label", "split"),
+    "sets": ("node", "labels"),
+}
+
+#: Deeper JSON is no description of a file; what walks through it later need not expect it.
+_DEEPEST = 20
 
 _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
@@ -36,18 +50,6 @@ _SUFFIXES: dict[str, Format] = {
     ".csv.gz": "csv",
     ".npz": "npz",
 }
-
-
-def arrow() -> Any:
-    """Import PyArrow with the parts used here, or say which extra brings it."""
-    try:
-        import pyarrow as pa
-        import pyarrow.compute
-        import pyarrow.csv
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "cli") from error
-    return pa
 
 
 def format_of(name: str, path: str | os.PathLike[str]) -> Format:
@@ -66,7 +68,7 @@ class TableFile:
     Attributes
     ----------
     name : str
-        The argument it came from: edges, probabilities, labels, nodes or sets. It opens every message.
+        The argument it came from: edges, probabilities, features, labels, nodes or sets. It opens every message.
     path : Path
         Where it is.
     format : {"parquet", "csv", "npz"}
@@ -95,14 +97,56 @@ class TableFile:
             shown = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
             raise FileFormatError(
                 f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; {self.path} lacks "
-                f"{', '.join(missing)}. It has: {shown}. Rename its columns, or pass another file."
+                f"{', '.join(missing)}. It has: {shown}. {self._way_out(missing)}"
             )
+
+    def _way_out(self, missing: Sequence[str]) -> str:
+        spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
+        if spaced:
+            return f"Write {spaced[0].strip()} without the spaces around it: {spaced[0]!r}."
+        marks = [mark for mark in (";", "\t", "|") if any(mark in column for column in self.columns)]
+        if self.format == "csv" and len(self.columns) == 1 and marks:
+            return f"Its columns seem to be separated by {marks[0]!r}: separate them by commas."
+        return "Rename its columns, or pass another file."
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS) -> Iterator[Any]:
         """Give record batches of the columns, in the order of the file."""
-        reader = {"parquet": _parquet_batches, "csv": _csv_batches, "npz": _npz_batches}[self.format]
         with damaged(self.name, self.path):
-            yield from reader(self, list(columns), rows)
+            if self.format == "parquet":
+                yield from _parquet_batches(self.name, self.path, list(columns), rows)
+            elif self.format == "csv":
+                text = _TEXT_COLUMNS.get(self.name, ("node",))
+                yield from csv_batches(self.name, self.path, columns, text, rows)
+            else:
+                yield from npz_batches(self.name, self.path, columns, rows)
+
+    def about(self) -> dict[str, Any]:
+        """Return what napsets wrote beside the rows, empty where it wrote nothing.
+
+        Its ``class_names``, where there are any, are distinct strings.
+        """
+        try:
+            about = json.loads(self.metadata.get(METADATA_KEY, b"{}"))
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise self._bad_about(f"holds no JSON: {reason}") from error
+        if not isinstance(about, dict):
+            raise self._bad_about(f"holds no JSON object; it is {_shortened(about)}")
+        if not _is_flat(about):
+            raise self._bad_about(f"is nested deeper than {_DEEPEST} levels")
+        names = about.get("class_names")
+        listed = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        if names is not None and not listed:
+            raise self._bad_about(f"has class_names that are no list of strings: {_shortened(names)}")
+        if names is not None and len(set(names)) < len(names):
+            raise self._bad_about(f"has class_names that repeat a name: {_shortened(names)}")
+        return about
+
+    def _bad_about(self, what: str) -> FileFormatError:
+        return FileFormatError(
+            f"`{self.name}` must be described as napsets describes it; the metadata of {self.path} {what}. "
+            f"Write the file anew."
+        )
 
     def num_rows(self) -> int | None:
         """Return the number of rows, where that can be known without reading them."""
@@ -120,7 +164,11 @@ def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
     if source.is_dir() and kind != "parquet":
         raise FileFormatError(f"`{name}` must be a file; {source} is a folder")
     with damaged(name, source):
-        columns, metadata = {"parquet": _parquet_header, "csv": _csv_header, "npz": _npz_header}[kind](source)
+        metadata: dict[bytes, bytes] = {}
+        if kind == "csv":
+            columns = csv_header(source)
+        else:
+            columns, metadata = _parquet_header(source) if kind == "parquet" else npz_header(name, source)
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
         raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
@@ -131,7 +179,17 @@ def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
 def damaged(name: str, path: Path) -> Iterator[None]:
     """Turn what a truncated or mistyped file makes its reader raise into an error that names the file."""
     pa = arrow()
-    kinds = (pa.ArrowException, ValueError, KeyError, EOFError, zipfile.BadZipFile, OSError)
+    # Zip files that are encrypted or packed in a way that Python lacks raise a RuntimeError.
+    kinds = (
+        pa.ArrowException,
+        ValueError,
+        LookupError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        OSError,
+    )
     try:
         yield
     except (FileFormatError, InvalidInputError, UnicodeDecodeError) as error:
@@ -139,12 +197,30 @@ def damaged(name: str, path: Path) -> Iterator[None]:
             raise FileFormatError(f"`{name}` must be UTF-8 text; {path} is not: {error}") from error
         raise
     except kinds as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's fault, not the file's
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault, not the file's; a damaged zip file leads to places before its start
         reason = " ".join(str(error).split())
         raise FileFormatError(
             f"`{name}` must be a whole file of the kind its name says; {path} is truncated or of another kind: {reason}"
         ) from error
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether JSON is nested at most `_DEEPEST` levels deep."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, (dict, list))
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return not level
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------------
@@ -164,70 +240,15 @@ def _parquet_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     return list(schema.names), dict(schema.metadata or {})
 
 
-def _parquet_batches(table: TableFile, columns: list[str], rows: int) -> Iterator[Any]:
-    for part in _parts(table.path):
+def _parquet_batches(name: str, path: Path, columns: list[str], rows: int) -> Iterator[Any]:
+    for part in _parts(path):
         # Without prefetching and with a small buffer, what is in memory is a batch, not a row group.
         with arrow().parquet.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
-            yield from file.iter_batches(batch_size=rows, columns=columns)
-
-
-# -- CSV -----------------------------------------------------------------------------------------------------------
-
-
-def _csv_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
-    with arrow().csv.open_csv(path) as reader:
-        return list(reader.schema.names), {}
-
-
-def _csv_batches(table: TableFile, columns: list[str], rows: int) -> Iterator[Any]:
-    pa = arrow()
-    types = {column: pa.string() if column in TEXT_COLUMNS else pa.float64() for column in columns}
-    options = pa.csv.ConvertOptions(
-        include_columns=columns, column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
-    )
-    with pa.csv.open_csv(table.path, convert_options=options) as reader:
-        for batch in reader:
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
-
-
-# -- npz -----------------------------------------------------------------------------------------------------------
-
-
-def _npz_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
-    with np.load(path, allow_pickle=False) as archive:
-        names = list(archive.files)
-        metadata = {b"napsets": str(archive["about"]).encode()} if "about" in names else {}
-    if "edge_index" in names:
-        names += ["source", "target"]
-    if "node" not in names and {"probabilities", "label"} & set(names):
-        names.append("node")
-    return names, metadata
-
-
-def _npz_batches(table: TableFile, columns: list[str], rows: int) -> Iterator[Any]:
-    with np.load(table.path, allow_pickle=False) as archive:
-        arrays = {column: _npz_column(archive, column) for column in columns}
-    lengths = {column: len(array) for column, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise FileFormatError(f"`{table.name}` must have arrays of one length; {table.path} has {lengths}")
-    pa = arrow()
-    for start in range(0, max(lengths.values(), default=0), rows):
-        parts = [_arrow_column(arrays[column][start : start + rows]) for column in columns]
-        yield pa.RecordBatch.from_arrays(parts, names=columns)
-
-
-def _npz_column(archive: Any, column: str) -> Any:
-    if column in ("source", "target") and column not in archive.files:
-        return np.asarray(archive["edge_index"])[("source", "target").index(column)]
-    if column == "node" and column not in archive.files:
-        # Without ids of their own, rows are the nodes 0, 1, 2, …
-        return np.arange(len(archive["probabilities" if "probabilities" in archive.files else "label"]))
-    return archive[column]
-
-
-def _arrow_column(array: Any) -> Any:
-    pa = arrow()
-    if array.ndim == 2:
-        return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1])
-    return pa.array(array)
+            missing = [column for column in columns if column not in file.schema_arrow.names]
+            if missing:
+                raise FileFormatError(
+                    f"`{name}` must have the same columns in all its parts; {part} lacks {', '.join(missing)}"
+                )
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
+                batch.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
+                yield batch

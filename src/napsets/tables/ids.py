@@ -42,11 +42,14 @@ class NodeIds:
         The ids: integers or strings, none of them null.
     name : str
         The argument they came from, for messages.
+    path : path, optional
+        The file, for messages.
     """
 
-    def __init__(self, values: Any, name: str = "probabilities") -> None:
+    def __init__(self, values: Any, name: str = "probabilities", path: object = None) -> None:
         pa = arrow()
         self.values = values
+        self.name = name
         self.is_string = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         self.keys: UInt64Array = _keys(values)
         self._table: IntArray | None = None
@@ -54,7 +57,7 @@ class NodeIds:
         self._sorted: UInt64Array | None = None
         self._low = np.uint64(0)
         if self._prepare():
-            self._refuse_repeated(name)
+            self._refuse_repeated(name, "there" if path is None else f"in {path}")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -88,7 +91,7 @@ class NodeIds:
         """Return the distance of each key from the lowest id, modulo 2⁶⁴: below it means far beyond the table."""
         return keys - self._low
 
-    def _refuse_repeated(self, name: str) -> None:
+    def _refuse_repeated(self, name: str, where: str) -> None:
         pa = arrow()
         counts = pa.compute.value_counts(self.values)
         repeated = counts.filter(pa.compute.greater(counts.field("counts"), 1))
@@ -96,7 +99,7 @@ class NodeIds:
             raise InvalidInputError(f"`{name}` has two ids with one 64-bit hash; rename one of them")
         shown = _listed(repeated.field("values").to_pylist())
         raise FileFormatError(
-            f"`{name}` must have each node once; {len(repeated):,} ids are there more than once: {shown}. "
+            f"`{name}` must have each node once; {len(repeated):,} ids are {where} more than once: {shown}. "
             f"Keep one row for each."
         )
 
@@ -169,29 +172,28 @@ class UnknownIds:
     def settle(self, *, skip: bool, notes: list[str] | None) -> None:
         """Where there was any: refuse them, or note that their rows are left out."""
         if self.rows and not skip:
-            raise FileFormatError(
-                f"every id must be in `{self.known}`; {self.message()}. Add them there, or pass --skip-unknown to "
-                f"leave those rows out."
-            )
+            skipped = ", or pass --skip-unknown to leave those rows out" if self.known == "probabilities" else ""
+            raise FileFormatError(f"every id must be in `{self.known}`; {self.message()}. Add them there{skipped}.")
         if self.rows and notes is not None:
             notes.append(f"left out: {self.message()}")
 
 
-def id_column(table: TableFile, batch: Any, column: str, kind: IdKind, *, asked: bool = False) -> Any:
+def id_column(
+    table: TableFile, batch: Any, column: str, kind: IdKind, *, asked: bool = False, known: str = "probabilities"
+) -> Any:
     """Return a batch's ids as an Arrow array of int64, uint64 or large strings, whatever the file has.
 
     Text from a file without types becomes integers only where `kind` says so, text from a file with types only where
-    the user `asked` for it; "auto" leaves it text.
+    the user `asked` for it; "auto" leaves it text. `known` names the file whose ids are integers, for the message.
     """
     pa = arrow()
     values = batch.column(column)
     if values.null_count:
-        raise FileFormatError(
-            f"`{table.name}` must have an id in each row; the column {column} of {table.path} has empty cells "
-            f"({values.null_count:,} and perhaps more). Fill them in or drop those rows."
-        )
+        raise _missing_id(table, column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_null(values.type):  # a column of no rows that nobody gave a type
+        values = values.cast(pa.int64())
     if pa.types.is_integer(values.type):
         return values.cast(pa.large_string()) if kind == "string" else values
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
@@ -199,16 +201,25 @@ def id_column(table: TableFile, batch: Any, column: str, kind: IdKind, *, asked:
             f"`{table.name}` must hold ids that are integers or strings; the column {column} of {table.path} is "
             f"{values.type}. Write that column as integers or as text."
         )
+    if pa.compute.any(pa.compute.equal(values, "")).as_py():
+        raise _missing_id(table, column)
     if kind != "integer":
         return values.cast(pa.large_string())
     if not looks_integer(values) or (table.typed and not asked):
         odd = _first_odd(values)
         raise FileFormatError(
-            f"ids must be of one kind in all files: those of `probabilities` are integers, but the column {column} of "
+            f"ids must be of one kind in all files: those of `{known}` are integers, but the column {column} of "
             f"`{table.name}` ({table.path}) holds text such as {odd!r}. Write the ids alike in both files, or pass "
             f"--ids string to read all of them as text."
         )
     return values.cast(pa.int64())
+
+
+def _missing_id(table: TableFile, column: str) -> FileFormatError:
+    return FileFormatError(
+        f"`{table.name}` must have an id in each row; the column {column} of {table.path} has empty cells. "
+        f"Fill them in or drop those rows."
+    )
 
 
 def known_places(
@@ -216,10 +227,10 @@ def known_places(
 ) -> IntArray:
     """Return the places of a batch's ids among `nodes`, −1 where they are not there, which `strangers` notes."""
     wanted: IdKind = "string" if kind == "string" else "auto" if nodes.is_string else "integer"
-    values = id_column(table, batch, column, wanted, asked=kind == "integer")
+    values = id_column(table, batch, column, wanted, asked=kind == "integer", known=nodes.name)
     if nodes.is_string and arrow().types.is_integer(values.type):
         raise FileFormatError(
-            f"ids must be of one kind in all files: those of `probabilities` are strings, but the column {column} of "
+            f"ids must be of one kind in all files: those of `{nodes.name}` are strings, but the column {column} of "
             f"`{table.name}` ({table.path}) holds integers. Write the ids alike in both files, or pass --ids string "
             f"to read all of them as text."
         )

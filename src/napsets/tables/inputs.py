@@ -12,13 +12,14 @@ import numpy as np
 from napsets._check import IntArray
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.graph import Graph
+from napsets.tables.classes import LabelsAre
 from napsets.tables.edges import read_edges
 from napsets.tables.formats import TableFile, arrow, open_table
 from napsets.tables.ids import IdKind, NodeIds, id_column, looks_integer
 from napsets.tables.labels import read_labels, read_nodes
 from napsets.tables.probabilities import NodeProbabilities, read_probabilities
 
-__all__ = ["Inputs", "read_graph", "read_inputs"]
+__all__ = ["Inputs", "alike", "read_graph", "read_inputs"]
 
 PathLike = str | os.PathLike[str]
 
@@ -68,6 +69,7 @@ def read_inputs(
     directed: bool = False,
     ids: IdKind = "auto",
     skip_unknown: bool = False,
+    labels_are: LabelsAre = "auto",
     predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
 ) -> Inputs:
@@ -81,6 +83,9 @@ def read_inputs(
         Follow edges from source to target only.
     ids, skip_unknown
         As in `read_edges`.
+    labels_are : {"auto", "names", "indices"}
+        What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
+        none is; a mixture is refused.
     predicting : bool
         Refuse files that leave no node to predict.
     stage : callable
@@ -90,7 +95,7 @@ def read_inputs(
     stage("reading probabilities")
     table: NodeProbabilities = read_probabilities(probabilities, ids=ids)
     read = _graph_and_labels(
-        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, stage, table.values
+        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage, table.values
     )
     if read.calibration.size == 0:
         raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
@@ -116,7 +121,7 @@ def read_graph(
     if nodes is not None:
         sources.append(("nodes", nodes, ("node",)))
     known = _all_ids([(open_table(name, path), columns) for name, path, columns in sources], ids)
-    return _graph_and_labels(known, None, edges, labels, nodes, directed, ids, False, stage, None)
+    return _graph_and_labels(known, None, edges, labels, nodes, directed, ids, False, "auto", stage, None)
 
 
 def _check_headers(**paths: PathLike | None) -> None:
@@ -136,6 +141,7 @@ def _graph_and_labels(
     directed: bool,
     ids: IdKind,
     skip_unknown: bool,
+    labels_are: LabelsAre,
     stage: Callable[[str], None],
     probabilities: Any,
 ) -> Inputs:
@@ -143,7 +149,9 @@ def _graph_and_labels(
     stage("reading edges")
     graph = read_edges(edges, known, undirected=not directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
     stage("reading labels")
-    y, names = read_labels(labels, known, class_names, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    y, names = read_labels(
+        labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
+    )
     if nodes is None:
         chosen = np.flatnonzero(y < 0)
     else:
@@ -163,7 +171,7 @@ def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> No
         for batch in table.batches(columns):
             parts += [id_column(table, batch, column, "string" if ids == "string" else "auto") for column in columns]
         if parts:
-            seen[table.name] = (table, pa.chunked_array(_alike(parts)).unique())
+            seen[table.name] = (table, pa.chunked_array(alike(table.name, parts)).unique())
     if not seen:
         raise FileFormatError("`edges` and `labels` must name at least one node; they are empty")
     texts = {name: column for name, (table, column) in seen.items() if not pa.types.is_integer(column.type)}
@@ -174,12 +182,25 @@ def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> No
             f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
             f"`{next(iter(texts))}` are text. Write them alike, or pass --ids string to read all of them as text."
         )
-    kind = pa.int64() if guessed and ids != "string" else None
-    found = [column if kind is None else column.cast(kind) for _, column in seen.values()]
-    return NodeIds(pa.concat_arrays(_alike(found)).unique(), "edges")
+    numbers = guessed and ids != "string"
+    found = [column.cast(pa.int64()) if numbers and name in texts else column for name, (_, column) in seen.items()]
+    return NodeIds(pa.concat_arrays(alike("edges", found)).unique(), "edges")
 
 
-def _alike(columns: list[Any]) -> list[Any]:
-    """Bring integers of several widths to one."""
+def alike(name: str, columns: list[Any]) -> list[Any]:
+    """Bring ids that came as integers of several widths to one; `name` is the argument they came from."""
+    pa = arrow()
     kinds = {column.type for column in columns}
-    return columns if len(kinds) == 1 else [column.cast(arrow().int64()) for column in columns]
+    if len(kinds) == 1:
+        return columns
+    if not all(pa.types.is_integer(kind) for kind in kinds):
+        told = " and ".join(sorted(str(kind) for kind in kinds))
+        raise FileFormatError(
+            f"ids must be of one kind in all files and columns; those of `{name}` are {told}. Write them alike, or "
+            f"pass --ids string to read all of them as text."
+        )
+    ends = [pa.compute.min_max(column).as_py() for column in columns if len(column)]
+    large = any(end["max"] >= 2**63 for end in ends)
+    if large and any(end["min"] < 0 for end in ends):
+        raise FileFormatError(f"ids must fit into 64 bits together; `{name}` has negative ones and others above 2^63")
+    return [column.cast(pa.uint64() if large else pa.int64()) for column in columns]

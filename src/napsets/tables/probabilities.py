@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +13,12 @@ from napsets._check import ROW_SUM_TOLERANCE
 from napsets._frozen import sealed
 from napsets.errors import FileFormatError
 from napsets.tables.formats import TableFile, arrow, open_table
-from napsets.tables.ids import IdKind, NodeIds, id_column, looks_integer
+from napsets.tables.ids import IdKind, NodeIds, id_column
+from napsets.tables.numbers import joined_ids, list_rows, number_column
 
 __all__ = ["NodeProbabilities", "read_probabilities"]
 
 LIST_COLUMN = "probabilities"
-
-#: What a file of predictions may carry beside node and probabilities.
-_COMPANIONS = ("label", "split")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,24 +64,11 @@ def read_probabilities(path: str | os.PathLike[str], *, ids: IdKind = "auto") ->
         raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
     rows.refuse()
     values = rows.finish()
-    return NodeProbabilities(NodeIds(_join(table, parts, ids)), values, _class_names(table, columns, values.shape[1]))
-
-
-def _join(table: TableFile, parts: list[Any], ids: IdKind) -> Any:
-    pa = arrow()
-    column = pa.chunked_array(parts).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    if not pa.types.is_integer(column.type):
-        guessed = ids == "auto" and not table.typed and looks_integer(column)
-        if ids == "integer" and not looks_integer(column):
-            raise FileFormatError(
-                f"`probabilities` must have integer ids, as --ids integer asks; {table.path} does not. "
-                f"Leave --ids out to keep its ids as text."
-            )
-        if guessed or ids == "integer":
-            return column.cast(pa.int64())
-    return column
+    return NodeProbabilities(
+        NodeIds(joined_ids(table, parts, ids), "probabilities", table.path),
+        values,
+        _class_names(table, columns, values.shape[1]),
+    )
 
 
 def _class_columns(table: TableFile) -> list[str]:
@@ -94,15 +78,26 @@ def _class_columns(table: TableFile) -> list[str]:
             f"`probabilities` must have one column a class beside node, or one list column named {LIST_COLUMN}; "
             f"{table.path} has the columns {', '.join(table.columns)}"
         )
+    if "" in columns:
+        raise FileFormatError(
+            f"`probabilities` must have a name for each column; {table.path} has one without, as pandas writes its "
+            f"index. Write it with index=False, or name that column."
+        )
     return columns
 
 
 def _class_names(table: TableFile, columns: list[str], classes: int) -> list[str]:
     if columns != [LIST_COLUMN]:
         return columns
-    about = json.loads(table.metadata.get(b"napsets", b"{}"))
-    names = about.get("class_names") if isinstance(about, dict) else None
-    return [str(name) for name in names] if names and len(names) == classes else [str(y) for y in range(classes)]
+    names = table.about().get("class_names")
+    if names is None:
+        return [str(y) for y in range(classes)]
+    if len(names) != classes:
+        raise FileFormatError(
+            f"`probabilities` must have as many entries in each row as its metadata names classes, {len(names)}; "
+            f"{table.path} has {classes}"
+        )
+    return list(names)
 
 
 class _Rows:
@@ -117,6 +112,8 @@ class _Rows:
         self.total = table.num_rows()
         self.bad = 0
         self.first_bad = ""
+        #: Columns without which every bad row so far would sum to 1.
+        self.surplus: list[int] | None = None
 
     def add(self, batch: Any, ids: Any) -> None:
         block = self._block(batch)
@@ -142,14 +139,22 @@ class _Rows:
         if self.bad:
             raise FileFormatError(
                 f"`probabilities` must have rows of finite numbers, none negative, that sum to 1; {self.bad:,} of the "
-                f"{self.filled:,} rows of {self.table.path} do not: {self.first_bad}. If they are scores or logits, "
-                f"pass them through a softmax; if they were rounded, divide each row by its sum."
+                f"{self.filled:,} rows of {self.table.path} do not: {self.first_bad}. {self._way_out()}"
             )
+
+    def _way_out(self) -> str:
+        if self.surplus is not None and len(self.surplus) == 1:
+            column = self.columns[self.surplus[0]]
+            return f"They all would without the column {column}: if that is no class, drop it."
+        return (
+            "If they are scores or logits, pass them through a softmax; if they were rounded, divide each row by its "
+            "sum."
+        )
 
     def _check(self, block: npt.NDArray[Any], ids: Any) -> None:
         sums = block.sum(axis=1, dtype=np.float64)
         lowest = block.min(axis=1)
-        good = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) & (lowest >= 0)  # NaN is neither
+        good = _good_rows(sums, lowest)
         if good.all():
             return
         row = int(good.argmin())
@@ -157,48 +162,30 @@ class _Rows:
             what = f"has a negative entry, {lowest[row]:.6g}" if lowest[row] < 0 else f"sums to {sums[row]:.6g}"
             self.first_bad = f"row {self.filled + row}, node {ids[row].as_py()!r}, {what}"
         self.bad += int((~good).sum())
+        self._narrow_surplus(block[~good])
+
+    def _narrow_surplus(self, bad: npt.NDArray[Any]) -> None:
+        """Keep the columns without which these rows, too, are probabilities: one of them may be no class."""
+        if self.surplus is None:
+            # A list has no columns that could be dropped.
+            self.surplus = [] if self.columns == [LIST_COLUMN] or bad.shape[1] < 2 else list(range(bad.shape[1]))
+        for some in (bad[:64], bad):  # a few rows rule out nearly all columns
+            self.surplus = [column for column in self.surplus if _are_good(np.delete(some, column, axis=1))]
 
     def _block(self, batch: Any) -> npt.NDArray[Any]:
         if self.columns == [LIST_COLUMN]:
-            return self._rectangle(batch.column(LIST_COLUMN))
+            return list_rows(self.table, batch.column(LIST_COLUMN), LIST_COLUMN, self.filled)
         narrow = all(arrow().types.is_float32(batch.column(name).type) for name in self.columns)
         block = np.empty((batch.num_rows, len(self.columns)), dtype=np.float32 if narrow else np.float64)
         for i, name in enumerate(self.columns):
-            block[:, i] = self._numbers(batch.column(name), name)
+            block[:, i] = number_column(self.table, batch.column(name), name, self.filled)
         return block
 
-    def _numbers(self, values: Any, name: str) -> npt.NDArray[Any]:
-        types = arrow().types
-        if not (types.is_floating(values.type) or types.is_integer(values.type)):
-            companion = " A list column named probabilities may stand beside it." if name in _COMPANIONS else ""
-            raise FileFormatError(
-                f"`probabilities` must hold numbers in every column but node, one column a class; the column {name} of "
-                f"{self.table.path} is {values.type}. Drop that column.{companion}"
-            )
-        if values.null_count:
-            raise FileFormatError(
-                f"`probabilities` must have no empty cell; the column {name} of {self.table.path} has some, among the "
-                f"rows from {self.filled} on. Fill them in or drop those rows."
-            )
-        array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-        return array
 
-    def _rectangle(self, lists: Any) -> npt.NDArray[Any]:
-        """Turn lists of one length into rows, without a Python object a row."""
-        types = arrow().types
-        if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
-            raise FileFormatError(
-                f"`probabilities` must hold a list of numbers in each row of its column {LIST_COLUMN}; in "
-                f"{self.table.path} that column is {lists.type}. Write one column a class, or lists in Parquet or npz."
-            )
-        values = self._numbers(lists.flatten(), LIST_COLUMN)
-        lengths = arrow().compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-        classes = int(lengths[0]) if len(lengths) else 0
-        if classes == 0 or (lengths != classes).any():
-            row = int((lengths != classes).argmax())
-            raise FileFormatError(
-                f"`probabilities` must have as many entries in each row, at least one; row {self.filled + row} of "
-                f"{self.table.path} has {lengths[row]}, row {self.filled} has {classes}"
-            )
-        dtype = np.float32 if values.dtype == np.float32 else np.float64
-        return values.astype(dtype, copy=False).reshape(-1, classes)
+def _good_rows(sums: npt.NDArray[Any], lowest: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    good: npt.NDArray[np.bool_] = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) & (lowest >= 0)  # NaN is neither
+    return good
+
+
+def _are_good(block: npt.NDArray[Any]) -> bool:
+    return bool(_good_rows(block.sum(axis=1, dtype=np.float64), block.min(axis=1)).all())

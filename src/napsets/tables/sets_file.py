@@ -1,4 +1,4 @@
-"""The sets file: one row a node, written as it is made, with the settings in its metadata.
+"""Writing the sets file: one row a node, written as it is made, with the settings in its metadata.
 
 Columns: ``node`` (as the user's files had it), ``labels`` (list of class names), ``size``, ``threshold`` (+∞ where the
 neighbourhood has too little mass), ``support``, ``effective_size``, ``alpha``. In Parquet the key ``napsets`` of the
@@ -15,32 +15,23 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from napsets._files import replacing
-from napsets.errors import FileFormatError
-from napsets.sets import PredictionSets
-from napsets.tables.formats import TableFile, arrow, format_of, open_table
-from napsets.tables.ids import NodeIds, id_column, looks_integer
-from napsets.tables.labels import class_indices
+from napsets.tables.formats import METADATA_KEY, arrow, format_of
 
 __all__ = [
     "COLUMNS",
     "METADATA_KEY",
     "ROW_GROUP",
-    "SetsFile",
     "check_writable",
     "describe_settings",
-    "read_sets",
     "sets_schema",
     "writing_sets",
 ]
-
-METADATA_KEY = b"napsets"
 
 #: Nodes written at a time, and rows of a Parquet row group.
 ROW_GROUP = 1 << 16
@@ -186,115 +177,3 @@ class _NpzWriter:
 def _plain(column: Any) -> Any:
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     return values.astype(np.str_) if values.dtype == object else values
-
-
-# -- reading -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SetsFile:
-    """A sets file in memory.
-
-    Attributes
-    ----------
-    ids : NodeIds
-        The ids of the nodes, in the order of the file.
-    sets : PredictionSets
-        Their sets, on the places 0..n−1.
-    metadata : dict
-        Version and settings; empty where the file has none.
-    complete : bool
-        Whether the file says what all classes are; otherwise they are those that some set has.
-    """
-
-    ids: NodeIds
-    sets: PredictionSets
-    metadata: dict[str, Any]
-    complete: bool
-
-    @property
-    def class_names(self) -> list[str]:
-        """The classes."""
-        return list(self.sets.class_names or ())
-
-
-def read_sets(path: str | os.PathLike[str]) -> SetsFile:
-    """Read a sets file of any of the formats."""
-    table = open_table("sets", path)
-    table.require(*COLUMNS)
-    metadata = json.loads(table.metadata.get(METADATA_KEY, b"{}"))
-    columns = _npz_columns(table) if table.format == "npz" else _columns(table)
-    lengths = np.diff(columns["offsets"])
-    names = metadata.get("class_names")
-    codes, class_names = class_indices(table, columns["labels"], names)
-    if (lengths != columns["size"]).any():
-        row = int((lengths != columns["size"]).argmax())
-        raise FileFormatError(
-            f"`sets` must have sizes that fit their lists; row {row} of {table.path} has {lengths[row]} labels "
-            f"and size {columns['size'][row]}"
-        )
-    alphas = np.unique(columns["alpha"])
-    if alphas.size != 1:
-        raise FileFormatError(
-            f"`sets` must have one alpha for all rows, and at least one row; {table.path} has {alphas.size} alphas"
-        )
-    member = np.zeros((lengths.size, len(class_names)), dtype=bool)
-    member[np.repeat(np.arange(lengths.size), lengths), codes] = True
-    sets = PredictionSets(
-        np.arange(lengths.size),
-        member,
-        columns["threshold"].astype(np.float64),
-        columns["support"].astype(np.int64),
-        columns["effective_size"].astype(np.float64),
-        float(alphas[0]),
-        class_names,
-        num_nodes=lengths.size,
-    )
-    return SetsFile(NodeIds(columns["node"], "sets"), sets, metadata, names is not None)
-
-
-def _columns(table: TableFile) -> dict[str, Any]:
-    pa = arrow()
-    numbers = [name for name in COLUMNS if name not in ("node", "labels")]
-    parts: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "lengths")}
-    for batch in table.batches(COLUMNS):
-        parts["node"].append(id_column(table, batch, "node", "auto"))
-        lists = batch.column("labels")
-        if not table.typed:
-            lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
-        if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
-            raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
-        parts["labels"].append(lists.flatten().cast(pa.large_string()))
-        parts["lengths"].append(pa.compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False))
-        for name in numbers:
-            parts[name].append(batch.column(name).to_numpy(zero_copy_only=False))
-    if not parts["node"]:
-        raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
-    columns = {name: np.concatenate(parts[name]) for name in numbers}
-    ids, labels = (pa.concat_arrays(parts[name]) for name in ("node", "labels"))
-    if not table.typed and looks_integer(ids):
-        ids = ids.cast(pa.int64())
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(parts["lengths"]), dtype=np.int64)])
-    return columns | {"node": ids, "labels": labels, "offsets": offsets}
-
-
-def _npz_columns(table: TableFile) -> dict[str, Any]:
-    pa = arrow()
-    with np.load(table.path, allow_pickle=False) as archive:
-        columns = {name: archive[name] for name in (*COLUMNS, "offsets")}
-    ids = pa.array(columns["node"])
-    if pa.types.is_string(ids.type):
-        ids = ids.cast(pa.large_string())
-    return columns | {"node": ids, "labels": pa.array(columns["labels"].astype(str), pa.large_string())}
-
-
-def _parsed(table: TableFile, text: str | None) -> list[str]:
-    try:
-        names = json.loads(text or "")
-    except json.JSONDecodeError:
-        names = None
-    if not isinstance(names, list):
-        raise FileFormatError(
-            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {text!r}"
-        )
-    return [str(name) for name in names]

@@ -1,0 +1,76 @@
+"""What to say when a prediction is less than was hoped for: how much less, and the command that would do better."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+__all__ = ["command_with", "support_note"]
+
+#: A smaller share of sets without a threshold of their own is not worth a word.
+_WORTH_SAYING = 0.1
+
+#: Options that do not change what is computed; --config is replaced by what it filled in.
+_LEFT_OUT = {"json", "quiet", "debug", "config", "help"}
+
+_USUAL_HOPS = 2
+
+
+def support_note(result: Mapping[str, Any], context: Any) -> str | None:
+    """Return a note on sets that are full for want of support, or None where there are few.
+
+    Parameters
+    ----------
+    result : mapping
+        What the command tells of its run: nodes, infinite, alpha, hops, decay, engine and, if known, calibration.
+    context : typer.Context
+        The command and its options, from which the better one is made.
+    """
+    share = result["infinite"] / max(result["nodes"], 1)
+    if share < _WORTH_SAYING:
+        return None
+    alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
+    told = f"{result['infinite']:,} of {result['nodes']:,} sets ({share:.0%}) hold every label for want of support: "
+    local = {"fallback": "global"} if result["engine"] == "local" else {}
+    needed = math.ceil((1.0 - alpha) / alpha - 1e-9)
+    if calibration is not None and calibration < needed:
+        larger = math.ceil(1000 / (calibration + 1)) / 1000
+        reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
+        return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **local)}"
+    if hops == 0:
+        reason = "no node is within 0 hops of another. Look around: "
+        return told + reason + command_with(context, **_hops(result, _USUAL_HOPS))
+    reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
+    if local:
+        better = command_with(context, **local)
+        return f"{told}{reason}To give those the threshold of all calibration nodes: {better}"
+    better = command_with(context, **_hops(result, hops + 1))
+    return f"{told}{reason}To look further: {better} (or use --engine local with --fallback global)"
+
+
+def _hops(result: Mapping[str, Any], hops: int) -> dict[str, Any]:
+    """Return what to change for a deeper search: weights that were given for each hop do not reach further."""
+    return {"hops": hops} if isinstance(result["decay"], str) else {"hops": hops, "decay": "uniform"}
+
+
+def command_with(context: Any, **changes: Any) -> str:
+    """Return the command line that is being run, with some options changed; what is as by default is left out."""
+    words = [context.command_path]
+    for parameter in context.command.params:
+        if parameter.name in _LEFT_OUT:
+            continue
+        value = _plain(changes.get(parameter.name, context.params.get(parameter.name)))
+        if value is None or (value == _plain(parameter.default) and parameter.name not in changes):
+            continue
+        if getattr(parameter, "is_flag", False):
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            words += [parameter.opts[0], shlex.quote(str(value))]
+    return " ".join(words)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
