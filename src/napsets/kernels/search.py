@@ -16,7 +16,7 @@ from napsets.graph import Graph
 from napsets.kernels import deep, shallow
 from napsets.kernels.csr import row_ranges
 from napsets.kernels.hub_rows import NO_VECTORS, HubRows
-from napsets.kernels.plan import Batch, plan
+from napsets.kernels.plan import Batch, is_trifle, plan
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
 
@@ -75,7 +75,7 @@ def handling_order(graph: Graph, nodes: npt.NDArray[np.int64], hops: int) -> npt
 
     One hop reads no rows but the nodes' own, which lie in the order of the nodes.
     """
-    if hops == 1:
+    if hops == 1 or is_trifle(graph, nodes.size):
         return np.argsort(nodes, kind="stable")
     hub = np.empty_like(nodes)
     shallow.hubs(nodes, graph.indptr, graph.indices, hub)
@@ -195,7 +195,7 @@ def _deep(
             before, after = after, before
             _appear(job, space, before, after, hop, pool, stop)
         if not stop():
-            deep.select_all(space.vectors, sources.size, *job.selection(batch.first, batch.last))
+            deep.select_all(space.vectors, 0, sources.size, *job.selection(batch.first, batch.last))
     finally:
         spaces.put(space)
 

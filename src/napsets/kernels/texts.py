@@ -1,0 +1,108 @@
+"""Strings as Arrow holds them, letters one after the other and offsets into them: their hashes, and where they are.
+
+A `TextTable` has room for twice as many strings as there are. Where one would stand follows from its hash; if another
+stands there, it stands in the next free slot. Hash and place lie side by side, so that looking for a string reads one
+slot, as a rule, and then the letters of that one string.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels.hashing import hash64
+
+__all__ = ["TextTable", "Texts", "hash_texts"]
+
+UInt64Array = npt.NDArray[np.uint64]
+
+
+class Texts(NamedTuple):
+    """String i is ``letters[offsets[i]:offsets[i + 1]]``, in UTF-8."""
+
+    offsets: npt.NDArray[np.int64]
+    letters: npt.NDArray[np.uint8]
+
+
+def hash_texts(texts: Texts) -> UInt64Array:
+    """Return the FNV-1a hash of each string: what `napsets.randomness.hash_ids` returns for it."""
+    keys = np.empty(texts.offsets.size - 1, dtype=np.uint64)
+    _hash(*map(read_only, texts), keys)
+    return keys
+
+
+class TextTable:
+    """Finds the places of strings.
+
+    Parameters
+    ----------
+    texts : Texts
+        The strings at the places 0, 1, 2, ….
+    keys : numpy.ndarray
+        Their hashes.
+    """
+
+    def __init__(self, texts: Texts, keys: UInt64Array) -> None:
+        self._texts = Texts(*map(read_only, texts))
+        #: Hash and place + 1; 0 where a slot is free.
+        self._slots = np.zeros((2 << max(keys.size - 1, 1).bit_length(), 2), dtype=np.uint64)
+        #: Whether two strings have one hash, equal strings among them; only the first of them is in the table.
+        self.repeated = bool(_fill(read_only(keys), self._slots))
+
+    def places(self, texts: Texts, keys: UInt64Array) -> npt.NDArray[np.int64]:
+        """Return the place of each string, −1 where it is unknown; `keys` are the strings' hashes."""
+        found = np.empty(keys.size, dtype=np.int64)
+        _find(*self._texts, read_only(self._slots), *map(read_only, (*texts, keys)), found)
+        return found
+
+
+@jit
+def _hash(offsets, letters, keys):
+    for i in range(keys.shape[0]):
+        word = np.uint64(0xCBF29CE484222325)
+        for position in range(offsets[i], offsets[i + 1]):
+            word = (word ^ np.uint64(letters[position])) * np.uint64(0x100000001B3)
+        keys[i] = word
+
+
+@part
+def _slot(slots, key):
+    """Return the slot where a hash is, or else the free one where it belongs."""
+    last = np.uint64(slots.shape[0] - 1)
+    slot = hash64(key) & last
+    while slots[slot, 1] != np.uint64(0) and slots[slot, 0] != key:
+        slot = (slot + np.uint64(1)) & last
+    return slot
+
+
+@jit
+def _fill(keys, slots):
+    repeated = False
+    for i in range(keys.shape[0]):
+        slot = _slot(slots, keys[i])
+        if slots[slot, 1] != np.uint64(0):
+            repeated = True
+        else:
+            slots[slot, 0] = keys[i]
+            slots[slot, 1] = np.uint64(i + 1)
+    return repeated
+
+
+@jit
+def _find(known_offsets, known_letters, slots, offsets, letters, keys, found):
+    for i in range(keys.shape[0]):
+        place = np.int64(slots[_slot(slots, keys[i]), 1]) - 1
+        if place >= 0:  # two strings with one hash are never taken for each other
+            start, other = offsets[i], known_offsets[place]
+            length = offsets[i + 1] - start
+            if known_offsets[place + 1] - other != length:
+                place = np.int64(-1)
+            else:
+                for position in range(length):
+                    if letters[start + position] != known_letters[other + position]:
+                        place = np.int64(-1)
+                        break
+        found[i] = place
