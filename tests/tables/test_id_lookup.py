@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.randomness import hash_ids
 from napsets.kernels import texts as module
+from napsets.randomness import hash_ids
 from napsets.tables.ids import NodeIds
 
 

@@ -57,7 +57,7 @@ def _merge(row, order, spare, start, middle, end):
 
 def rank_all(probabilities: npt.NDArray[Any], cumulative: npt.NDArray[Any], rank: npt.NDArray[Any]) -> None:
     """For every class of every row: the sum of probabilities up to and including it, and its rank from 1."""
-    rows, classes = probabilities.shape
+    classes = probabilities.shape[1]
     if probabilities.size > FEW_ENTRIES:
         spare = np.empty((2, classes), np.int64)
         _rank_all(read_only(probabilities), spare[0], spare[1], cumulative, rank)

@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels._jit import jit, part, prefetch, read_only
 from napsets.kernels.hashing import hash64
 
 __all__ = ["TextTable", "Texts", "hash_texts"]
 
 UInt64Array = npt.NDArray[np.uint64]
+
+_AT_ONCE = 64  # strings looked for side by side
 
 
 class Texts(NamedTuple):
@@ -69,12 +71,16 @@ def _hash(offsets, letters, keys):
 
 
 @part
+def _first_slot(slots, key):
+    return hash64(key) & np.uint64(slots.shape[0] - 1)
+
+
+@part
 def _slot(slots, key):
     """Return the slot where a hash is, or else the free one where it belongs."""
-    last = np.uint64(slots.shape[0] - 1)
-    slot = hash64(key) & last
+    slot = _first_slot(slots, key)
     while slots[slot, 1] != np.uint64(0) and slots[slot, 0] != key:
-        slot = (slot + np.uint64(1)) & last
+        slot = (slot + np.uint64(1)) & np.uint64(slots.shape[0] - 1)
     return slot
 
 
@@ -91,18 +97,34 @@ def _fill(keys, slots):
     return repeated
 
 
+@part
+def _same(letters, start, end, others, other_start, other_end):
+    length, alike = end - start, np.int64(0)
+    if length != other_end - other_start:
+        return False
+    while alike < length and letters[start + alike] == others[other_start + alike]:
+        alike += 1
+    return alike == length
+
+
 @jit
 def _find(known_offsets, known_letters, slots, offsets, letters, keys, found):
-    for i in range(keys.shape[0]):
-        place = np.int64(slots[_slot(slots, keys[i]), 1]) - 1
-        if place >= 0:  # two strings with one hash are never taken for each other
-            start, other = offsets[i], known_offsets[place]
-            length = offsets[i + 1] - start
-            if known_offsets[place + 1] - other != length:
-                place = np.int64(-1)
-            else:
-                for position in range(length):
-                    if letters[start + position] != known_letters[other + position]:
-                        place = np.int64(-1)
-                        break
-        found[i] = place
+    count = keys.shape[0]
+    for first in range(0, count, _AT_ONCE):
+        last = first + _AT_ONCE if first + _AT_ONCE < count else count
+        # Each step asks the cache for what the next one reads, of all these strings before it reads any.
+        for i in range(first, last):
+            prefetch(slots, 2 * np.int64(_first_slot(slots, keys[i])))
+        for i in range(first, last):
+            found[i] = np.int64(slots[_slot(slots, keys[i]), 1]) - 1
+            prefetch(known_offsets, found[i])
+        for i in range(first, last):
+            if found[i] >= 0:
+                prefetch(known_letters, known_offsets[found[i]])
+        for i in range(first, last):
+            place = found[i]
+            # Two strings with one hash are never taken for each other.
+            if place >= 0 and not _same(
+                letters, offsets[i], offsets[i + 1], known_letters, known_offsets[place], known_offsets[place + 1]
+            ):
+                found[i] = -1
