@@ -6,6 +6,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -32,10 +33,8 @@ _said: set[str] = set()
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without the interpreter lock, and keep the result on disk where a cache can be written."""
     kernel = _njit()(function)
-    try:
-        kernel._cache = _Cache(function)
-    except RuntimeError:  # no folder can be written for the cache: compile anew in each process
-        return kernel
+    with suppress(RuntimeError):  # no folder can be written for the cache: compile anew in each process
+        kernel._cache = _Cache(function)  # type: ignore[attr-defined]
     return kernel
 
 

@@ -185,12 +185,15 @@ def _subgraph(indptr, indices, nodes, position, offsets, out):
 
 #: Edges that a thread handles between two looks at whether to stop.
 RANGE_EDGES = 1 << 23
+#: Edges below which it does not pay to hand a range to another thread.
+LEAST_EDGES = 1 << 16
 
 
-def row_ranges(indptr: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the nodes into ranges with about `RANGE_EDGES` edges each."""
+def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1) -> list[tuple[int, int]]:
+    """Cut the nodes into at least so many ranges, if they are worth it, with at most about `RANGE_EDGES` edges each."""
     nodes = indptr.size - 1
-    marks = np.arange(0, indptr[-1] + nodes, RANGE_EDGES)
+    size = int(indptr[-1]) + nodes
+    marks = np.arange(0, size, min(RANGE_EDGES, max(LEAST_EDGES, -(-size // parts))))
     bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 

@@ -72,9 +72,9 @@ def plan(
     costs = _Costs(graph, hops, mask_words, last_share, hub_degree)
     if strategy is None and is_trifle(graph, sources.size):
         # One way for all: looking for a better one would take longer, and more kernels to compile.
-        price = costs.of(graph.num_edges, graph.num_edges, sources.size)["sparse"]
+        cost = costs.of(graph.num_edges, graph.num_edges, sources.size)["sparse"]
         bounds = [*range(0, sources.size, BATCH), sources.size]
-        return [Batch(first, last, "sparse", graph.num_edges, price) for first, last in pairwise(bounds)]
+        return [Batch(first, last, "sparse", graph.num_edges, cost) for first, last in pairwise(bounds)]
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(graph, sources, firsts, lasts, hops, costs)

@@ -32,7 +32,7 @@ class Texts(NamedTuple):
 def hash_texts(texts: Texts) -> UInt64Array:
     """Return the FNV-1a hash of each string: what `napsets.randomness.hash_ids` returns for it."""
     keys = np.empty(texts.offsets.size - 1, dtype=np.uint64)
-    _hash(*map(read_only, texts), keys)
+    _hash(read_only(texts.offsets), read_only(texts.letters), keys)
     return keys
 
 
@@ -48,7 +48,7 @@ class TextTable:
     """
 
     def __init__(self, texts: Texts, keys: UInt64Array) -> None:
-        self._texts = Texts(*map(read_only, texts))
+        self._texts = texts
         #: Hash and place + 1; 0 where a slot is free.
         self._slots = np.zeros((2 << max(keys.size - 1, 1).bit_length(), 2), dtype=np.uint64)
         #: Whether two strings have one hash, equal strings among them; only the first of them is in the table.
@@ -57,7 +57,8 @@ class TextTable:
     def places(self, texts: Texts, keys: UInt64Array) -> npt.NDArray[np.int64]:
         """Return the place of each string, −1 where it is unknown; `keys` are the strings' hashes."""
         found = np.empty(keys.size, dtype=np.int64)
-        _find(*self._texts, read_only(self._slots), *map(read_only, (*texts, keys)), found)
+        arrays = (*self._texts, self._slots, *texts, keys)
+        _find(*(read_only(array) for array in arrays), found)
         return found
 
 
