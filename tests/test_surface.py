@@ -120,7 +120,10 @@ def expected():
 
 
 def test_kernels_are_kept_for_later_processes(tmp_path):
-    code = f"""{ASK}
+    code = f"""
+from napsets.kernels import csr, plan
+csr.FEW_EDGES, plan._TRIFLE = -1, 0  # as if the graph were large
+{ASK}
 from numba.core.dispatcher import Dispatcher
 from napsets.kernels import csr, shallow
 kernels = [f for m in (csr, shallow) for f in vars(m).values() if isinstance(f, Dispatcher) and f.signatures]
@@ -146,7 +149,7 @@ for kind in list(vars(caching).values()):
         kind.from_function = classmethod(lambda cls, function, path: None)
 {ASK}
 from napsets.kernels import csr
-print(json.dumps([answer, type(csr.mirror._cache).__name__]))
+print(json.dumps([answer, type(csr._mirror._cache).__name__]))
 """
     answer, cache = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert answer == expected()

@@ -274,6 +274,8 @@ def _compress(
     from napsets.kernels import csr
 
     dtype = _id_dtype(num_nodes)
+    if source.size <= csr.FEW_EDGES and dtype is np.int32:
+        return csr.compress_few(source, target, num_nodes, undirected)
     source, target = _for_kernels(source, num_nodes), _for_kernels(target, num_nodes)
     buckets = np.empty(source.size, dtype=dtype)
     offsets = csr.bucket_by_column(source, target, num_nodes, undirected, buckets)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -54,3 +57,16 @@ def test_halves_share_no_node_and_follow_the_seed():
     assert halves(nodes, seed=5)[0].tolist() != first.tolist()
     with pytest.raises(InvalidInputError, match="at least two labelled nodes"):
         halves(nodes[:1], seed=0)
+
+
+def test_a_command_says_once_that_it_compiles_unless_it_is_quiet(world, tmp_path):
+    command = [sys.executable, "-m", "napsets", "predict", *world.files, "-o", str(tmp_path / "sets.parquet")]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    first, later = (
+        subprocess.run(command, env=env, capture_output=True, text=True, check=True).stderr for _ in range(2)
+    )
+    assert first.count("note: compiling kernels, once on this machine") == 1
+    assert "compiling" not in later
+    env["NUMBA_CACHE_DIR"] = str(tmp_path / "other")
+    quiet = subprocess.run([*command, "--quiet"], env=env, capture_output=True, text=True, check=True)
+    assert quiet.stderr == ""

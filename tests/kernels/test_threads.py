@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import napsets as ns
 from napsets.errors import InvalidInputError
-from napsets.kernels import plan
-from napsets.kernels.threads import available_threads, run
+from napsets.kernels import csr, deep, plan, search
+from napsets.kernels.threads import Crew, available_threads, run
+from oracles import same_bits
 
 
 def workers():
@@ -116,3 +119,80 @@ def test_a_search_reports_its_progress_in_nodes():
     )
     assert seen[-1] == (3000, 3000)
     assert [d for d, _ in seen] == sorted(d for d, _ in seen)
+
+
+@pytest.mark.parametrize("seats", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 40])
+def test_a_crew_does_every_task_once_and_returns_what_they_return(seats, count):
+    ran = []
+    with Crew(seats) as crew, crew.seat():
+        tasks = [lambda i=i: (ran.append(i), i * i)[1] for i in range(count)]
+        assert crew.each(tasks, lambda: False) == [i * i for i in range(count)]
+    assert sorted(ran) == list(range(count))
+    assert not workers()
+
+
+def test_a_crew_works_on_all_its_seats_for_pieces_side_by_side_and_on_no_more():
+    seats, pieces = 5, 2
+    full, begun, lock = threading.Event(), threading.Barrier(pieces, timeout=30), threading.Lock()
+    now = most = 0
+
+    def task():
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        if most == seats:
+            full.set()
+        full.wait(timeout=30)
+        with lock:
+            now -= 1
+
+    def piece(stop):
+        with crew.seat():
+            begun.wait()
+            crew.each([task] * 50, stop)
+
+    with Crew(seats) as crew:
+        run([(1, piece)] * pieces, threads=pieces, total=pieces)
+    assert most == seats
+
+
+def test_an_error_in_a_task_ends_the_others_and_frees_the_seats():
+    done = []
+    with Crew(3) as crew:
+        with crew.seat(), pytest.raises(ZeroDivisionError):
+            crew.each([lambda: 1 / 0] + [lambda: done.append(1)] * 10_000, lambda: False)
+        assert len(done) < 10_000
+        assert crew.each([lambda: 1] * 10, lambda: False) == [1] * 10
+        assert crew.each([lambda: 1] * 10, lambda: True) == [None] * 10
+    assert not workers()
+
+
+@pytest.mark.parametrize(("batches", "fitting"), [(1, 8), (4, 2), (4, 8)])
+def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypatch):
+    """Six threads, whether one batch is searched at a time, two, or more than that."""
+    monkeypatch.setattr(plan, "BATCH", 64)
+    monkeypatch.setattr(csr, "LEAST_EDGES", 1)
+    rng = np.random.default_rng(0)
+    graph = ns.Graph.from_edge_index(rng.integers(400, size=(2, 2000)), 400)
+    index = ns.CalibrationIndex(graph, rng.random(400), np.arange(400))
+    ask = partial(ns.neighbourhood_thresholds, index, np.arange(64 * batches), np.ones(4), 0.1, strategy="deep")
+    expected = ask(threads=1)
+    threads, seen, pull = 6, set(), deep.pull
+    everyone = threading.Event()
+
+    def patient(*arguments):
+        seen.add(threading.get_ident())
+        if len(seen) == threads:
+            everyone.set()
+        everyone.wait(timeout=30)
+        pull(*arguments)
+
+    monkeypatch.setattr(deep, "pull", patient)
+    size = search._Workspace.size(SimpleNamespace(index=index, hops=4, masks=index.masks(None)))
+    monkeypatch.setattr(search, "DEEP_BYTES", fitting * size)
+    found = ask(threads=threads)
+    assert everyone.is_set()
+    assert same_bits(found.values, expected.values)
+    assert not workers()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -63,7 +65,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     def run(**options: Any) -> None:
         options.pop("config", None)
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _heard(output):
             warnings.simplefilter("once", NapsetsWarning)
             warnings.showwarning = lambda message, *rest: output.note(str(message))
             guarded(name, functools.partial(function, output), debug=output.debug)(**options)
@@ -81,6 +83,31 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
     app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+@contextmanager
+def _heard(output: Output) -> Iterator[None]:
+    """Show what the library logs as notes while a command runs."""
+    logger, handler = logging.getLogger("napsets"), _Notes(output)
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _Notes(logging.Handler):
+    """Passes log records on as notes."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(logging.INFO)
+        self.output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.output.note(record.getMessage())
 
 
 def guarded(name: str, function: Callable[..., None], *, debug: bool = False) -> Callable[..., None]:

@@ -2,23 +2,110 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
+from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "count_bits_of_eight", "jit", "lowest_bit", "prefetch"]
+from napsets.errors import NapsetsWarning
+
+__all__ = ["count_bits", "count_bits_of_eight", "jit", "lowest_bit", "part", "prefetch", "read_only"]
+
+#: Nobody calls kernels from C.
+_njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
+
+#: What was said once in this process, and need not be said again.
+_said: set[str] = set()
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without the interpreter lock, and keep the result on disk where a cache can be written."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no folder can be written for the cache: compile anew in each process
-        return njit(nogil=True)(function)
+    kernel = _njit()(function)
+    with suppress(RuntimeError):  # no folder can be written for the cache: compile anew in each process
+        kernel._cache = _Cache(function)  # type: ignore[attr-defined]
+    return kernel
+
+
+def part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile what kernels call and Python never does: it is kept with them, and compiled in less time."""
+    return _njit(no_cpython_wrapper=True)(function)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that cannot be written to.
+
+    To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
+    passed to them like this, so that they are compiled once whoever owns the array.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of one function, without which work goes on: damage and a full disk cost time and no more."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled for a signature, or None where there is nothing that can be used."""
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception as error:  # what a damaged pickle raises is anyone's guess
+            self._give_up("read", error)
+            return None
+        # Two processes that write at once may each number their results from 1, and overwrite the other's.
+        return found if found is None or tuple(found.signature.args) == tuple(sig) else None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for a signature, if that is possible."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            self._give_up("written", error)
+
+    def _give_up(self, what: str, error: Exception) -> None:
+        """Forget what is kept of this function, which may be half of it, and say so once for all functions."""
+        try:
+            os.unlink(self._cache_file._index_path)
+        except OSError:
+            self.disable()
+        if "cache" not in _said:
+            _said.add("cache")
+            reason = str(error) or type(error).__name__
+            warnings.warn(
+                f"compiled kernels could not be {what} in {self.cache_path} ({reason}); they are compiled anew, which "
+                "takes some seconds. If this comes again, empty that folder, free some space, or set NUMBA_CACHE_DIR "
+                "to another.",
+                NapsetsWarning,
+                stacklevel=2,
+            )
+
+
+class _Announcer(event.Listener):
+    """Says that kernels are being compiled, to whoever listens to the logger "napsets"; once in a process."""
+
+    def on_start(self, event: Any) -> None:
+        kernel = event.data["dispatcher"].py_func
+        if "compiling" not in _said and kernel.__module__.startswith("napsets."):
+            _said.add("compiling")
+            logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Announcer())
 
 
 @intrinsic

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, part
 from napsets.kernels.hashing import hash64, to_unit
 
 __all__ = ["draw_edges"]
 
 
-@jit
+@part
 def _find(running, guide, share, value):
     """Return the first position whose running sum exceeds `value`, starting where the guide table points."""
     last = running.shape[0] - 1

@@ -4,6 +4,8 @@ An edge list is laid into buckets by its larger end, then, bucket after bucket, 
 counting passes leave every row sorted, without a single comparison, so duplicates stand side by side. For an
 undirected graph only the upper triangle is kept until the end; the full rows are then written in sorted order
 straight away. Beside the result, at most two arrays of one entry an edge are alive.
+
+A few edges are sorted by NumPy, to the same rows: compiling kernels would take a thousand times as long.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, read_only
 from napsets.kernels.threads import Stop, run
 
 __all__ = [
+    "FEW_EDGES",
     "RANGE_EDGES",
     "bucket_by_column",
+    "compress_few",
     "deduplicate",
     "mirror",
     "offsets_of_rows",
@@ -31,21 +35,44 @@ __all__ = [
 ]
 
 
-@jit
-def bucket_by_column(source, target, num_nodes, canonical, out):
+Array = npt.NDArray[Any]
+
+#: Up to so many edges no kernel is compiled to bring them into rows.
+FEW_EDGES = 1 << 14
+
+
+def compress_few(source: Array, target: Array, num_nodes: int, undirected: bool) -> tuple[Array, Array]:
+    """Return offsets and columns of the rows of a graph: sorted, without repeats and without self-loops."""
+    ends = np.stack([source, target]).astype(np.int64, copy=False)
+    if undirected:
+        ends = np.concatenate([ends, ends[::-1]], axis=1)
+    row, column = ends[:, ends[0] != ends[1]]
+    row, column = np.divmod(np.unique(row * num_nodes + column), max(num_nodes, 1))
+    return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column
+
+
+def bucket_by_column(source: Array, target: Array, num_nodes: int, canonical: bool, out: Array) -> Array:
     """Lay each edge's row end into the bucket of its column end; return the buckets' offsets.
 
     With `canonical`, the row end is the smaller of the two. Self-loops are left out, so fewer entries than
     ``len(out)`` may be filled.
     """
     offsets = np.zeros(num_nodes + 1, np.int64)
+    _bucket_by_column(read_only(source), read_only(target), canonical, out, offsets, np.empty(num_nodes, np.int64))
+    return offsets
+
+
+@jit
+def _bucket_by_column(source, target, canonical, out, offsets, cursor):
     for e in range(source.shape[0]):
         u, v = np.int64(source[e]), np.int64(target[e])
         if u != v:
-            offsets[(max(u, v) if canonical else v) + 1] += 1
-    for v in range(num_nodes):
+            if canonical and u > v:
+                v = u
+            offsets[v + 1] += 1
+    for v in range(cursor.shape[0]):
+        cursor[v] = offsets[v]
         offsets[v + 1] += offsets[v]
-    cursor = offsets[:-1].copy()
     for e in range(source.shape[0]):
         u, v = np.int64(source[e]), np.int64(target[e])
         if u != v:
@@ -53,24 +80,28 @@ def bucket_by_column(source, target, num_nodes, canonical, out):
                 u, v = v, u
             out[cursor[v]] = u
             cursor[v] += 1
-    return offsets
+
+
+def rows_from_buckets(offsets: Array, buckets: Array, num_nodes: int, out: Array) -> Array:
+    """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
+    rows = np.zeros(num_nodes + 1, np.int64)
+    _rows_from_buckets(read_only(offsets), read_only(buckets), out, rows, np.empty(num_nodes, np.int64))
+    return rows
 
 
 @jit
-def rows_from_buckets(offsets, buckets, num_nodes, out):
-    """Turn column buckets into rows whose columns ascend; return the rows' offsets."""
-    rows = np.zeros(num_nodes + 1, np.int64)
+def _rows_from_buckets(offsets, buckets, out, rows, cursor):
+    num_nodes = cursor.shape[0]
     for e in range(offsets[num_nodes]):
         rows[buckets[e] + 1] += 1
     for u in range(num_nodes):
+        cursor[u] = rows[u]
         rows[u + 1] += rows[u]
-    cursor = rows[:-1].copy()
     for v in range(num_nodes):
         for e in range(offsets[v], offsets[v + 1]):
             u = buckets[e]
             out[cursor[u]] = v
             cursor[u] += 1
-    return rows
 
 
 @jit
@@ -91,21 +122,26 @@ def deduplicate(rows, columns):
     return kept
 
 
-@jit
-def mirror(rows, columns, out):
+def mirror(rows: Array, columns: Array, out: Array) -> Array:
     """Write the symmetric graph of an upper triangle with sorted rows; return its offsets.
 
     Row v holds first the u < v that name it, which come in ascending order because u does, then its own columns.
     """
-    num_nodes = rows.shape[0] - 1
-    offsets = np.zeros(num_nodes + 1, np.int64)
+    offsets = np.zeros(rows.size, np.int64)
+    _mirror(read_only(rows), read_only(columns), out, offsets, np.empty(rows.size - 1, np.int64))
+    return offsets
+
+
+@jit
+def _mirror(rows, columns, out, offsets, cursor):
+    num_nodes = cursor.shape[0]
     for u in range(num_nodes):
         offsets[u + 1] += rows[u + 1] - rows[u]
         for e in range(rows[u], rows[u + 1]):
             offsets[columns[e] + 1] += 1
     for u in range(num_nodes):
+        cursor[u] = offsets[u]
         offsets[u + 1] += offsets[u]
-    cursor = offsets[:-1].copy()
     for u in range(num_nodes):
         for e in range(rows[u], rows[u + 1]):
             v = columns[e]
@@ -113,6 +149,12 @@ def mirror(rows, columns, out):
             cursor[v] += 1
             out[cursor[u]] = v
             cursor[u] += 1
+
+
+def offsets_of_rows(indptr: Array, indices: Array, nodes: Array, position: Array) -> Array:
+    """Count, for each of `nodes`, its neighbours that have a `position` (≥ 0); return running offsets."""
+    offsets = np.zeros(nodes.size + 1, np.int64)
+    _offsets_of_rows(*map(read_only, (indptr, indices, nodes, position)), offsets)
     return offsets
 
 
@@ -138,20 +180,21 @@ def one_way_edge(indptr, indices):
 
 
 @jit
-def offsets_of_rows(indptr, indices, nodes, position):
-    """Count, for each of `nodes`, its neighbours that have a `position` (≥ 0); return running offsets."""
-    offsets = np.zeros(nodes.shape[0] + 1, np.int64)
+def _offsets_of_rows(indptr, indices, nodes, position, offsets):
     for i in range(nodes.shape[0]):
-        count = 0
+        count = np.int64(0)
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             count += position[indices[e]] >= 0
         offsets[i + 1] = offsets[i] + count
-    return offsets
+
+
+def subgraph(indptr: Array, indices: Array, nodes: Array, position: Array, offsets: Array, out: Array) -> None:
+    """Write the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
+    _subgraph(*map(read_only, (indptr, indices, nodes, position, offsets)), out)
 
 
 @jit
-def subgraph(indptr, indices, nodes, position, offsets, out):
-    """Write the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
+def _subgraph(indptr, indices, nodes, position, offsets, out):
     for i in range(nodes.shape[0]):
         kept = offsets[i]
         for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
@@ -164,12 +207,15 @@ def subgraph(indptr, indices, nodes, position, offsets, out):
 
 #: Edges that a thread handles between two looks at whether to stop.
 RANGE_EDGES = 1 << 23
+#: Edges below which it does not pay to hand a range to another thread.
+LEAST_EDGES = 1 << 16
 
 
-def row_ranges(indptr: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the nodes into ranges with about `RANGE_EDGES` edges each."""
+def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1) -> list[tuple[int, int]]:
+    """Cut the nodes into at least so many ranges, if they are worth it, with at most about `RANGE_EDGES` edges each."""
     nodes = indptr.size - 1
-    marks = np.arange(0, indptr[-1] + nodes, RANGE_EDGES)
+    size = int(indptr[-1]) + nodes
+    marks = np.arange(0, size, min(RANGE_EDGES, max(LEAST_EDGES, -(-size // parts))))
     bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
@@ -181,9 +227,10 @@ def renumbered(
     out = np.empty_like(indices, dtype=numbers.dtype)
     middles = np.empty(indptr.size - 1, dtype=np.int64)
     ranges = row_ranges(indptr)
+    read = [read_only(array) for array in (indptr, indices, numbers)]
 
     def write(first: int, last: int, stop: Stop) -> None:
-        _renumber(first, last, indptr, indices, numbers, known, out, middles)
+        _renumber(first, last, *read, known, out, middles)
 
     pieces = ((last - first, partial(write, first, last)) for first, last in ranges)
     run(pieces, threads=max(1, min(threads, len(ranges))), total=middles.size)

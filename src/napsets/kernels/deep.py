@@ -12,10 +12,13 @@ with calibration nodes in score order, where `selection` counts them. No list of
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from napsets.kernels._jit import jit
-from napsets.kernels.selection import BLOCK_WORDS, select
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels.selection import BLOCK_WORDS, select, selection_inputs
 
 __all__ = ["WORDS", "active_edges", "pull", "push", "select_all", "start", "transpose"]
 
@@ -109,7 +112,7 @@ def pull(first, last, indptr, indices, everyone, wanted, reach, level):
         level[v, 7] = r7
 
 
-@jit
+@part
 def _transpose_tile(tile):
     """Transpose 64 × 64 bits in place by swapping ever smaller squares."""
     width = 32
@@ -149,16 +152,21 @@ def transpose(first, last, order, count, before, after, hop, vectors):
                 vectors[g * 64 + i, hop, w] = tiles[g, i]
 
 
+def select_all(vectors: npt.NDArray[Any], first: int, last: int, masks: npt.NDArray[Any], *selection: Any) -> None:
+    """Choose the thresholds of every (source, split) pair of some sources from their vectors."""
+    hops, mask_words = vectors.shape[1], masks.shape[1]
+    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
+    room = np.arange(mask_words), running, np.empty((hops, 2), np.int64)
+    _select_all(read_only(vectors), first, last, *selection_inputs(masks, *selection), *room)
+
+
 @jit
-def select_all(
-    vectors, sources, masks, pair_offsets, pair_split, weights, levels, rounding, scores, thresholds, hop_counts
-):
-    """Choose the thresholds of every (source, split) pair from the sources' vectors."""
-    hops, mask_words = weights.shape[1], masks.shape[1]
-    blocks = mask_words // BLOCK_WORDS
-    base = np.arange(mask_words)
-    running, counts = np.empty((hops, blocks + 1), np.int64), np.empty((hops, 2), np.int64)
-    for i in range(sources):
+def _select_all(
+    vectors, first, last, masks, pair_offsets, pair_split, weights, levels, rounding, scores, thresholds, hop_counts,
+    base, running, counts,
+):  # fmt: skip
+    blocks = masks.shape[1] // BLOCK_WORDS
+    for i in range(first, last):
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
             select(
                 vectors[i], masks[pair_split[p]], base, blocks, running, counts, weights, levels, rounding, scores,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, read_only
 
 __all__ = ["NO_VECTORS", "HubRows", "hub_rows", "least_hub_degree"]
 
@@ -68,7 +68,7 @@ def hub_rows(
     hubs = np.flatnonzero(stops - starts >= least_degree)
     words = (starts.size + 63) // 64
     vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
-    _fill(hubs, starts, stops, columns, vectors)
+    _fill(*map(read_only, (hubs, starts, stops, columns)), vectors)
     ends, last_ends = stops.copy(), middles.copy()
     ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
     return HubRows(ends, last_ends, vectors)

@@ -17,7 +17,7 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.kernels.shallow import count_touched
 
-__all__ = ["BATCH", "STRATEGIES", "Batch", "plan"]
+__all__ = ["BATCH", "STRATEGIES", "Batch", "is_trifle", "plan"]
 
 #: Sources planned together; the bit-parallel search takes them all at once.
 BATCH = 512
@@ -29,6 +29,7 @@ _DENSE_EDGE, _DENSE_HUB_WORD, _DENSE_WORD, _DENSE_SOURCE = 2.2, 0.15, 0.5, 1000.
 _DENSE_MISSES = 0.3
 _SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 800.0
 _DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
+_TRIFLE = 1 << 20  # edges: where all searches together read fewer, any way will do
 _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
 
 
@@ -69,6 +70,11 @@ def plan(
     if strategy is not None and strategy not in STRATEGIES:
         raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {strategy!r}")
     costs = _Costs(graph, hops, mask_words, last_share, hub_degree)
+    if strategy is None and is_trifle(graph, sources.size):
+        # One way for all: looking for a better one would take longer, and more kernels to compile.
+        cost = costs.of(graph.num_edges, graph.num_edges, sources.size)["sparse"]
+        bounds = [*range(0, sources.size, BATCH), sources.size]
+        return [Batch(first, last, "sparse", graph.num_edges, cost) for first, last in pairwise(bounds)]
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
     touched = _sampled(graph, sources, firsts, lasts, hops, costs)
@@ -79,6 +85,11 @@ def plan(
         best = min(allowed, key=lambda name: price[name])
         batches.append(Batch(first, last, best, edges, price[best]))
     return batches
+
+
+def is_trifle(graph: Graph, sources: int) -> bool:
+    """Whether searches around so many sources are done before a way to do them well could be found."""
+    return sources * graph.num_edges < _TRIFLE
 
 
 class _Costs:

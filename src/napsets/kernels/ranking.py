@@ -1,18 +1,26 @@
-"""Classes of a row in descending order of probability, ties by class index: what rank-based scores need."""
+"""Classes of a row in descending order of probability, ties by class index: what rank-based scores need.
+
+A few rows are ranked by NumPy, to the same bits: compiling a kernel would take a thousand times as long.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, part, read_only
 
-__all__ = ["rank_all", "rank_labels"]
+__all__ = ["FEW_ENTRIES", "rank_all", "rank_labels"]
 
+#: Up to so many probabilities no kernel is compiled.
+FEW_ENTRIES = 1 << 14
 
 _RUN = 16  # shorter runs are sorted by insertion, longer rows by merging such runs
 
 
-@jit
+@part
 def _descending(row, order, spare):
     """Write the classes in descending order of probability; equal ones keep the order of their index."""
     classes = row.shape[0]
@@ -30,7 +38,7 @@ def _descending(row, order, spare):
         width *= 2
 
 
-@jit
+@part
 def _merge(row, order, spare, start, middle, end):
     """Merge two sorted runs of classes; of equal ones, the left comes first."""
     for place in range(start, middle):
@@ -47,11 +55,41 @@ def _merge(row, order, spare, start, middle, end):
             left += 1
 
 
-@jit
-def rank_all(probabilities, cumulative, rank):
+def rank_all(probabilities: npt.NDArray[Any], cumulative: npt.NDArray[Any], rank: npt.NDArray[Any]) -> None:
     """For every class of every row: the sum of probabilities up to and including it, and its rank from 1."""
+    classes = probabilities.shape[1]
+    if probabilities.size > FEW_ENTRIES:
+        spare = np.empty((2, classes), np.int64)
+        _rank_all(read_only(probabilities), spare[0], spare[1], cumulative, rank)
+        return
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(probabilities, order, axis=1), axis=1, dtype=np.float64)
+    np.put_along_axis(cumulative, order, sums, axis=1)
+    np.put_along_axis(rank, order, np.arange(1, classes + 1)[None], axis=1)
+
+
+def rank_labels(
+    probabilities: npt.NDArray[Any],
+    labels: npt.NDArray[Any],
+    cumulative: npt.NDArray[Any],
+    rank: npt.NDArray[Any],
+    largest: npt.NDArray[Any],
+) -> None:
+    """Write the same as `rank_all` for one label a row, and the row's largest probability."""
     rows, classes = probabilities.shape
-    order, spare = np.empty(classes, np.int64), np.empty(classes, np.int64)
+    if probabilities.size > FEW_ENTRIES:
+        spare = np.empty((2, classes), np.int64)
+        _rank_labels(read_only(probabilities), read_only(labels), spare[0], spare[1], cumulative, rank, largest)
+        return
+    sums, ranks = np.empty((rows, classes)), np.empty((rows, classes), np.int64)
+    rank_all(probabilities, sums, ranks)
+    chosen = np.arange(rows), labels
+    cumulative[:], rank[:], largest[:] = sums[chosen], ranks[chosen], probabilities.max(axis=1, initial=0.0)
+
+
+@jit
+def _rank_all(probabilities, order, spare, cumulative, rank):
+    rows, classes = probabilities.shape
     for i in range(rows):
         _descending(probabilities[i], order, spare)
         total = 0.0
@@ -63,10 +101,8 @@ def rank_all(probabilities, cumulative, rank):
 
 
 @jit
-def rank_labels(probabilities, labels, cumulative, rank, largest):
-    """Write the same as `rank_all` for one label a row, and the row's largest probability."""
+def _rank_labels(probabilities, labels, order, spare, cumulative, rank, largest):
     rows, classes = probabilities.shape
-    order, spare = np.empty(classes, np.int64), np.empty(classes, np.int64)
     for i in range(rows):
         _descending(probabilities[i], order, spare)
         largest[i] = probabilities[i, order[0]]

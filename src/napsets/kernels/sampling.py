@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.kernels._jit import jit
+from napsets.kernels._jit import jit, part
 from napsets.kernels.hashing import below, hash64
 
 __all__ = ["dense_rows", "ego_weights", "neighbours", "shadow", "with_self_loops"]
 
 
-@jit
+@part
 def _grown(array, needed):
     """Return the array, or a copy of twice the room if `needed` entries do not fit."""
     if needed <= array.shape[0]:
@@ -26,7 +26,7 @@ def _grown(array, needed):
     return larger
 
 
-@jit
+@part
 def _choose(indices, start, degree, count, word, out, at):
     """Write `count` of a node's neighbours to ``out[at:]``, each set of that size equally likely (Floyd's method)."""
     if count == degree:
@@ -90,7 +90,7 @@ def neighbours(indptr, indices, seeds, fanouts, key, position):
     return nodes[:count].copy(), offsets[: begin + 1].copy(), edges[:filled].copy(), sizes
 
 
-@jit
+@part
 def _ego(indptr, indices, root, depth, fanout, key, slot, members, drawn):
     """Sample the ego-net of a root: `slot` of each member becomes its place in `members`; returns those arrays."""
     members[0] = root
@@ -168,7 +168,7 @@ def shadow(indptr, indices, roots, depth, fanout, key, layers, slot):
     return _by_level(flat[:total], degrees, row_start, edges, counts)
 
 
-@jit
+@part
 def _by_level(flat, degrees, row_start, edges, counts):
     """Reorder ego-nets that stand one after another so that all roots come first, then all their neighbours, …."""
     levels, batch = counts.shape

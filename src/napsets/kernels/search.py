@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from queue import LifoQueue
@@ -16,8 +15,8 @@ from napsets.graph import Graph
 from napsets.kernels import deep, shallow
 from napsets.kernels.csr import row_ranges
 from napsets.kernels.hub_rows import NO_VECTORS, HubRows
-from napsets.kernels.plan import Batch, plan
-from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
+from napsets.kernels.plan import Batch, is_trifle, plan
+from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ __all__ = ["Job", "handling_order", "search"]
 
 #: What the bit vectors of all batches under way may take together.
 DEEP_BYTES = 2 << 30
+#: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
+_SHARES = 4
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def handling_order(graph: Graph, nodes: npt.NDArray[np.int64], hops: int) -> npt
 
     One hop reads no rows but the nodes' own, which lie in the order of the nodes.
     """
-    if hops == 1:
+    if hops == 1 or is_trifle(graph, nodes.size):
         return np.argsort(nodes, kind="stable")
     hub = np.empty_like(nodes)
     shallow.hubs(nodes, graph.indptr, graph.indices, hub)
@@ -102,9 +103,9 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
     shift = sum(batch.last - batch.first for batch in walkers)
     run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
     if swimmers:
-        # Batches side by side as far as memory allows; threads left over share the work inside a batch.
+        # Batches side by side as far as memory allows; threads left over share the work inside them.
         abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
-        _run_deep(job, swimmers, abreast, max(1, count // abreast), total, shift, progress)
+        _run_deep(job, swimmers, abreast, count, total, shift, progress)
 
 
 # -- one source at a time ------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Pi
     use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
     hubs = index.hubs if use_hubs else HubRows(index.stops, middles, NO_VECTORS)
     rows = (index.starts, middles if job.hops == 1 else index.stops, columns, labels)
-    kernels = {
+    kernels: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
         "dense": (shallow.dense_thresholds, (*rows, *hubs)),
         "sparse": (shallow.sparse_thresholds, (*rows, middles)),
     }
@@ -154,50 +155,64 @@ class _Workspace:
 
 
 def _run_deep(
-    job: Job, batches: list[Batch], abreast: int, inner: int, total: int, done: int, progress: Progress | None
+    job: Job, batches: list[Batch], abreast: int, threads: int, total: int, done: int, progress: Progress | None
 ) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     spaces: LifoQueue[_Workspace] = LifoQueue()
     for _ in range(abreast):
         spaces.put(_Workspace(job))
-    ranges = row_ranges(job.index.graph.indptr)
     report = None if progress is None else lambda ready, _: progress(done + ready, total)
-    with ThreadPoolExecutor(inner) as pool:
-        pieces = (
-            (batch.last - batch.first, partial(_deep, job, batch, spaces, ranges, pool if inner > 1 else None))
-            for batch in batches
-        )
+    with Crew(threads) as crew:
+        shares = _Shares(job, crew, _SHARES * threads)
+        pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
         run(pieces, threads=abreast, total=total - done, progress=report)
 
 
-def _deep(
-    job: Job,
-    batch: Batch,
-    spaces: LifoQueue[_Workspace],
-    ranges: list[tuple[int, int]],
-    pool: Executor | None,
-    stop: Stop,
-) -> None:
+class _Shares:
+    """The work of a step of a batch, cut so that the threads that take part get about the same of it."""
+
+    def __init__(self, job: Job, crew: Crew, parts: int) -> None:
+        self.crew = crew
+        self.parts = parts
+        self.rows = row_ranges(job.index.graph.indptr, parts)
+        self.words = self.of(int(job.masks.shape[1]), least=64)
+
+    def of(self, count: int, least: int) -> list[tuple[int, int]]:
+        """Cut 0..count into ranges of at least so many."""
+        step = max(least, -(-count // self.parts))
+        return [(first, min(first + step, count)) for first in range(0, count, step)]
+
+    def each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
+        """Call a kernel for each range; return what it returns."""
+        return self.crew.each([partial(kernel, *bounds, *arguments) for bounds in ranges], stop)
+
+
+def _deep(job: Job, batch: Batch, spaces: LifoQueue[_Workspace], shares: _Shares, stop: Stop) -> None:
     space = spaces.get()
     try:
-        graph = job.index.graph
-        sources = job.sources[batch.first : batch.last]
-        everyone = _everyone(sources.size)
-        everywhere = np.ones(graph.num_nodes, dtype=bool)
-        calibrates = job.index.numbers < job.index.calibration.size
-        before, after = space.reach, space.level
-        deep.start(sources, graph.indptr, graph.indices, before, after)
-        _appear(job, space, before, after, 0, pool, stop)
-        for hop in range(1, job.hops):
-            wanted = calibrates if hop + 1 == job.hops else everywhere
-            _step(graph, everyone, wanted, after, before, ranges, pool, stop)
-            before, after = after, before
-            _appear(job, space, before, after, hop, pool, stop)
-        if not stop():
-            deep.select_all(space.vectors, sources.size, *job.selection(batch.first, batch.last))
+        with shares.crew.seat():
+            _search_deep(job, batch, space, shares, stop)
     finally:
         spaces.put(space)
+
+
+def _search_deep(job: Job, batch: Batch, space: _Workspace, shares: _Shares, stop: Stop) -> None:
+    graph, index = job.index.graph, job.index
+    sources = job.sources[batch.first : batch.last]
+    everyone = _everyone(sources.size)
+    everywhere = np.ones(graph.num_nodes, dtype=bool)
+    calibrates = index.numbers < index.calibration.size
+    before, after = space.reach, space.level
+    deep.start(sources, graph.indptr, graph.indices, before, after)
+    for hop in range(job.hops):
+        if hop:
+            wanted = calibrates if hop + 1 == job.hops else everywhere
+            _step(graph, everyone, wanted, after, before, shares, stop)
+            before, after = after, before
+        # The bits that a hop added become vectors, a source each.
+        added = (index.nodes, index.calibration.size, before, after, hop, space.vectors)
+        shares.each(shares.words, deep.transpose, added, stop)
+    chosen = partial(deep.select_all, space.vectors)
+    shares.each(shares.of(sources.size, least=32), chosen, job.selection(batch.first, batch.last), stop)
 
 
 def _step(
@@ -206,50 +221,21 @@ def _step(
     wanted: npt.NDArray[np.bool_],
     reach: npt.NDArray[np.uint64],
     level: npt.NDArray[np.uint64],
-    ranges: list[tuple[int, int]],
-    pool: Executor | None,
+    shares: _Shares,
     stop: Stop,
 ) -> None:
     """Walk one hop from `reach` to `level`, where it must be right for the wanted nodes, the way that reads less."""
-    active = sum(deep.active_edges(first, last, graph.indptr, reach) for first, last in ranges)
-    if graph.undirected and 2 * active > graph.num_edges * wanted.mean():
-        _each(ranges, deep.pull, (graph.indptr, graph.indices, everyone, wanted, reach, level), pool, stop)
+    active = shares.each(shares.rows, deep.active_edges, (graph.indptr, reach), stop)
+    if stop():
+        return
+    if graph.undirected and 2 * sum(active) > graph.num_edges * wanted.mean():
+        shares.each(shares.rows, deep.pull, (graph.indptr, graph.indices, everyone, wanted, reach, level), stop)
     else:
         level[:] = reach
         # Two threads may push to one node, so this direction stays on one.
-        _each(ranges, deep.push, (graph.indptr, graph.indices, reach, level), None, stop)
-
-
-def _appear(
-    job: Job,
-    space: _Workspace,
-    before: npt.NDArray[np.uint64],
-    after: npt.NDArray[np.uint64],
-    hop: int,
-    pool: Executor | None,
-    stop: Stop,
-) -> None:
-    """Write the bits that a hop added as vectors, a source each."""
-    words = job.masks.shape[1]
-    step = max(512, words // 64)
-    ranges = [(first, min(first + step, words)) for first in range(0, words, step)]
-    index = job.index
-    _each(ranges, deep.transpose, (index.nodes, index.calibration.size, before, after, hop, space.vectors), pool, stop)
-
-
-def _each(
-    ranges: list[tuple[int, int]],
-    kernel: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    pool: Executor | None,
-    stop: Stop,
-) -> None:
-    def work(bounds: tuple[int, int]) -> None:
-        if not stop():
-            kernel(*bounds, *arguments)
-
-    for _ in map(work, ranges) if pool is None else pool.map(work, ranges):
-        pass
+        for first, last in shares.rows:
+            if not stop():
+                deep.push(first, last, graph.indptr, graph.indices, reach, level)
 
 
 def _everyone(sources: int) -> npt.NDArray[np.uint64]:

@@ -8,11 +8,14 @@ without any bit may be left out: `base` says which word of the whole vector each
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
-from napsets.kernels._jit import count_bits, count_bits_of_eight, jit
+from napsets.kernels._jit import count_bits, count_bits_of_eight, jit, part, read_only
 
-__all__ = ["BLOCK_WORDS", "count_blocks", "select"]
+__all__ = ["BLOCK_WORDS", "count_blocks", "select", "selection_inputs"]
 
 BLOCK_WORDS = 8
 
@@ -28,7 +31,7 @@ def count_blocks(bits, mask, blocks, running):
         running[k, blocks] = total
 
 
-@jit
+@part
 def _mass(weights, d, counts, column):
     """Weigh integer counts in the order of the hops, as the specification does."""
     mass = 0.0
@@ -37,7 +40,7 @@ def _mass(weights, d, counts, column):
     return mass
 
 
-@jit
+@part
 def _find(bits, mask, blocks, running, counts, weights, d, needed):
     """Return word and bit of the smallest number whose mass reaches `needed`, which the total does."""
     low, high = np.int64(0), np.int64(blocks - 1)
@@ -54,7 +57,7 @@ def _find(bits, mask, blocks, running, counts, weights, d, needed):
     while True:
         for k in range(hops):
             counts[k, 1] = counts[k, 0] + count_bits(bits[k, word] & mask[word])
-        if _mass(weights, d, counts, 1) >= needed:
+        if _mass(weights, d, counts, np.int64(1)) >= needed:
             break
         for k in range(hops):
             counts[k, 0] = counts[k, 1]
@@ -92,3 +95,19 @@ def select(bits, mask, base, blocks, running, counts, weights, levels, rounding,
                 thresholds[d, a] = scores[base[word] * 64 + bit]
             else:
                 thresholds[d, a] = np.inf
+
+
+def selection_inputs(
+    masks: npt.NDArray[Any],
+    pair_offsets: npt.NDArray[Any],
+    pair_split: npt.NDArray[Any],
+    weights: npt.NDArray[Any],
+    levels: npt.NDArray[Any],
+    rounding: float,
+    scores: npt.NDArray[Any],
+    thresholds: npt.NDArray[Any],
+    hop_counts: npt.NDArray[Any],
+) -> tuple[Any, ...]:
+    """Return what kernels need to select for (source, split) pairs, of the types that they are compiled for."""
+    read = [read_only(array) for array in (masks, pair_offsets, pair_split, weights, levels)]
+    return *read, rounding, read_only(scores), thresholds, hop_counts

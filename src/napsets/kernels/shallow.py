@@ -15,22 +15,27 @@ calibration nodes of a row come first, so that the last hop, to which no other m
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from napsets.kernels._jit import jit, lowest_bit, prefetch
-from napsets.kernels.selection import BLOCK_WORDS, select
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import jit, lowest_bit, part, prefetch, read_only
+from napsets.kernels.selection import BLOCK_WORDS, select, selection_inputs
 
 __all__ = ["count_touched", "dense_thresholds", "hubs", "sparse_thresholds"]
+
+Array = npt.NDArray[Any]
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it
 
 
-@jit
+@part
 def _number(labels, column):
     return column if labels is None else labels[column]
 
 
-@jit
+@part
 def _first_frontier(source, starts, stops, columns, labels, queue):
     """Queue the source's neighbours; return how many."""
     start = starts[source]
@@ -40,12 +45,12 @@ def _first_frontier(source, starts, stops, columns, labels, queue):
     return count
 
 
-@jit
+@part
 def _bit(v):
     return np.uint64(1) << np.uint64(v & 63)
 
 
-@jit
+@part
 def _meet_hubs(queue, count, ends, met):
     """List the hubs among the queued nodes; return how many."""
     hubs = 0
@@ -56,7 +61,7 @@ def _meet_hubs(queue, count, ends, met):
     return hubs
 
 
-@jit
+@part
 def _add_hubs(met, hubs, vectors, words, level):
     """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `level` held."""
     for w in range(words):
@@ -71,7 +76,7 @@ def _add_hubs(met, hubs, vectors, words, level):
             level[w] |= last[w]
 
 
-@jit
+@part
 def _mark_rows(queue, count, starts, ends, columns, labels, level):
     """Set the bits of all neighbours of the queued nodes; the row of a hub ends before it starts."""
     for i in range(count):
@@ -83,7 +88,7 @@ def _mark_rows(queue, count, starts, ends, columns, labels, level):
             level[v >> 6] |= _bit(v)
 
 
-@jit
+@part
 def _list_bits(word, w, queue, count):
     """Queue the numbers of a word's bits; return the new length of the queue."""
     while word != np.uint64(0):
@@ -93,14 +98,14 @@ def _list_bits(word, w, queue, count):
     return count
 
 
-@jit
+@part
 def _forget_row(source, starts, stops, columns, labels, level):
     """Clear the words that hold a source's neighbours."""
     for e in range(starts[source], stops[source]):
         level[_number(labels, columns[e]) >> 6] = np.uint64(0)
 
 
-@jit
+@part
 def _search_dense(
     source, starts, stops, columns, labels, ends, last_ends, vectors, words, last_words, bits, seen, queue, met
 ):
@@ -129,33 +134,46 @@ def _search_dense(
                 level[w] &= ~old
         level[source >> 6] &= ~_bit(source)
         if k + 1 < hops:
-            count = 0
+            count = np.int64(0)
             for w in range(words):
                 count = _list_bits(level[w], w, queue, count)
 
 
-@jit
 def dense_thresholds(
-    sources, starts, stops, columns, labels, ends, last_ends, vectors, hops, masks, pair_offsets, pair_split, weights,
-    levels, rounding, scores, thresholds, hop_counts,
-):  # fmt: skip
+    sources: Array, starts: Array, stops: Array, columns: Array, labels: Array | None, ends: Array, last_ends: Array,
+    vectors: Array, hops: int, masks: Array, *selection: Any,
+) -> None:  # fmt: skip
     """Search and select for each source, for each (source, split) pair that it has.
 
     Pairs of source i stand at ``pair_offsets[i]..pair_offsets[i+1]``; ``masks[pair_split[p]]`` are its calibrators.
     """
-    words = (starts.shape[0] + 63) // 64
-    mask_words = masks.shape[1]
+    words, mask_words = (starts.size + 63) // 64, masks.shape[1]
+    # Made here and not by the kernel, which would take longer to compile.
+    room = (
+        np.arange(mask_words),
+        np.zeros((hops, max(words, mask_words)), np.uint64),
+        np.zeros(words, np.uint64),
+        np.empty(starts.size, columns.dtype),
+        np.empty(vectors.shape[0] + 1, np.int64),
+        np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64),
+        np.empty((hops, 2), np.int64),
+    )
+    graph = _graph(sources, starts, stops, columns, labels, ends, last_ends, vectors)
+    _dense(*graph, *selection_inputs(masks, *selection), *room)
+
+
+@jit
+def _dense(
+    sources, starts, stops, columns, labels, ends, last_ends, vectors, masks, pair_offsets, pair_split, weights, levels,
+    rounding, scores, thresholds, hop_counts, base, bits, seen, queue, met, running, counts,
+):  # fmt: skip
+    words, mask_words = seen.shape[0], masks.shape[1]
     blocks = mask_words // BLOCK_WORDS
-    base = np.arange(mask_words)
-    bits = np.zeros((hops, max(words, mask_words)), np.uint64)
-    seen = np.zeros(words, np.uint64)
-    queue = np.empty(starts.shape[0], columns.dtype)
-    met = np.empty(vectors.shape[0] + 1, np.int64)
-    running, counts = np.empty((hops, blocks + 1), np.int64), np.empty((hops, 2), np.int64)
+    last_words = words if words < mask_words else mask_words
     for i in range(sources.shape[0]):
         _search_dense(
-            sources[i], starts, stops, columns, labels, ends, last_ends, vectors, words, min(words, mask_words), bits,
-            seen, queue, met,
+            sources[i], starts, stops, columns, labels, ends, last_ends, vectors, words, last_words, bits, seen, queue,
+            met,
         )  # fmt: skip
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
             select(
@@ -165,7 +183,7 @@ def dense_thresholds(
         _forget_row(sources[i], starts, stops, columns, labels, bits[0])
 
 
-@jit
+@part
 def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked, seen, queue):
     """Fill ``bits[k]`` as `_search_dense` does, and set a bit of ``marked[k]`` for each word that was written."""
     hops = bits.shape[0]
@@ -188,7 +206,7 @@ def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked
                 v = _number(labels, columns[e])
                 level[v >> 6] |= _bit(v)
                 top[v >> 12] |= _bit(v >> 6)
-        count = 0
+        count = np.int64(0)
         for t in range(top_words):
             rest = top[t]
             while rest != np.uint64(0):
@@ -200,11 +218,14 @@ def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked
                     count = _list_bits(level[w], w, queue, count)
 
 
-@jit
+@part
 def _compact(bits, marked, mask_words, compact, base):
-    """Copy the marked words of calibration nodes side by side, in ascending order; return how many."""
+    """Copy the marked words of calibration nodes side by side, in ascending order; return how many.
+
+    Zeros follow them, up to the end of a block.
+    """
     hops = bits.shape[0]
-    count = 0
+    count = np.int64(0)
     for t in range(marked.shape[1]):
         rest = np.uint64(0)
         for k in range(hops):
@@ -217,10 +238,13 @@ def _compact(bits, marked, mask_words, compact, base):
                     compact[k, count] = bits[k, w]
                 base[count] = w
                 count += 1
+    for w in range(count, (count + BLOCK_WORDS - 1) // BLOCK_WORDS * BLOCK_WORDS):
+        for k in range(hops):
+            compact[k, w] = np.uint64(0)
     return count
 
 
-@jit
+@part
 def _forget(source, bits, marked, seen):
     """Set back to zero every word that a search wrote, and no other."""
     seen[source >> 6] = np.uint64(0)
@@ -235,41 +259,59 @@ def _forget(source, bits, marked, seen):
                 seen[w] = np.uint64(0)
 
 
-@jit
 def sparse_thresholds(
-    sources, starts, stops, columns, labels, middles, hops, masks, pair_offsets, pair_split, weights, levels, rounding,
-    scores, thresholds, hop_counts,
-):  # fmt: skip
+    sources: Array, starts: Array, stops: Array, columns: Array, labels: Array | None, middles: Array, hops: int,
+    masks: Array, *selection: Any,
+) -> None:  # fmt: skip
     """Do what `dense_thresholds` does, to the same bits, touching only the words that a search marks."""
-    words = (starts.shape[0] + 63) // 64
+    words, mask_words = (starts.size + 63) // 64, masks.shape[1]
+    room = (
+        np.zeros(mask_words, np.int64),
+        np.zeros((hops, words), np.uint64),
+        np.zeros((hops, (words + 63) // 64), np.uint64),
+        np.zeros(words, np.uint64),
+        np.empty(starts.size, columns.dtype),
+        np.zeros((hops, mask_words), np.uint64),
+        np.zeros(mask_words, np.uint64),
+        np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64),
+        np.empty((hops, 2), np.int64),
+    )
+    graph = _graph(sources, starts, stops, columns, labels, middles)
+    _sparse(*graph, *selection_inputs(masks, *selection), *room)
+
+
+@jit
+def _sparse(
+    sources, starts, stops, columns, labels, middles, masks, pair_offsets, pair_split, weights, levels, rounding,
+    scores, thresholds, hop_counts, base, bits, marked, seen, queue, compact, mask, running, counts,
+):  # fmt: skip
     mask_words = masks.shape[1]
-    bits = np.zeros((hops, words), np.uint64)
-    marked = np.zeros((hops, (words + 63) // 64), np.uint64)
-    seen = np.zeros(words, np.uint64)
-    queue = np.empty(starts.shape[0], columns.dtype)
-    compact = np.zeros((hops, mask_words), np.uint64)
-    mask = np.zeros(mask_words, np.uint64)
-    base = np.zeros(mask_words, np.int64)
-    running, counts = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64), np.empty((hops, 2), np.int64)
     for i in range(sources.shape[0]):
         _search_sparse(sources[i], starts, stops, columns, labels, middles, bits, marked, seen, queue)
         count = _compact(bits, marked, mask_words, compact, base)
-        blocks = (count + BLOCK_WORDS - 1) // BLOCK_WORDS
-        for w in range(count, blocks * BLOCK_WORDS):
-            compact[:, w] = np.uint64(0)
         for p in range(pair_offsets[i], pair_offsets[i + 1]):
+            row = masks[pair_split[p]]
             for w in range(count):
-                mask[w] = masks[pair_split[p], base[w]]
+                mask[w] = row[base[w]]
             select(
-                compact, mask, base, blocks, running, counts, weights, levels, rounding, scores, thresholds[p],
-                hop_counts[p],
+                compact, mask, base, (count + BLOCK_WORDS - 1) // BLOCK_WORDS, running, counts, weights, levels,
+                rounding, scores, thresholds[p], hop_counts[p],
             )  # fmt: skip
         _forget(sources[i], bits, marked, seen)
 
 
-@jit
-def hubs(nodes, indptr, indices, out):
+def _graph(sources: Array, *rows: Array | None) -> list[Array | None]:
+    """Return what a kernel reads of the graph as it takes it."""
+    return [None if array is None else read_only(array) for array in (sources, *rows)]
+
+
+def hubs(nodes: Array, indptr: Array, indices: Array, out: Array) -> None:
     """Write each node's best connected neighbour, or itself where it has none."""
+    _hubs(*map(read_only, (nodes, indptr, indices)), out)
+
+
+@jit
+def _hubs(nodes, indptr, indices, out):
     for i in range(nodes.shape[0]):
         u = nodes[i]
         best, degree = np.int64(u), np.int64(-1)

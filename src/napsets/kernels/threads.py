@@ -2,19 +2,22 @@
 
 Kernels release the interpreter lock, so ordinary threads suffice. The thread that asks for the work does its share of
 it, so that there are never more threads than cores; between any two calls of a kernel it hears Ctrl-C and reports
-progress.
+progress. Where there are fewer pieces than threads, those left over help inside the pieces (`Crew`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from threading import Event, Lock
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from threading import Event, Lock, Semaphore
+from types import TracebackType
+from typing import Any
 
 from napsets._check import check_count
 
-__all__ = ["Piece", "Progress", "Stop", "available_threads", "run"]
+__all__ = ["Crew", "Piece", "Progress", "Stop", "available_threads", "run"]
 
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
@@ -88,3 +91,72 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
     for helper in helpers:
         helper.result()
     tell()
+
+
+class Crew:
+    """Threads for the work inside pieces that run side by side.
+
+    Whoever handles a piece takes a seat, and does its tasks itself; on the seats that are left, others help wherever
+    there are tasks. So many threads work as there are seats, and never more.
+
+    Parameters
+    ----------
+    seats : int
+        Threads that may work at a time, those that handle the pieces among them.
+    """
+
+    def __init__(self, seats: int) -> None:
+        self._seats = Semaphore(seats)
+        self._pool = ThreadPoolExecutor(max(1, seats - 1), thread_name_prefix="napsets")
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._pool.shutdown()
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """Hold a seat while a piece is handled."""
+        with self._seats:
+            yield
+
+    def each(self, tasks: Sequence[Callable[[], Any]], stop: Stop) -> list[Any]:
+        """Do all tasks, here and on whatever seats are or become free; return what they return, None after `stop`."""
+        left, lock, over = iter(range(len(tasks))), Lock(), Event()
+        results: list[Any] = [None] * len(tasks)
+        helpers: list[Future[None]] = []
+
+        def work(before_each: Callable[[], None]) -> None:
+            try:
+                while not (stop() or over.is_set()):
+                    before_each()
+                    with lock:
+                        task = next(left, None)
+                    if task is None:
+                        return
+                    results[task] = tasks[task]()
+            except BaseException:
+                over.set()
+                raise
+
+        def help_out() -> None:
+            try:
+                work(lambda: None)
+            finally:
+                self._seats.release()
+
+        def recruit() -> None:
+            while len(helpers) + 1 < len(tasks) and self._seats.acquire(blocking=False):
+                helpers.append(self._pool.submit(help_out))
+
+        try:
+            work(recruit)
+        finally:
+            begun = [helper for helper in helpers if not helper.cancel()]
+            for _ in range(len(helpers) - len(begun)):  # those that have not begun will not give their seat back
+                self._seats.release()
+            wait(begun)
+        for helper in begun:
+            helper.result()
+        return results

@@ -2,13 +2,14 @@
 
 Every id has a 64-bit key (`napsets.randomness.hash_ids`, the same that a node's uniform number is drawn from):
 an integer is its own, a string has a hash. Keys are looked up; where they are hashes, the strings are then compared,
-so that two strings with one hash are never taken for each other.
+so that two strings with one hash are never taken for each other. Strings stay the bytes that Arrow holds: kernels read
+them there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from napsets.errors import FileFormatError, InvalidInputError
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.tables.formats import TableFile, arrow
 
+if TYPE_CHECKING:
+    from napsets.kernels.texts import Texts, TextTable
+
 __all__ = ["CANONICAL_INTEGER", "IdKind", "NodeIds", "UnknownIds", "id_column", "known_places", "looks_integer"]
 
 IdKind = Literal["auto", "integer", "string"]
@@ -25,9 +29,6 @@ IdKind = Literal["auto", "integer", "string"]
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
 CANONICAL_INTEGER = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"
-
-#: Letters hashed at a time, padding included.
-_HASHED_LETTERS = 1 << 22
 
 #: A table from id to place is made where it is at most this many times as long as the ids are many.
 _TABLE_SPREAD = 4
@@ -52,6 +53,7 @@ class NodeIds:
         self.name = name
         self.is_string = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         self.keys: UInt64Array = _keys(values)
+        self._texts: TextTable | None = None
         self._table: IntArray | None = None
         self._order: IntArray | None = None
         self._sorted: UInt64Array | None = None
@@ -75,7 +77,12 @@ class NodeIds:
     def _prepare(self) -> bool:
         """Make what lookups need; return whether an id is there twice."""
         size = len(self)
-        if not self.is_string and size:
+        if self.is_string:
+            from napsets.kernels.texts import TextTable
+
+            self._texts = TextTable(_texts(self.values), self.keys)
+            return self._texts.repeated
+        if size:
             low, high = (int(end) for end in _ends(self.values))
             if high - low + 1 <= _TABLE_SPREAD * size:
                 self._low = np.uint64(low % 2**64)
@@ -108,6 +115,8 @@ class NodeIds:
         if len(self) == 0 or len(values) == 0:
             return np.full(len(values), -1, dtype=np.int64)
         keys = _keys(values)
+        if self._texts is not None:
+            return self._texts.places(_texts(values), keys)
         if self._table is not None:
             offset = self._offsets(keys)
             inside = offset < self._table.size
@@ -115,14 +124,7 @@ class NodeIds:
         assert self._order is not None
         assert self._sorted is not None
         at = np.minimum(np.searchsorted(self._sorted, keys), len(self) - 1)
-        place: IntArray = np.where(self._sorted[at] == keys, self._order[at], -1)
-        return self._verified(values, place) if self.is_string else place
-
-    def _verified(self, values: Any, place: IntArray) -> IntArray:
-        pa = arrow()
-        found = self.values.take(pa.array(np.maximum(place, 0)))
-        same = pa.compute.equal(found, values.cast(found.type)).to_numpy(zero_copy_only=False)
-        return np.where(same, place, -1)
+        return np.where(self._sorted[at] == keys, self._order[at], -1)
 
     def take(self, places: npt.NDArray[Any]) -> Any:
         """Return the ids at some places, as they were."""
@@ -265,18 +267,24 @@ def _integers(values: Any) -> npt.NDArray[Any]:
 
 
 def _keys(values: Any) -> UInt64Array:
-    pa = arrow()
-    if pa.types.is_integer(values.type):
+    if arrow().types.is_integer(values.type):
         return hash_ids(_integers(values))
-    keys = np.empty(len(values), dtype=np.uint64)
-    start = 0
-    while start < len(values):
-        part = values.slice(start, 1 << 16)
-        longest = max(1, pa.compute.max(pa.compute.binary_length(part)).as_py())
-        part = part.slice(0, max(1, _HASHED_LETTERS // longest))
-        keys[start : start + len(part)] = hash_ids(part.to_numpy(zero_copy_only=False).astype(np.str_))
-        start += len(part)
-    return keys
+    from napsets.kernels.texts import hash_texts
+
+    return hash_texts(_texts(values))
+
+
+def _texts(values: Any) -> Texts:
+    """Return an Arrow array of strings as the arrays that it is made of, without a copy where offsets have 64 bits."""
+    from napsets.kernels.texts import Texts
+
+    values = values.cast(arrow().large_string())
+    _, offsets, letters = values.buffers()
+    first, count = values.offset, len(values)
+    return Texts(
+        np.frombuffer(offsets, dtype=np.int64)[first : first + count + 1] if count else np.zeros(1, dtype=np.int64),
+        np.frombuffer(letters or b"", dtype=np.uint8),
+    )
 
 
 def _listed(values: Sequence[Any], *, more: bool | None = None) -> str:

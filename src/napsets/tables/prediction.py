@@ -107,7 +107,8 @@ def write_predictions(
     infinite = unsupported = 0
     nodes = inputs.nodes
     with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NapsetsWarning)  # `read_inputs` has noted labelled nodes once
+        # `read_inputs` has noted labelled nodes once; other warnings are to be seen.
+        warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
         for start in range(0, nodes.size, CHUNK):
             part = nodes[start : start + CHUNK]
             report = partial(_report, progress, start, nodes.size)

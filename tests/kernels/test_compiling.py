@@ -1,0 +1,119 @@
+"""Compiling kernels: few of them for a small graph, once each, and with a word to whoever listens."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.kernels import csr, ranking
+from napsets.kernels._jit import read_only
+from oracles import same_bits
+
+PREDICT = """
+import json, logging
+import numpy as np, napsets as ns
+from numba.core import event
+
+heard = []
+logging.getLogger("napsets").setLevel("INFO")
+logging.getLogger("napsets").addFilter(lambda record: heard.append(record.getMessage()))
+
+def predict(nodes, frozen=False):
+    rng = np.random.default_rng(0)
+    edges, p = rng.integers(nodes, size=(2, 3 * nodes)), rng.dirichlet(np.ones(4), nodes)
+    labels, known, asked = rng.integers(4, size=nodes), np.arange(nodes // 2), np.arange(nodes // 2, nodes)
+    for array in (edges, p, labels, known, asked):
+        array.flags.writeable = not frozen
+    predictor = ns.NAPS().calibrate(ns.Graph.from_edge_index(edges, nodes), p, labels, known)
+    for array in vars(predictor.index_).values():
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = not frozen
+    return predictor.predict(asked, 0.5).thresholds.tolist()
+
+def compiled(*arguments):
+    with event.install_recorder("numba:compile") as seen:
+        answer = predict(*arguments)
+    return answer, [e.data["dispatcher"].py_func.__name__ for _, e in seen.buffer if e.is_start]
+"""
+
+
+def in_new_process(code, cache):
+    command, env = [sys.executable, "-c", PREDICT + code], {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def test_a_small_graph_needs_few_kernels_and_compiling_them_is_told_once(tmp_path):
+    code = "print(json.dumps([*compiled(100), heard]))"
+    answer, names, heard = in_new_process(code, tmp_path)
+    assert 0 < len(names) <= 14
+    assert "_sparse" in names
+    (told,) = heard
+    assert told.startswith("compiling kernels, once on this machine")
+    assert in_new_process(code, tmp_path) == [answer, [], []]
+
+
+def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(tmp_path):
+    code = """
+(first, names), (again, more) = compiled(6000), compiled(6000, True)
+print(json.dumps([len(names) > 14, more, first == again]))
+"""
+    assert in_new_process(code, tmp_path) == [True, [], True]
+
+
+def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was():
+    array = np.arange(6)
+    view = read_only(array)
+    assert np.shares_memory(view, array)
+    assert not view.flags.writeable
+    assert array.flags.writeable
+    assert read_only(array[::2]).flags.c_contiguous
+
+
+@pytest.mark.parametrize("undirected", [True, False])
+@pytest.mark.parametrize("count", [0, 300])
+def test_few_edges_and_many_make_the_same_graph(undirected, count, monkeypatch):
+    edges = np.random.default_rng(0).integers(60, size=(2, count))
+    few = ns.Graph.from_edge_index(edges, 60, undirected=undirected)
+    monkeypatch.setattr(csr, "FEW_EDGES", -1)
+    many = ns.Graph.from_edge_index(edges, 60, undirected=undirected)
+    assert few == many
+    assert (few.indptr.dtype, few.indices.dtype) == (many.indptr.dtype, many.indices.dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("classes", [1, 5, 40])
+def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
+    rng = np.random.default_rng(classes)
+    p = rng.multinomial(2 * classes, np.full(classes, 1 / classes), size=50).astype(dtype) / dtype(2 * classes)
+    u, labels = rng.random(50), rng.integers(classes, size=50)
+
+    def scores():
+        return [(score.matrix(p, u), score.at(p, labels, u)) for score in (ns.APS(), ns.RAPS(), ns.SAPS())]
+
+    few = scores()
+    monkeypatch.setattr(ranking, "FEW_ENTRIES", -1)
+    for one, other in zip(few, scores(), strict=True):
+        assert same_bits(one[0], other[0])
+        assert same_bits(one[1], other[1])
+
+
+@pytest.mark.parametrize("hops", [1, 2, 5])
+def test_a_trifle_and_more_have_the_same_thresholds(hops, monkeypatch):
+    from napsets.kernels import plan
+
+    rng = np.random.default_rng(hops)
+    graph = ns.Graph.from_edge_index(rng.integers(80, size=(2, 200)), 80)
+    index = ns.CalibrationIndex(graph, rng.random(40), np.arange(40))
+    trifle = ns.neighbourhood_thresholds(index, np.arange(80), np.ones(hops), 0.2)
+    monkeypatch.setattr(plan, "_TRIFLE", 0)
+    more = ns.neighbourhood_thresholds(index, np.arange(80), np.ones(hops), 0.2)
+    assert same_bits(trifle.values, more.values)
+    assert np.array_equal(trifle.hop_counts, more.hop_counts)
