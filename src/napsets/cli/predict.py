@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from napsets._files import check_apart
 from napsets.cli._options import (
     Alpha,
     DecayOption,
@@ -31,6 +32,7 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output, number, percent, table
+from napsets.cli._places import wrong_use
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -94,7 +96,6 @@ def predict(
     edges × 30 bytes, however many nodes are predicted.
     """
     weights = make_decay(decay, hops)
-    _refuse_overwriting(output, edges, probabilities, labels, nodes)
     began = perf_counter()
     settings: dict[str, Any] = {
         "alpha": alpha,
@@ -130,7 +131,8 @@ def _predict_here(
     from napsets import NAPS
     from napsets.tables import check_writable, describe_settings, read_inputs, write_predictions
 
-    check_writable(target)
+    with wrong_use("--output"):
+        check_writable(target, files.values())
     with run.steps() as steps:
         inputs = read_inputs(
             **files,
@@ -195,12 +197,6 @@ def _summary_table(result: dict[str, Any]) -> Any:
     return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
 
 
-def _refuse_overwriting(output: Path, *inputs: Path | None) -> None:
-    for path in inputs:
-        if path is not None and path.exists() and output.exists() and path.samefile(output):
-            raise typer.BadParameter(f"would overwrite the input {path}", param_hint="--output")
-
-
 def _predict_on_spark(
     run: Output,
     files: dict[str, Any],
@@ -212,6 +208,8 @@ def _predict_on_spark(
 ) -> None:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
+    with wrong_use("--output"):
+        check_apart(target, files.values())
     with run.steps() as steps:
         steps.stage("making sets on Spark")
         summary = predict_files(

@@ -26,6 +26,7 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output
+from napsets.cli._places import REPORT_SUFFIXES, writable_file
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -40,7 +41,9 @@ def report(
     edges: Edges,
     probabilities: Probabilities,
     labels: Labels,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The report: one HTML file that needs no network.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
+    ],
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -67,6 +70,7 @@ def report(
     from napsets.comparison import compare
     from napsets.tables import read_inputs, read_labels
 
+    writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_report = import_module("napsets.report").write_report
     with run.steps() as steps:
         inputs = read_inputs(
@@ -102,6 +106,7 @@ def report(
         rows = compare(**common, ids=inputs.ids.keys, progress=steps.advance).rows()
         steps.stage("writing the report")
         shown = np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist())
+        output.parent.mkdir(parents=True, exist_ok=True)
         path = write_report(
             output,
             **common,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets._check import ArrayLike
-from napsets._files import replacing
+from napsets._files import check_output, replacing
 from napsets.comparison import METHODS
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph
@@ -58,7 +58,7 @@ def write_report(
     Parameters
     ----------
     path : path
-        Where to write; replaced whole or not at all.
+        Where to write, a name that ends in .html or .htm; replaced whole or not at all.
     graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
         As in `napsets.comparison.compare`.
     class_names : sequence of str, optional
@@ -76,6 +76,7 @@ def write_report(
     target = Path(path)
     if not target.parent.is_dir():
         raise InvalidInputError(f"`path` must lie in a folder that exists; {target.parent} does not")
+    check_output(target, suffixes=(".html", ".htm"), name="path")
     data = report_data(
         graph=graph,
         probabilities=probabilities,
