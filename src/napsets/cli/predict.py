@@ -169,7 +169,7 @@ def _predict_here(
         "singleton_rate": counts[1] / summary.nodes,
         "full_rate": counts[-1] / summary.nodes,
         "infinite": summary.infinite,
-        "unsupported": summary.unsupported,
+        "unreached": summary.unreached,
         "seconds": round(perf_counter() - began, 3),
         "engine": "local",
         **settings,
@@ -187,7 +187,7 @@ _ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "singleton_rate": ("sets of one label", percent),
     "full_rate": ("full sets", percent),
     "infinite": ("too little support (threshold ∞)", number),
-    "unsupported": ("no calibration node in reach", number),
+    "unreached": ("no calibration node in reach", number),
     "seconds": ("seconds", partial(number, digits=1)),
 }
 
@@ -228,7 +228,8 @@ def _predict_on_spark(
         "mean_size": summary.mean_size,
         "empty_rate": summary.empty / max(summary.nodes, 1),
         "full_rate": summary.full / max(summary.nodes, 1),
-        "infinite": summary.unsupported,
+        "infinite": summary.infinite,
+        "unreached": summary.unreached,
         "seconds": round(perf_counter() - began, 3),
         "engine": "spark",
         **settings,

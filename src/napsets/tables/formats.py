@@ -19,7 +19,7 @@ import numpy as np
 
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-__all__ = ["BATCH_ROWS", "TEXT_COLUMNS", "Format", "TableFile", "arrow", "format_of", "open_table"]
+__all__ = ["BATCH_ROWS", "SIDECAR", "TEXT_COLUMNS", "Format", "TableFile", "arrow", "format_of", "open_table"]
 
 Format = Literal["parquet", "csv", "npz"]
 
@@ -28,6 +28,9 @@ BATCH_ROWS = 1 << 16
 
 #: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
 TEXT_COLUMNS = ("node", "source", "target", "label", "labels")
+
+#: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
+SIDECAR = "_napsets.json"
 
 _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
@@ -161,7 +164,13 @@ def _parts(path: Path) -> list[Path]:
 
 def _parquet_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     schema = arrow().parquet.read_schema(_parts(path)[0])
-    return list(schema.names), dict(schema.metadata or {})
+    return list(schema.names), dict(schema.metadata or {}) | _sidecar(path)
+
+
+def _sidecar(path: Path) -> dict[bytes, bytes]:
+    """Return what a folder of parts says of them all, where Spark's engine has written it."""
+    file = path / SIDECAR
+    return {b"napsets": file.read_bytes()} if file.is_file() else {}
 
 
 def _parquet_batches(table: TableFile, columns: list[str], rows: int) -> Iterator[Any]:
