@@ -53,6 +53,12 @@ def test_a_file_gives_back_every_bit(predictions, tmp_path, suffix):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+def test_the_same_predictions_are_the_same_bytes(predictions, tmp_path, suffix):
+    first, second = (predictions.save(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+    assert first == second
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(predictions, tmp_path, monkeypatch):
     path = predictions.save(tmp_path / "p.parquet")
     before = path.read_bytes()

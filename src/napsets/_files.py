@@ -1,21 +1,30 @@
-"""Files that appear whole or not at all, and damaged ones that say so."""
+"""Files that appear whole or not at all, places that may be written to, and damaged files that say so."""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
-from napsets.errors import FileFormatError, MissingDependencyError
+from napsets._drafts import draft_mark, sweep
+from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-__all__ = ["reading", "replacing"]
+__all__ = ["check_apart", "check_output", "note_written", "reading", "recording", "replacing"]
+
+AnyPath = str | os.PathLike[str]
+
+_WRITTEN: ContextVar[list[Path] | None] = ContextVar("written", default=None)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: AnyPath) -> Iterator[Path]:
     """Give a path to write to, beside `path` and with its suffix; rename it to `path` if all went well.
+
+    What killed runs have left in the folder is removed.
 
     Examples
     --------
@@ -25,19 +34,38 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
+    sweep(target.parent)
+    # Cut, so that the name of the draft is not too long where that of the target is just short enough.
+    draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{target.suffix}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield draft
-        draft.chmod(0o666 & ~_umask())  # mkstemp makes files that only their owner can read
         draft.replace(target)
+        note_written(target)
     finally:
         draft.unlink(missing_ok=True)
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[Path]:
+def recording() -> Iterator[list[Path]]:
+    """Give the list of what is written from here on, so that an error can say truly what is there."""
+    written: list[Path] = []
+    token = _WRITTEN.set(written)
+    try:
+        yield written
+    finally:
+        _WRITTEN.reset(token)
+
+
+def note_written(path: AnyPath) -> None:
+    """Note that a file or folder is there now, whole."""
+    written = _WRITTEN.get()
+    if written is not None:
+        written.append(Path(path))
+
+
+@contextmanager
+def reading(path: AnyPath) -> Iterator[Path]:
     """Turn whatever a missing or damaged file makes its reader raise into a FileFormatError that names the file."""
     source = Path(path)
     if not source.is_file():
@@ -50,7 +78,64 @@ def reading(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileFormatError(f"{source} is truncated or of another kind: {error}") from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+# -- where may be written ------------------------------------------------------------------------------------------
+
+
+def check_output(
+    path: AnyPath, inputs: Iterable[AnyPath | None] = (), suffixes: Iterable[str] = (), *, name: str = "output"
+) -> Path:
+    """Refuse, before any work is done, a file that must not or cannot be written; one rule for all commands.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. One that is there is replaced, unless it is an input or no plain file.
+    inputs : iterable of path or None
+        What is read: `path` may be none of these, under whatever name, and lie inside none of them.
+    suffixes : iterable of str
+        Endings of which the name must have one, in capital letters or small; any where there are none.
+    name : str
+        The argument that the path came from.
+    """
+    target, endings = Path(path), tuple(suffixes)
+    if endings and not target.name.lower().endswith(endings):
+        raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {target}")
+    check_apart(target, inputs, name=name)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
+    if target.exists() and not target.is_file():
+        raise InvalidInputError(f"`{name}` must be a file; {target} is a device or a pipe")
+    # Folders that are not there yet are made when the file is, so the nearest that is there decides.
+    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+    return target
+
+
+def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None], *, name: str = "output") -> None:
+    """Refuse an output that is an input, lies inside one or holds one, whatever the paths are called."""
+    target = Path(output)
+    for path in inputs:
+        if path is None:
+            continue
+        source = Path(path)
+        if _same(source, target):
+            raise InvalidInputError(f"`{name}` would overwrite the input {source}; name another file")
+        if _is_inside(target, source):
+            raise InvalidInputError(f"`{name}` must lie outside the inputs; {target} lies in the input {source}")
+        if _is_inside(source, target):
+            raise InvalidInputError(
+                f"`{name}` must not hold an input, which would be lost; {target} holds the input {source}"
+            )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path lies in a folder, by its own name or once links are followed."""
+    parents = {*Path(os.path.abspath(path)).parents, *Path(os.path.realpath(path)).parents}
+    return any(_same(parent, folder) for parent in parents)
+
+
+def _same(first: Path, second: Path) -> bool:
+    with suppress(OSError):
+        return first.samefile(second)
+    return False  # one of them is not there

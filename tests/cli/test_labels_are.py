@@ -55,7 +55,7 @@ def test_spark_is_told_what_labels_are(tmp_path, run, world, monkeypatch):
 
     def predict_files(**options):
         told.update(options)
-        return SimpleNamespace(nodes=60, empty=0, full=0, unsupported=0, infinite=0, capped=0, mean_size=1.5)
+        return SimpleNamespace(nodes=60, empty=0, full=0, unreached=0, infinite=0, capped=0, mean_size=1.5)
 
     monkeypatch.setattr(spark, "predict_files", predict_files)
     shown = run("predict", *world.files, "-o", tmp_path / "s", "--engine", "spark", "--labels-are", "indices")

@@ -237,3 +237,13 @@ def test_the_threads_torch_has_change_no_bit_and_are_left_as_they_were(tiny):
 def test_a_number_of_threads_below_one_is_refused(tiny):
     with pytest.raises(InvalidInputError, match="`threads` must be at least 1; got 0"):
         fit(tiny, "mlp", threads=0, **QUICK)
+
+
+def test_the_same_checkpoint_is_the_same_bytes(tmp_path):
+    import torch
+
+    from napsets.gnn.checkpoint import save_checkpoint
+
+    for name in "ab":
+        save_checkpoint(tmp_path / f"{name}.pt", {"fingerprint": "x", "weights": torch.arange(3)})
+    assert (tmp_path / "a.pt").read_bytes() == (tmp_path / "b.pt").read_bytes()

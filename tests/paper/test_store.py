@@ -6,7 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from napsets.errors import FileFormatError
@@ -43,6 +46,59 @@ def test_a_truncated_file_is_named_in_the_error(tmp_path):
     file.write_bytes(file.read_bytes()[:40])
     with pytest.raises(FileFormatError, match=file.name):
         RowStore(tmp_path).rows("a")
+
+
+@pytest.fixture(scope="module")
+def committed():
+    store = RowStore(Path(__file__).parents[2] / "results")
+    return {study: store.rows(study)[0] for study in ("datasets", "coverage", "sbm")}
+
+
+@pytest.mark.parametrize(
+    ("study", "change", "message"),
+    [
+        ("coverage", {"coverage": 7.5}, "a coverage that is between 0 and 1; it has 7.5"),
+        ("coverage", {"coverage": None}, "a coverage that is between 0 and 1; it has None"),
+        ("coverage", {"mean_size": -1.0}, "a mean_size that is 0 or above; it has -1.0"),
+        ("coverage", {"pccv": float("nan")}, "a pccv that is between 0 and 1; it has nan"),
+        ("coverage", {"alpha": 0.2}, "the key of its settings"),
+        ("coverage", {"method": "NAPS-X"}, "the key of its settings"),
+        ("coverage", {"dataset": "nowhere"}, "the settings of the study 'coverage'"),
+        ("coverage", {"version": 0}, "a version of the results from 1 to 1; it is of 0"),
+        ("coverage", {"version": 2}, "a version of the results from 1 to 1; it is of 2"),
+        ("sbm", {"p_in": 0.3}, "the key of its settings"),
+        ("sbm", {"aps_gap": 1.5}, "a aps_gap that is between -1 and 1; it has 1.5"),
+        ("sbm", {"neighbours": "many"}, "a neighbours that is 0 or above; it has 'many'"),
+        ("datasets", {"seed": 9}, "the key of its settings"),
+        ("datasets", {"nodes": None}, "a nodes that is 0 or above; it has None"),
+        ("datasets", {"key": None}, "a key in each row; one has None"),
+    ],
+)
+def test_a_row_that_was_changed_by_hand_is_refused_by_its_name(tmp_path, committed, study, change, message):
+    row = committed[study]
+    RowStore(tmp_path).append(study, [row])
+    assert RowStore(tmp_path).rows(study) == [row]
+    RowStore(tmp_path).append(study, [row | change])
+    named = repr(row["key"]) if "key" not in change else ".parquet"
+    with pytest.raises(FileFormatError, match=f"{named}.* must (have|be of) {message}"):
+        RowStore(tmp_path).rows(study)
+
+
+def test_rows_of_an_earlier_version_keep_their_keys(tmp_path, committed, monkeypatch):
+    monkeypatch.setattr("napsets.paper.cells.RESULTS_VERSION", 2)
+    RowStore(tmp_path).append("coverage", [committed["coverage"]])
+    assert RowStore(tmp_path).rows("coverage") == [committed["coverage"]]
+
+
+def test_other_peoples_files_are_neither_read_as_rows_nor_removed(tmp_path):
+    (tmp_path / "datasets").mkdir()
+    theirs = tmp_path / "datasets" / "mine.parquet"
+    pq.write_table(pa.table({"x": [1]}), theirs)
+    store = RowStore(tmp_path)
+    store.append("datasets", [{"key": "k"}])
+    with pytest.raises(FileFormatError, match="must have a key in each row"):
+        store.compact("datasets")
+    assert theirs.exists()
 
 
 WRITER = """

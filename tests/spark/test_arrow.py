@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,11 @@ def probabilities_batch(rows: list[list[float] | None], **columns: list[object])
     return pa.RecordBatch.from_pydict(arrays | {name: pa.array(values) for name, values in columns.items()})
 
 
+def kinds(found: str, rows: int = 1) -> dict[str, list[object]]:
+    """What is said of all labels of the table, in each row."""
+    return {name: [name in found.split()] * rows for name in ("names", "others", "strange")}
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [
@@ -64,23 +71,39 @@ def probabilities_batch(rows: list[list[float] | None], **columns: list[object])
 )
 def test_bad_probabilities_are_refused_with_the_name_of_the_node(row: list[float] | None, told: str) -> None:
     good = [0.2, 0.3, 0.5]
-    batch = probabilities_batch([good, row, good], label=["a", "b", "c"], by_name=[True] * 3)
+    batch = probabilities_batch([good, row, good], label=["a", "b", "c"], **kinds("names", 3))
     with pytest.raises(ns.InvalidInputError, match=told.replace("(", r"\(")):
         list(calibration_scores(iter([batch]), SETTINGS))
 
 
-@pytest.mark.parametrize(("label", "by_name"), [("z", True), ("3", False), ("1", True)])
-def test_a_label_that_is_no_class_is_refused(label: str, by_name: bool) -> None:
-    batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], by_name=[by_name])
+@pytest.mark.parametrize(
+    ("label", "found"), [("z", "names others strange"), ("3", "others strange"), ("z", "others strange")]
+)
+def test_a_label_that_is_no_class_is_refused(label: str, found: str) -> None:
+    batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], **kinds(found))
     told = rf"`labels` must be class names \(a, b, c\) or class numbers from 0 to 2; node 10 has '{label}'"
     with pytest.raises(ns.InvalidInputError, match=told):
         list(calibration_scores(iter([batch]), SETTINGS))
 
 
+@pytest.mark.parametrize(
+    ("labels_are", "label", "told"),
+    [
+        ("names", "1", r"`labels` must be class names \(a, b, c\); node 10 has '1'"),
+        ("indices", "a", "`labels` must be class numbers from 0 to 2; node 10 has 'a'"),
+        ("auto", "1", "must be class names or class numbers, not both; .* node 10 has '1', .* --labels-are names or"),
+    ],
+)
+def test_what_labels_are_can_be_said_and_a_mixture_asks_for_it(labels_are: str, label: str, told: str) -> None:
+    batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], **kinds("names others"))
+    with pytest.raises(ns.InvalidInputError, match=told):
+        list(calibration_scores(iter([batch]), replace(SETTINGS, labels_are=labels_are)))
+
+
 def test_scores_are_those_of_the_core() -> None:
     p = np.random.default_rng(0).dirichlet(np.ones(3), 50)
     y = np.arange(50) % 3
-    batch = probabilities_batch(p.tolist(), label=[str(i) for i in y], by_name=[False] * 50)
+    batch = probabilities_batch(p.tolist(), label=[str(i) for i in y], **kinds("others", 50))
     (scored,) = calibration_scores(iter([batch]), SETTINGS)
     expected = ns.APS().at(p, y, ns.node_uniforms(np.arange(10, 60), 1))
     assert scored["score"].to_numpy().tobytes() == expected.tobytes()

@@ -63,17 +63,16 @@ def test_directories_of_parquet_and_csv_give_the_sets_of_one_machine(
     paths = write(case, tmp_path / "in", suffix)
     output = tmp_path / "out" / "sets.parquet"
     output.mkdir(parents=True)
-    (output / "old").touch()
     summary = ns.spark.predict_files(**paths, output=str(output), hops=1, alpha=0.4, seed=3)
     expected = case.expected(1, "uniform", 0.4, 3)
     assert_same_bits(Rows(pq.read_table(output)), case, expected)
     assert summary.nodes == len(expected)
     assert summary.empty == (expected.sizes == 0).sum()
     assert summary.full == (expected.sizes == 4).sum()
-    assert summary.unsupported == np.isinf(expected.thresholds).sum()
+    assert summary.infinite == np.isinf(expected.thresholds).sum()
+    assert summary.unreached == (expected.support == 0).sum()
     assert summary.mean_size == pytest.approx(expected.sizes.mean())
     assert [path.name for path in output.parent.iterdir()] == ["sets.parquet"]
-    assert not (output / "old").exists()
 
 
 def test_bad_input_is_told_in_plain_words_and_leaves_nothing_behind(spark: Any, case: Case, tmp_path: Path) -> None:
@@ -90,6 +89,44 @@ def test_ids_that_are_no_integers_where_others_are_get_refused(spark: Any, case:
     Path(paths["nodes"]).write_text("node\n007\n")
     with pytest.raises(ns.InvalidInputError, match=r"`nodes` must have integer ids, as `probabilities` has; .* 007"):
         ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1)
+
+
+REGIONS = ["EU", "NA", "null", 'say "NaN"']
+
+
+def regions(folder: Path, labels: list[str]) -> dict[str, str]:
+    """Eight nodes in a ring, whose classes are called as others call nothing."""
+    nodes = range(len(labels))
+    tables = {
+        "edges": ["source,target", *(f"{i},{(i + 1) % len(labels)}" for i in nodes)],
+        "probabilities": ['node,EU,NA,null,"say ""NaN"""', *(f"{i},0.4,0.3,0.2,0.1" for i in nodes)],
+        "labels": ["node,label", *(f"{i},{label}" for i, label in enumerate(labels))],
+        "nodes": ["node", *map(str, nodes)],
+    }
+    for name, lines in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return {name: str(folder / f"{name}.csv") for name in tables}
+
+
+def test_only_an_empty_cell_of_csv_is_no_label(spark: Any, tmp_path: Path) -> None:
+    from napsets.tables import read_sets
+
+    paths = regions(tmp_path, ["EU", "NA", "null", '"say ""NaN"""', "", '""', "-1", "NA"])
+    ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1, alpha=0.6)
+    file = read_sets(tmp_path / "sets.parquet")
+    assert file.class_names == REGIONS
+    assert file.metadata["calibration"] == 5
+    near = dict(zip(file.ids.take(np.arange(8)).to_pylist(), file.sets.support.tolist(), strict=True))
+    assert [near[i] for i in range(8)] == [2, 2, 2, 1, 1, 0, 1, 1]
+
+
+def test_a_damaged_file_is_named(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "e.parquet").write_text("no Parquet at all")
+    told = r"`edges` must be a file or directory of Parquet or CSV; .*e\.parquet is not: .*not a Parquet file"
+    with pytest.raises(ns.FileFormatError, match=told):
+        ns.spark.predict_files(
+            edges=str(tmp_path / "e.parquet"), probabilities="p", labels="l", output=str(tmp_path / "sets")
+        )
 
 
 def test_a_missing_file_is_named(spark: Any, tmp_path: Path) -> None:
@@ -161,14 +198,14 @@ class Stubborn:
 def test_an_old_result_stays_where_the_new_one_cannot_be_put(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from napsets.spark import files
+    from napsets.spark import places
 
-    real = files.file_system
-    monkeypatch.setattr(files, "file_system", lambda *arguments: Stubborn(real(*arguments)))
+    real = places.file_system
+    monkeypatch.setattr(places, "file_system", lambda *arguments: Stubborn(real(*arguments)))
     output = tmp_path / "sets.parquet"
     output.mkdir()
     (output / "old").touch()
-    with pytest.raises(OSError, match="could not rename"), files._beside(spark, str(output)) as (_, written):
+    with pytest.raises(OSError, match="could not rename"), places.beside(spark, str(output)) as (_, written):
         Path(written.removeprefix("file:")).mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["sets.parquet"]
     assert (output / "old").exists()

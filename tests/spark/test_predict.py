@@ -120,3 +120,58 @@ def test_list_columns_and_class_numbers_stand_for_columns_and_names(spark: Any, 
     tables["labels"] = numbers.unionByName(unknown)
     table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, class_names=names)
     assert_same_bits(table, case, case.expected(1, "uniform", 0.4, 0))
+
+
+def one_two_three(spark: Any, labels: list[str], **settings: Any) -> list[float]:
+    """The thresholds of four nodes in a ring whose classes are called 1, 2 and 3."""
+    from napsets.spark.session import plain_errors
+
+    edges = spark.createDataFrame([(i, (i + 1) % 4) for i in range(4)], "source long, target long")
+    rows = [(i, 0.2 + 0.1 * i, 0.3 - 0.1 * i, 0.5) for i in range(4)]
+    probabilities = spark.createDataFrame(rows, "node long, `1` double, `2` double, `3` double")
+    known = spark.createDataFrame(list(enumerate(labels)), "node long, label string")
+    with plain_errors():
+        sets = ns.spark.predict_sets(
+            spark, edges, probabilities, known, probabilities.select("node"), hops=1, alpha=0.6, **settings
+        )
+        return [row["threshold"] for row in sets.orderBy("node").collect()]
+
+
+def one_machine(indices: list[int]) -> list[float]:
+    graph = ns.Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 0]], 4)
+    p = np.array([(0.2 + 0.1 * i, 0.3 - 0.1 * i, 0.5) for i in range(4)])
+    labels = np.array([*indices, *[-1] * (4 - len(indices))])
+    naps = ns.NAPS(hops=1).calibrate(graph, p, labels, np.arange(len(indices)))
+    return naps.predict(np.arange(4), alpha=0.6).thresholds.tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "labels_are", "indices"),
+    [
+        (["1", "2", "1"], "auto", [0, 1, 0]),
+        (["1", "2.0", "1"], "auto", [0, 1, 0]),
+        (["1", "2", "1"], "indices", [1, 2, 1]),
+        (["0", "2", "1"], "indices", [0, 2, 1]),
+        (["1", "2", "3"], "names", [0, 1, 2]),
+        (["0", "0", "0"], "auto", [0, 0, 0]),
+    ],
+)
+def test_labels_are_names_if_all_are_and_numbers_if_none_is(
+    spark: Any, labels: list[str], labels_are: str, indices: list[int]
+) -> None:
+    assert one_two_three(spark, labels, labels_are=labels_are) == one_machine(indices)
+
+
+@pytest.mark.parametrize(
+    ("labels", "labels_are", "told"),
+    [
+        (["1", "2", "0"], "auto", "not both; some are names of classes, but node 2 has '0', .* --labels-are names"),
+        (["1", "2", "0"], "names", r"`labels` must be class names \(1, 2, 3\); node 2 has '0'"),
+        (["1", "2", "3"], "indices", "`labels` must be class numbers from 0 to 2; node 2 has '3'"),
+        (["1", "0", "x"], "auto", "must be class names .* or class numbers from 0 to 2; node [12] has '[0x]'"),
+        (["1"], "numbers", "`labels_are` must be one of auto, names, indices"),
+    ],
+)
+def test_labels_that_could_be_either_ask_to_be_told(spark: Any, labels: list[str], labels_are: str, told: str) -> None:
+    with pytest.raises(ns.InvalidInputError, match=told):
+        one_two_three(spark, labels, labels_are=labels_are)

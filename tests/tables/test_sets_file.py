@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import duckdb
@@ -152,6 +153,16 @@ def test_nothing_is_left_behind_when_it_goes_wrong(tmp_path, suffix):
     assert path.read_text() == "what was there before"
 
 
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_same_sets_are_the_same_bytes_whenever_and_under_whatever_name(tmp_path, suffix, monkeypatch):
+    ids = pa.array(["x", "y", "né", "007"])
+    first = write_sets(tmp_path / f"first{suffix}", ids).read_bytes()
+    monkeypatch.setattr("time.time", lambda: 2e9)
+    now = time.localtime(2e9)
+    monkeypatch.setattr("time.localtime", lambda *when: now)
+    assert write_sets(tmp_path / f"second{suffix}", ids).read_bytes() == first
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_work_is_done(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
@@ -163,6 +174,26 @@ def test_a_place_that_cannot_be_written_is_refused_before_work_is_done(tmp_path)
         check_writable(tmp_path / "sets.txt")
     check_writable(tmp_path / "new" / "sets.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "sets.parquet"]
+
+
+def test_an_input_is_refused_as_the_place_to_write(parquet):
+    with pytest.raises(InvalidInputError, match="`output` would overwrite the input"):
+        check_writable(parquet, [None, parquet])
+
+
+def test_a_folder_of_parts_carries_the_settings_in_a_file_beside_them(tmp_path, parquet):
+    about = pq.read_schema(parquet).metadata[b"napsets"]
+    folder = tmp_path / "folder.parquet"
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    (folder / "_napsets.json").write_bytes(about)
+    for i in range(2):
+        part = pq.read_table(parquet).slice(2 * i, 2).replace_schema_metadata(None)
+        pq.write_table(part, folder / f"part-{i}.parquet")
+    file = read_sets(folder)
+    assert file.metadata == json.loads(about)
+    assert (file.class_names, file.complete) == (NAMES, True)
+    np.testing.assert_array_equal(file.sets.member, some_sets().member)
 
 
 def test_sizes_that_do_not_fit_the_lists_are_refused(tmp_path, parquet):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from napsets.cli._signals import leave_at_once
 from napsets.errors import MissingDependencyError
 
-__all__ = ["main", "make_app"]
+__all__ = ["main", "make_app", "run_app"]
 
 #: Commands in the order in which the help lists them.
 COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "datasets")
@@ -26,11 +26,12 @@ def make_app() -> Any:
         import typer
     except ImportError as error:
         raise MissingDependencyError("typer", "cli") from error
-    from napsets.cli._command import add_command, guarded
+    from napsets.cli._command import Commands, add_command, guarded
     from napsets.cli._version import version_option
 
     app = typer.Typer(
         name="napsets",
+        cls=Commands,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
@@ -55,18 +56,27 @@ def make_app() -> Any:
 
 def main() -> None:
     """Run the command; the process ends with 0 (fine), 1 (failed) or 2 (wrong use)."""
+    leave_at_once()
     try:
         app = make_app()
     except MissingDependencyError as error:
         sys.stderr.write(f"napsets: error: {error}\n")
         sys.exit(1)
-    from napsets.cli._errors import Interrupted
+    run_app(app, "napsets")
 
-    def stop(number: int, frame: Any) -> None:
-        raise Interrupted
 
-    signal.signal(signal.SIGTERM, stop)
+def run_app(app: Any, name: str) -> None:
+    """Run an application of commands in this process, which ends with it."""
+    from napsets.cli._errors import report_error
+    from napsets.cli._terminal import PrintingError, flush, prepare_streams
+
+    leave_at_once()
+    prepare_streams()
     try:
-        app(prog_name="napsets")
-    except KeyboardInterrupt:
-        sys.exit(1)
+        try:
+            app(prog_name=name)
+        finally:
+            flush()
+    except OSError as error:  # of help and the like, which no command prints
+        told = error if isinstance(error, BrokenPipeError) else PrintingError(error.errno, error.strerror)
+        sys.exit(report_error("", told))

@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from napsets._files import recording
 from napsets.cli._config import apply_config
 from napsets.cli._errors import report_error
 from napsets.cli._output import Output
+from napsets.cli._signals import Interrupted, stopping, working
+from napsets.cli._terminal import visible
 from napsets.errors import NapsetsWarning
 
-__all__ = ["add_command", "guarded"]
+__all__ = ["Command", "Commands", "add_command", "guarded"]
 
 _COMMON = "Common options"
 
@@ -37,6 +41,37 @@ Config = Annotated[
         rich_help_panel=_COMMON,
     ),
 ]
+
+
+class _Harmless:
+    """What is said about wrong use shows other people's text, instead of obeying it."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _shown():
+            return super().make_context(*arguments, **options)  # type: ignore[misc]
+
+    def invoke(self, ctx: Any) -> Any:
+        with _shown():
+            return super().invoke(ctx)  # type: ignore[misc]
+
+
+class Command(_Harmless, TyperCommand):
+    """One command."""
+
+
+class Commands(_Harmless, TyperGroup):
+    """All commands."""
+
+
+@contextmanager
+def _shown() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            told = visible(error.format_message(), lines=True)
+            error.format_message = lambda: told
+        raise
 
 
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:
@@ -82,7 +117,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     del run.__wrapped__  # or Typer would look through to the bare function
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
-    app.command(name, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+    app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
 
 
 @contextmanager
@@ -115,14 +150,18 @@ def guarded(name: str, function: Callable[..., None], *, debug: bool = False) ->
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
-        try:
-            function(*arguments, **options)
-        except typer.Exit:
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            if hasattr(error, "format_message"):  # wrong use, which Typer explains
+        with recording() as written:
+            try:
+                with working():
+                    function(*arguments, **options)
+            except typer.Exit:
                 raise
-            raise typer.Exit(report_error(name, error, debug=debug)) from None
+            except (Exception, KeyboardInterrupt) as error:
+                if hasattr(error, "format_message"):  # wrong use, which Typer explains
+                    raise
+                # A library that is interrupted while it is loaded may say something else than that.
+                told = Interrupted() if stopping() else error
+                raise typer.Exit(report_error(name, told, written=written, debug=debug)) from None
 
     return run
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import sys
 import textwrap
 import traceback
+from collections.abc import Sequence
+from pathlib import Path
 
+from napsets.cli._terminal import PrintingError, silence, tell, visible
 from napsets.errors import NapsetsError
 
-__all__ = ["FAILED", "WRONG_USE", "Interrupted", "report_error"]
+__all__ = ["FAILED", "WRONG_USE", "report_error"]
 
 #: Exit codes beside 0.
 FAILED = 1
@@ -20,29 +22,40 @@ WRONG_USE = 2
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-class Interrupted(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM); treated as Ctrl-C is."""
+def report_error(command: str, error: BaseException, *, written: Sequence[Path] = (), debug: bool = False) -> int:
+    """Print an error on standard error and return the exit code.
 
-
-def report_error(command: str, error: BaseException, *, debug: bool) -> int:
-    """Print an error on standard error and return the exit code."""
+    Parameters
+    ----------
+    command : str
+        The command that failed.
+    error : BaseException
+        What it raised.
+    written : sequence of Path
+        What it had written by then.
+    debug : bool
+        Whether to show the traceback.
+    """
     if debug:
-        traceback.print_exception(error)
+        tell(visible("".join(traceback.format_exception(error)).rstrip(), lines=True))
     elif isinstance(error, BrokenPipeError):
-        # Whoever read our output has gone: there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)  # whoever read our output has gone: there is nobody to tell
     else:
-        sys.stderr.write(_paragraph(f"napsets {command}: error: {_describe(error)}") + "\n")
+        who = f"napsets {command}".strip()
+        tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))
     return FAILED
 
 
-def _describe(error: BaseException) -> str:
+def _describe(error: BaseException, written: Sequence[Path]) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; nothing was written."
+        return f"interrupted; {_left(written)}."
     if isinstance(error, NapsetsError):
         return str(error)
+    if isinstance(error, PrintingError):
+        reason = (error.strerror or "").lower()
+        return f"standard output could not take what was to be printed ({reason}); {_left(written)}."
     if isinstance(error, OSError) and error.errno is not None:
-        return _describe_system(error)
+        return _describe_system(error, written)
     if isinstance(error, MemoryError):
         return (
             "there is not enough memory for these files. Pass fewer --nodes, store probabilities as float32, or use "
@@ -54,11 +67,20 @@ def _describe(error: BaseException) -> str:
     )
 
 
-def _describe_system(error: OSError) -> str:
+def _left(written: Sequence[Path]) -> str:
+    """Say what is there now that was not before."""
+    if not written:
+        return "nothing was written"
+    if len(written) == 1:
+        return f"{written[0]} was written, and is whole"
+    return f"{len(written)} files were written, and are whole; the last of them is {written[-1]}"
+
+
+def _describe_system(error: OSError, written: Sequence[Path]) -> str:
     where = f" ({error.filename})" if error.filename else ""
     if error.errno in _FULL:
         return (
-            f"the disk is full or the file too large{where}; nothing was written. Free some space, or write to "
+            f"the disk is full or the file too large{where}; {_left(written)}. Free some space, or write to "
             "another place with --output."
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):

@@ -17,6 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from napsets.cli._terminal import flush, printing_error, silence, visible, visible_json
+
 __all__ = ["Output", "Steps", "number", "percent", "table"]
 
 #: Width of tables that go to a file or a pipe, which has no width of its own.
@@ -49,11 +51,18 @@ class Output:
 
     def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
         """Print what was asked for: as one JSON object, or as tables."""
-        if self.json:
-            sys.stdout.write(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False) + "\n")
-            return
-        for shown in tables:
-            self._out.print(shown)
+        try:
+            if self.json:
+                sys.stdout.write(_as_json(data) + "\n")
+            else:
+                for shown in tables:
+                    # Text is other people's: square brackets in it are no markup.
+                    self._out.print(Text(visible(shown, lines=True)) if isinstance(shown, str) else shown)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise printing_error(error) from error
+        flush()
 
     def summary(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
         """Print what was done, where the result itself is a file; nothing with --quiet."""
@@ -63,7 +72,7 @@ class Output:
     def note(self, text: str) -> None:
         """Say something worth knowing on standard error."""
         if not self.quiet:
-            self._err.print(Text(f"note: {text}"), soft_wrap=True)
+            _say(self._err, f"note: {text}")
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
@@ -73,7 +82,7 @@ class Output:
             return
         columns = (
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
@@ -96,9 +105,9 @@ class Steps:
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(text, total=None)
+            self._task = self._bar.add_task(visible(text), total=None)
         elif self._log is not None:
-            self._log.print(Text(f"{text} …"), soft_wrap=True)
+            _say(self._log, f"{text} …")
             self._told = monotonic()
 
     def advance(self, done: int, total: int) -> None:
@@ -106,8 +115,16 @@ class Steps:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, total=total)
         elif self._log is not None and monotonic() - self._told > 10:
-            self._log.print(Text(f"  {done:,} of {total:,}"))
+            _say(self._log, f"  {done:,} of {total:,}")
             self._told = monotonic()
+
+
+def _say(console: Console, text: str) -> None:
+    """Print a line on standard error; that nobody can read it is no reason to stop."""
+    try:
+        console.print(Text(visible(text)), soft_wrap=True)
+    except OSError:
+        silence(sys.stderr)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Group:
@@ -115,11 +132,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     # Few lines and little padding, so that wide tables fit a terminal of 80 columns.
     made = Table(header_style="bold", show_header=any(columns), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
-        made.add_column(column, justify="left" if i < left else "right")
+        made.add_column(Text(_fitting(column)), justify="left" if i < left else "right")
     for row in rows:
-        made.add_row(*(Text(str(cell)) for cell in row))
+        made.add_row(*(Text(_fitting(str(cell))) for cell in row))
     # A title of the table itself would be broken at the table's width.
-    return Group(Text(title, style="bold"), made)
+    return Group(Text(_fitting(title), style="bold"), made)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -134,6 +151,25 @@ def number(value: float | None, digits: int = 4) -> str:
 def percent(value: float | None) -> str:
     """Write a share for people."""
     return "–" if value is None or math.isnan(value) else f"{100 * value:.2f} %"
+
+
+def _fitting(text: str) -> str:
+    """Return text as the stream will say it, so that columns are as wide as what stands in them."""
+    encoding = _limited()
+    text = visible(text)
+    return text if encoding is None else text.encode(encoding, sys.stdout.errors or "replace").decode(encoding)
+
+
+def _limited() -> str | None:
+    """Return the encoding of standard output if it does not have every letter."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return None if encoding.lower().startswith("utf") else encoding
+
+
+def _as_json(data: Mapping[str, Any]) -> str:
+    # A stream that does not have every letter gets escapes: replaced letters would be other names.
+    plain = _limited() is not None
+    return visible_json(json.dumps(_plain(data), ensure_ascii=plain, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ import typer
 from napsets.cli._comparison import comparison_table, halves
 from napsets.cli._options import Alpha, Hops, Seed
 from napsets.cli._output import Output
+from napsets.cli._places import REPORT_SUFFIXES, writable_file
 
 __all__ = ["EXAMPLES", "demo"]
 
@@ -25,7 +26,7 @@ PRESET = "released-code"  # of the two, the one that comes near the paper's accu
 def demo(
     run: Output,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The report: one HTML file that needs no network.")
+        Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
     ] = Path("napsets-demo.html"),
     model: Annotated[str, typer.Option("--model", help="The graph neural network to train.")] = "graphsage-mean",
     alpha: Alpha = 0.1,
@@ -41,6 +42,7 @@ def demo(
     from napsets.comparison import CURVE_ALPHAS, compare
 
     began = perf_counter()
+    writable_file(output, REPORT_SUFFIXES)
     train = import_module("napsets.gnn").train
     write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
@@ -67,6 +69,7 @@ def demo(
             progress=steps.advance,
         )
         steps.stage("writing the report")
+        output.parent.mkdir(parents=True, exist_ok=True)
         path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows = compared.rows()
     result = {

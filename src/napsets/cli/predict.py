@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from napsets._files import check_apart
 from napsets.cli._advice import support_note
 from napsets.cli._options import (
     AllowEmpty,
@@ -37,6 +38,7 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output, number, percent, table
+from napsets.cli._places import wrong_use
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -92,7 +94,6 @@ def predict(
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted.
     """
     weights = make_decay(decay, hops)
-    _refuse_overwriting(output, edges, probabilities, labels, nodes)
     began = perf_counter()
     settings: dict[str, Any] = {
         "alpha": alpha,
@@ -133,7 +134,8 @@ def _predict_here(
     from napsets import NAPS
     from napsets.tables import check_writable, describe_settings, read_inputs, write_predictions
 
-    check_writable(target)
+    with wrong_use("--output"):
+        check_writable(target, files.values())
     with run.steps() as steps:
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
@@ -164,7 +166,7 @@ def _predict_here(
         "singleton_rate": counts[1] / summary.nodes,
         "full_rate": counts[-1] / summary.nodes,
         "infinite": summary.infinite,
-        "unsupported": summary.unsupported,
+        "unreached": summary.unreached,
     }
 
 
@@ -178,7 +180,7 @@ _ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "singleton_rate": ("sets of one label", percent),
     "full_rate": ("full sets", percent),
     "infinite": ("too little support (threshold ∞)", number),
-    "unsupported": ("no calibration node in reach", number),
+    "unreached": ("no calibration node in reach", number),
     "seconds": ("seconds", partial(number, digits=1)),
 }
 
@@ -186,12 +188,6 @@ _ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
 def _summary_table(result: dict[str, Any]) -> Any:
     rows = [(text, shown(result[key])) for key, (text, shown) in _ROWS.items() if key in result]
     return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
-
-
-def _refuse_overwriting(output: Path, *inputs: Path | None) -> None:
-    for path in inputs:
-        if path is not None and path.exists() and output.exists() and path.samefile(output):
-            raise typer.BadParameter(f"would overwrite the input {path}", param_hint="--output")
 
 
 def _predict_on_spark(
@@ -203,6 +199,8 @@ def _predict_on_spark(
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
+    with wrong_use("--output"):
+        check_apart(target, files.values())
     with run.steps() as steps:
         steps.stage("making sets on Spark")
         summary = predict_files(
@@ -220,5 +218,6 @@ def _predict_on_spark(
         "mean_size": summary.mean_size,
         "empty_rate": summary.empty / max(summary.nodes, 1),
         "full_rate": summary.full / max(summary.nodes, 1),
-        "infinite": summary.unsupported,
+        "infinite": summary.infinite,
+        "unreached": summary.unreached,
     }

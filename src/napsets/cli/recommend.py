@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from napsets.cli._options import Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
@@ -73,8 +74,10 @@ _VERDICTS = {
 }
 
 
-def _verdict(found: Recommendation) -> str:
-    return _VERDICTS[found.verdict].format(settings=f"--hops {found.best.hops} --decay {found.best.decay}")
+def _verdict(found: Recommendation) -> Text:
+    return Text.from_markup(
+        _VERDICTS[found.verdict].format(settings=f"--hops {found.best.hops} --decay {found.best.decay}")
+    )
 
 
 def _table(found: Recommendation) -> Any:

@@ -28,6 +28,7 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output
+from napsets.cli._places import REPORT_SUFFIXES, writable_file
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -42,7 +43,9 @@ def report(
     edges: Edges,
     probabilities: Probabilities,
     labels: Labels,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The report: one HTML file that needs no network.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
+    ],
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -70,6 +73,7 @@ def report(
     from napsets.comparison import CURVE_ALPHAS, compare
     from napsets.tables import read_inputs, read_labels
 
+    writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page
     reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
     with run.steps() as steps:
@@ -100,6 +104,7 @@ def report(
             progress=steps.advance,
         )
         steps.stage("writing the report")
+        output.parent.mkdir(parents=True, exist_ok=True)
         path = write_page(
             output,
             compared,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from napsets.cli._command import add_command
 from napsets.cli._output import Output
+from napsets.cli._places import writable_file, writable_folder
 
 if TYPE_CHECKING:
     from napsets.paper import Laboratory, Scope
@@ -66,6 +67,12 @@ def reproduce(
     from napsets.paper import FULL, QUICK, Laboratory
 
     scope = _scope(QUICK if quick else FULL, dataset, model, protocol, seeds, preset, inference, alpha)
+    writable_folder(results, flag="--results")
+    if output is not None:
+        writable_folder(output)
+    if page is not None:
+        writable_file(page, (".md", ".markdown"), flag="--page")
+        writable_folder(page.parent / "figures", flag="--page")
     laboratory = Laboratory(results, root)
     if not rows_only:
         _run(run, laboratory, target.value, scope)

@@ -30,8 +30,9 @@ def fingerprint(about: Mapping[str, Any], *arrays: Any) -> str:
 
 def save_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write a state of tensors, numbers, strings, lists and dictionaries."""
-    with replacing(path) as draft:
-        torch.save(dict(state), draft)
+    # Through a stream: given a path, PyTorch writes the name of the draft into the file.
+    with replacing(path) as draft, open(draft, "wb") as stream:
+        torch.save(dict(state), stream)
 
 
 def load_checkpoint(path: str | os.PathLike[str], expected: str) -> dict[str, Any] | None:

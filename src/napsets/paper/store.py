@@ -71,8 +71,7 @@ class RowStore:
             for path in paths:
                 try:
                     if path not in self._seen:
-                        with reading(path):
-                            self._seen[path] = _parquet().read_table(path).to_pylist()
+                        self._seen[path] = _checked(study, path)
                 except NapsetsError:
                     if path.exists():
                         raise
@@ -81,6 +80,17 @@ class RowStore:
             else:
                 return parts
         raise NapsetsError(f"{self.folder / study} keeps changing while it is read")
+
+
+def _checked(study: str, path: Path) -> list[Row]:
+    """Read a file; refuse rows that no run can have written."""
+    from napsets.paper.rows import check_row  # which knows the studies, and they know rows
+
+    with reading(path):
+        rows: list[Row] = _parquet().read_table(path).to_pylist()
+        for row in rows:
+            check_row(study, row, path)
+    return rows
 
 
 def _write(path: Path, rows: Sequence[Row]) -> None:

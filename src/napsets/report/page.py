@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from napsets._check import ArrayLike
-from napsets._files import replacing
+from napsets._files import check_output, replacing
 from napsets.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph
@@ -58,7 +58,7 @@ def write_report(
     Parameters
     ----------
     path : path
-        Where to write; replaced whole or not at all.
+        Where to write, a name that ends in .html or .htm; replaced whole or not at all.
     graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
         As in `napsets.comparison.compare`.
     class_names, title, dataset, model, tables
@@ -69,7 +69,7 @@ def write_report(
     pathlib.Path
         The file.
     """
-    _check_folder(path)
+    _check_place(path)
     found = compare(
         graph,
         probabilities,
@@ -123,7 +123,7 @@ def write_page(
     pathlib.Path
         The file.
     """
-    _check_folder(path)
+    _check_place(path)
     text = render(
         page_data(
             comparison,
@@ -142,11 +142,12 @@ def write_page(
     return target
 
 
-def _check_folder(path: str | os.PathLike[str]) -> None:
+def _check_place(path: str | os.PathLike[str]) -> None:
     """Refuse a place that cannot be written to before any work is done."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise InvalidInputError(f"`path` must lie in a folder that exists; {folder} does not")
+    check_output(path, suffixes=(".html", ".htm"), name="path")
 
 
 def render(data: ReportData) -> str:

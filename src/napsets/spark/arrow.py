@@ -38,10 +38,11 @@ class Settings:
     seed: int
     allow_empty: bool
     class_names: tuple[str, ...]
+    labels_are: str = "auto"
 
 
 def calibration_scores(batches: Batches, settings: Settings) -> Batches:
-    """Turn (node, label, by_name, probabilities) into (node, score at the label)."""
+    """Turn (node, label, names, others, strange, probabilities) into (node, score at the label)."""
     for batch in batches:
         if batch.num_rows:
             ids = _ids(batch.column("node"))
@@ -168,15 +169,23 @@ def _probabilities(batch: pa.RecordBatch, ids: npt.NDArray[Any], settings: Setti
 
 
 def _label_indices(batch: pa.RecordBatch, ids: npt.NDArray[Any], settings: Settings) -> npt.NDArray[Any]:
-    """Return class indices: by name where every label of the table is one, otherwise by number."""
+    """Return class indices: by name where every label of the table is one, by number where none is."""
     names, column = settings.class_names, batch.column("label")
-    known = names if batch.column("by_name")[0].as_py() else [str(y) for y in range(len(names))]
+    some_names, others, strange = (bool(batch.column(name)[0].as_py()) for name in ("names", "others", "strange"))
+    by_number = settings.labels_are == "indices" or (settings.labels_are == "auto" and others and not some_names)
+    known = [str(y) for y in range(len(names))] if by_number else names
     index = pc.index_in(column, value_set=pa.array(known, pa.string()))
     if index.null_count:
         i = int(index.is_null().to_numpy(zero_copy_only=False).argmax())
+        told = f"node {ids[i]!s} has {column[i].as_py()!r}"
+        if settings.labels_are == "auto" and some_names and not strange:
+            raise InvalidInputError(
+                f"`labels` must be class names or class numbers, not both; some are names of classes, but {told}, "
+                f"which can only be a number. Say which with --labels-are names or --labels-are indices (in Python: "
+                f"labels_are=…), or write them alike."
+            )
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-        raise InvalidInputError(
-            f"`labels` must be class names ({shown}) or class numbers from 0 to {len(names) - 1}; "
-            f"node {ids[i]!s} has {column[i].as_py()!r}"
-        )
+        kinds = {"names": f"class names ({shown})", "indices": f"class numbers from 0 to {len(names) - 1}"}
+        wanted = kinds.get(settings.labels_are, " or ".join(kinds.values()))
+        raise InvalidInputError(f"`labels` must be {wanted}; {told}")
     return index.to_numpy().astype(np.int64)

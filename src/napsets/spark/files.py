@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets._names import choose
-from napsets.decay import Decay
+from napsets.decay import Decay, hop_weights
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.scores import Score
-from napsets.spark.batches import Progress, file_system, hadoop_path
+from napsets.scores import APS, RAPS, SAPS, THR, Score
+from napsets.spark.batches import Progress
+from napsets.spark.places import UNREADABLE, absolute, beside, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
-from napsets.spark.tables import named
+from napsets.spark.tables import LabelsAre, Tables, as_tables, named
+from napsets.tables.formats import SIDECAR
 from napsets.tables.ids import CANONICAL_INTEGER
+from napsets.tables.sets_file import describe_settings
 
 __all__ = ["SetsSummary", "predict_files"]
 
@@ -37,8 +37,12 @@ class SetsSummary:
 
     Attributes
     ----------
-    nodes, empty, full, unsupported : int
-        Sets; those without a label; those with every label; those whose neighbourhood has too little mass.
+    nodes, empty, full : int
+        Sets; those without a label; those with every label.
+    infinite : int
+        Nodes whose threshold is +∞.
+    unreached : int
+        Nodes without any calibration node in their neighbourhood.
     capped : int
         Neighbourhoods that `max_neighbourhood` has cut.
     mean_size : float
@@ -48,7 +52,8 @@ class SetsSummary:
     nodes: int
     empty: int
     full: int
-    unsupported: int
+    infinite: int
+    unreached: int
     capped: int
     mean_size: float
 
@@ -71,6 +76,7 @@ def predict_files(
     max_neighbourhood: int | None = None,
     batch_size: int | None = None,
     ids: Literal["auto", "integer", "string"] = "auto",
+    labels_are: LabelsAre = "auto",
     config: dict[str, str] | None = None,
     progress: Progress | None = None,
 ) -> SetsSummary:
@@ -82,14 +88,17 @@ def predict_files(
         Files or directories of Parquet, or of CSV (a name that ends in .csv or .csv.gz): paths, or addresses that
         Spark's workers can read (``hdfs://``, ``s3a://``). Columns as in `predict_sets`.
     output : str
-        The directory to write; one that is there already is replaced at the end. What is written on the way lies
-        beside it, in a hidden directory, and is removed at the end. After a kill it is still there, and the same call
-        goes on from it.
+        The directory to write. One that napsets wrote before is replaced at the end; any other that holds something is
+        refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
+        the version, the classes and the settings. What is written on the way lies beside it, in a hidden directory,
+        and is removed at the end. After a kill it is still there, and the same call goes on from it.
     hops, decay, score, alpha, seed, undirected, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
         Spark's master: ``local[2]`` (the default), ``spark://host:port``, ``yarn``. A session that runs already is
         used instead.
+    labels_are : {"auto", "names", "indices"}
+        As in `predict_sets`.
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the type of the file of probabilities; in CSV, integers if every id looks so.
     config : dict, optional
@@ -103,27 +112,61 @@ def predict_files(
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
     if output.rstrip("/").lower().endswith((".csv", ".csv.gz", ".npz")):
         raise InvalidInputError(f"`output` must be a directory of Parquet; got {output}")
-    paths = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
-    with _session(master or "local[2]", config) as spark, _beside(spark, output) as (work, written), plain_errors():
-        tables = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
-        sets = predict_sets(
-            spark,
-            **_with_one_kind_of_ids(tables, paths, ids),
-            hops=hops,
-            decay=decay,
-            score=score,
-            alpha=alpha,
-            seed=seed,
-            undirected=undirected,
-            allow_empty=allow_empty,
-            class_names=_stored_class_names(probabilities),
-            max_neighbourhood=max_neighbourhood,
-            checkpoint_dir=work,
-            batch_size=batch_size,
-            progress=progress,
-        )
-        sets.write.parquet(written)
-        return _summary(spark.read.parquet(written), tables["probabilities"])
+    given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+    with _session(master or "local[2]", config) as spark:
+        target = absolute(spark, output)
+        paths = {name: None if path is None else absolute(spark, path) for name, path in given.items()}
+        check_target(spark, target, paths.values())
+        with beside(spark, target) as (work, written), plain_errors():
+            read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
+            tables = _with_one_kind_of_ids(read, paths, ids)
+            class_names = _stored_class_names(paths["probabilities"] or "")
+            sets = predict_sets(
+                spark,
+                **tables,
+                hops=hops,
+                decay=decay,
+                score=score,
+                alpha=alpha,
+                seed=seed,
+                undirected=undirected,
+                allow_empty=allow_empty,
+                class_names=class_names,
+                max_neighbourhood=max_neighbourhood,
+                checkpoint_dir=work,
+                batch_size=batch_size,
+                progress=progress,
+                labels_are=labels_are,
+            )
+            sets.write.parquet(written)
+            shapes = as_tables(**tables, class_names=class_names)
+            settings = {
+                "alpha": float(alpha),
+                "hops": int(hops),
+                "decay": decay if isinstance(decay, str) else hop_weights(decay, hops).tolist(),
+                "score": _score_name(score),
+                "seed": int(seed),
+                "allow_empty": bool(allow_empty),
+                "fallback": "full",
+                "directed": not undirected,
+            } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
+            about = _described(settings, shapes, tables["probabilities"])
+            write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
+            return _summary(spark.read.parquet(written), len(shapes.class_names))
+
+
+def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None) -> dict[str, Any]:
+    """Return what stands beside the rows: the same that the local engine writes into its file."""
+    assert probabilities is not None
+    names, nodes, known = list(shapes.class_names), probabilities.count(), shapes.labels.count()
+    return describe_settings(settings, names, nodes=nodes, calibration=known)
+
+
+def _score_name(score: Score | None) -> str:
+    """Return what a sets file calls a score: its short name, or all of it where it is not set up as usual."""
+    chosen = APS() if score is None else score
+    usual = type(chosen) in (APS, RAPS, SAPS, THR) and chosen == type(chosen)()
+    return type(chosen).__name__.lower() if usual else repr(chosen)
 
 
 @contextmanager
@@ -137,35 +180,6 @@ def _session(master: str, config: dict[str, str] | None) -> Iterator[SparkSessio
             spark.stop()
 
 
-@contextmanager
-def _beside(spark: SparkSession, output: str) -> Iterator[tuple[str, str]]:
-    """Give two directories beside `output`, for work and for the result; move the result there at the end.
-
-    That for work has the same name each time, and stays when something goes wrong that is no fault of the input.
-    """
-    target = hadoop_path(spark, output.rstrip("/"))
-    system = file_system(spark, target)
-    mark = uuid.uuid4().hex[:8]
-    hidden = f"{target.getParent()}/.{target.getName()}"
-    work, written, old = (hadoop_path(spark, hidden + end) for end in (".work", f".{mark}", f".{mark}.old"))
-    begun = system.exists(work)
-    try:
-        yield str(work), str(written)
-        if system.exists(target):
-            system.rename(target, old)
-        if not system.rename(written, target):
-            system.rename(old, target)  # what was there before stays
-            raise OSError(f"could not rename {written} to {target}")
-        system.delete(old, True)
-        system.delete(work, True)
-    except InvalidInputError:
-        if not begun:
-            system.delete(work, True)
-        raise
-    finally:
-        system.delete(written, True)
-
-
 def _is_csv(path: str) -> bool:
     return path.rstrip("/").lower().endswith((".csv", ".csv.gz"))
 
@@ -175,9 +189,12 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
         if not _is_csv(path):
             return spark.read.parquet(path)
         # CSV has no types: ids and names stay text, so that 007 stays 007; everything else is a probability.
-        table = spark.read.option("header", True).csv(path)
-    except AnalysisException as error:
-        told = str(error).splitlines()[0]
+        # A quote within quotes is doubled, and nothing but an empty cell is missing, as on one machine.
+        table = spark.read.option("header", True).option("escape", '"').csv(path)
+    except UNREADABLE as error:
+        # The last cause is the one that names what is wrong; before it come Spark's own layers.
+        causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+        told = causes[-1].partition("Exception: ")[2] if causes else str(error).splitlines()[0]
         raise FileFormatError(
             f"`{name}` must be a file or directory of Parquet or CSV; {path} is not: {told}"
         ) from error
@@ -223,9 +240,9 @@ def _stored_class_names(path: str) -> Sequence[str] | None:
     """Return the class names that napsets keeps beside a list column, where the file is near enough to look."""
     import pyarrow.parquet
 
-    local = Path(re.sub("^file:/+", "/", path))
+    local = Path(local_path(path) or "")
     parts = sorted(local.rglob("*.parquet")) if local.is_dir() else [local]
-    if _is_csv(path) or not parts or not parts[0].is_file():
+    if local_path(path) is None or _is_csv(path) or not parts or not parts[0].is_file():
         return None
     schema = pyarrow.parquet.read_schema(parts[0])
     about = json.loads((schema.metadata or {}).get(b"napsets", b"{}"))
@@ -233,22 +250,17 @@ def _stored_class_names(path: str) -> Sequence[str] | None:
     return [str(name) for name in names] if names else None
 
 
-def _summary(sets: DataFrame, probabilities: DataFrame | None) -> SetsSummary:
-    assert probabilities is not None
-    listed = "probabilities" in probabilities.columns
+def _summary(sets: DataFrame, classes: int) -> SetsSummary:
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
-    classes = sf.lit(len(probabilities.columns) - 1)
-    if listed:
-        first = probabilities.select(sf.size("probabilities")).head(1)
-        classes = sf.lit(first[0][0] if first else 0)
     row = sets.agg(
         sf.count(sf.lit(1)),
         sf.count_if(sf.col("size") == 0),
-        sf.count_if(sf.col("size") == classes),
+        sf.count_if(sf.col("size") == sf.lit(classes)),
         sf.count_if(sf.col("threshold") == float("inf")),
+        sf.count_if(sf.col("support") == 0),
         capped,
         sf.coalesce(sf.avg("size"), sf.lit(0.0)),
     ).first()
     assert row is not None
-    nodes, empty, full, unsupported, cut = (int(value) for value in row[:5])
-    return SetsSummary(nodes, empty, full, unsupported, cut, float(row[5]))
+    nodes, empty, full, infinite, unreached, cut = (int(value) for value in row[:6])
+    return SetsSummary(nodes, empty, full, infinite, unreached, cut, float(row[6]))

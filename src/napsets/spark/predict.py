@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets._check import check_alpha, check_count
+from napsets._names import choose
 from napsets.decay import Decay, hop_weights
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.randomness import node_uniforms
@@ -28,7 +29,7 @@ from napsets.spark.batches import (
     stored_edges,
 )
 from napsets.spark.session import plain_errors
-from napsets.spark.tables import Tables, as_tables
+from napsets.spark.tables import LabelsAre, Tables, as_tables
 from napsets.spark.walk import Walker
 
 __all__ = ["predict_sets"]
@@ -56,6 +57,7 @@ def predict_sets(
     checkpoint_dir: str | None = None,
     batch_size: int | None = None,
     progress: Progress | None = None,
+    labels_are: LabelsAre = "auto",
 ) -> DataFrame:
     """Return the prediction sets of `nodes`, to the bit those that `NAPS` gives on one machine.
 
@@ -98,6 +100,9 @@ def predict_sets(
         Targets in a batch; by default chosen from the cost of a sample. Needs `checkpoint_dir`.
     progress : callable, optional
         Called as ``progress(done, total)`` in batches.
+    labels_are : {"auto", "names", "indices"}
+        What a label is. With "auto": names where every label is one, numbers from 0 where none is; a mixture is
+        refused.
 
     Returns
     -------
@@ -105,6 +110,7 @@ def predict_sets(
         ``node``, ``labels`` (names), ``size``, ``threshold``, ``support``, ``effective_size``, ``alpha``; in no
         particular order.
     """
+    choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
     tables = as_tables(edges, probabilities, labels, nodes, class_names)
     settings = arrow.Settings(
         weights=hop_weights(decay, check_count("hops", hops)),
@@ -113,6 +119,7 @@ def predict_sets(
         seed=_checked_seed(seed),
         allow_empty=bool(allow_empty),
         class_names=tables.class_names,
+        labels_are=labels_are,
     )
     cap = None if max_neighbourhood is None else check_count("max_neighbourhood", max_neighbourhood, minimum=1)
     size = None if batch_size is None else check_count("batch_size", batch_size, minimum=1)
@@ -166,6 +173,7 @@ class Job:
             "alpha": self.settings.alpha,
             "seed": self.settings.seed,
             "classes": self.settings.class_names,
+            "labels are": self.settings.labels_are,
             "undirected": self.undirected,
             "cap": self.cap,
             "parts": self.pairs_per_part,
@@ -176,9 +184,12 @@ class Job:
     def scores(self) -> DataFrame:
         """Score the calibration nodes at their labels: ``node``, ``score``."""
         labels, names = self.tables.labels, list(self.tables.class_names)
-        # One row, which every task gets: do all labels stand for names? Otherwise they are numbers.
-        by_name = labels.agg(sf.min(sf.col("label").isin(names)).alias("by_name"))
-        rows = labels.crossJoin(sf.broadcast(by_name)).join(self.tables.probabilities, "node", "left")
+        # One row, which every task gets: of all labels, are some names, are some none, and are some not even numbers?
+        name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
+        kinds = labels.agg(
+            sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
+        )
+        rows = labels.crossJoin(sf.broadcast(kinds)).join(self.tables.probabilities, "node", "left")
         return rows.mapInArrow(
             partial(arrow.calibration_scores, settings=self.settings), f"node {self.tables.id_type}, score double"
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -15,7 +16,12 @@ from pyspark.sql import types as st
 
 from napsets.errors import InvalidInputError
 
-__all__ = ["Tables", "as_tables", "named"]
+__all__ = ["LabelsAre", "Tables", "as_tables", "named"]
+
+LabelsAre = Literal["auto", "names", "indices"]
+
+#: A whole number with a decimal point, as pandas writes integers that have gaps.
+_WHOLE_NUMBER = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
 
 _LIST_COLUMN = "probabilities"
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
@@ -77,7 +83,7 @@ def as_tables(
     id_type = _id_type(found)
     array, class_names = _one_array(probabilities, class_names)
     rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"))
-    known = _known_labels(labels, id_type)
+    known = _known_labels(labels, id_type, class_names)
     if nodes is None:
         chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
     else:
@@ -165,8 +171,8 @@ def _names(given: Sequence[str] | None, found: Sequence[str]) -> tuple[str, ...]
     return tuple(str(name) for name in (found if given is None else given))
 
 
-def _known_labels(labels: DataFrame, id_type: str) -> DataFrame:
-    """Return known labels as text: a null, an empty text, NaN and −1 stand for an unknown one."""
+def _known_labels(labels: DataFrame, id_type: str, class_names: Sequence[str]) -> DataFrame:
+    """Return known labels as text: a null, an empty text, NaN and −1 (unless a class is called so) stand for none."""
     kind = labels.schema["label"].dataType
     label = sf.col("label")
     if isinstance(kind, (st.FloatType, st.DoubleType)):
@@ -177,8 +183,14 @@ def _known_labels(labels: DataFrame, id_type: str) -> DataFrame:
         raise InvalidInputError(
             f"`labels` must have class names or indices in its column label; got {kind.simpleString()}"
         )
-    rows = labels.select(_id("labels", "node", id_type), label.cast("string").alias("label"))
-    return rows.where(sf.col("label").isNotNull() & ~sf.col("label").isin("", "-1"))
+    text = label.cast("string")
+    plain = sf.regexp_replace(text, _WHOLE_NUMBER, "$1")
+    rows = labels.select(
+        _id("labels", "node", id_type),
+        sf.when(text.isin(list(class_names)), text).otherwise(plain).alias("label"),
+    )
+    none = [text for text in ("", "-1") if text not in class_names]
+    return rows.where(sf.col("label").isNotNull() & ~sf.col("label").isin("", *none))
 
 
 def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:

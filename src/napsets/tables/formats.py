@@ -23,7 +23,17 @@ from napsets.tables._arrow import arrow
 from napsets.tables.csv_format import csv_batches, csv_header
 from napsets.tables.npz_format import npz_batches, npz_header
 
-__all__ = ["BATCH_ROWS", "METADATA_KEY", "Format", "TableFile", "arrow", "damaged", "format_of", "open_table"]
+__all__ = [
+    "BATCH_ROWS",
+    "METADATA_KEY",
+    "SIDECAR",
+    "Format",
+    "TableFile",
+    "arrow",
+    "damaged",
+    "format_of",
+    "open_table",
+]
 
 Format = Literal["parquet", "csv", "npz"]
 
@@ -42,6 +52,9 @@ _TEXT_COLUMNS = {
 
 #: Deeper JSON is no description of a file; what walks through it later need not expect it.
 _DEEPEST = 20
+
+#: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
+SIDECAR = "_napsets.json"
 
 _SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
@@ -237,7 +250,13 @@ def _parts(path: Path) -> list[Path]:
 
 def _parquet_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     schema = arrow().parquet.read_schema(_parts(path)[0])
-    return list(schema.names), dict(schema.metadata or {})
+    return list(schema.names), dict(schema.metadata or {}) | _sidecar(path)
+
+
+def _sidecar(path: Path) -> dict[bytes, bytes]:
+    """Return what a folder of parts says of them all, where Spark's engine has written it."""
+    file = path / SIDECAR
+    return {METADATA_KEY: file.read_bytes()} if file.is_file() else {}
 
 
 def _parquet_batches(name: str, path: Path, columns: list[str], rows: int) -> Iterator[Any]:

@@ -55,13 +55,13 @@ class SetsSummary:
         How many sets have 0, 1, …, classes labels.
     infinite : int
         Nodes whose threshold is +∞.
-    unsupported : int
+    unreached : int
         Nodes without any calibration node in their neighbourhood.
     """
 
     size_counts: IntArray
     infinite: int
-    unsupported: int
+    unreached: int
 
     @property
     def nodes(self) -> int:
@@ -104,7 +104,7 @@ def write_predictions(
         inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
     )
     counts = np.zeros(len(inputs.class_names) + 1, dtype=np.int64)
-    infinite = unsupported = 0
+    infinite = unreached = 0
     nodes = inputs.nodes
     with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
         # `read_inputs` has noted labelled nodes once; other warnings are to be seen.
@@ -116,8 +116,8 @@ def write_predictions(
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
             counts += np.bincount(sets.sizes, minlength=counts.size)
             infinite += int(np.isinf(sets.thresholds).sum())
-            unsupported += int((sets.support == 0).sum())
-    return SetsSummary(counts, infinite, unsupported)
+            unreached += int((sets.support == 0).sum())
+    return SetsSummary(counts, infinite, unreached)
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:

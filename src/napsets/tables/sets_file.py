@@ -8,19 +8,17 @@ settings: there ``labels`` is a JSON array in a cell. npz keeps lists as ``label
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from napsets._files import replacing
+from napsets._files import check_output, replacing
 from napsets.tables.formats import METADATA_KEY, arrow, format_of
 
 __all__ = [
@@ -39,16 +37,10 @@ ROW_GROUP = 1 << 16
 COLUMNS = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to before any work is done."""
-    target = Path(path)
-    format_of("output", target)
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
-    # Folders that are not there yet are made when the file is, so the nearest that is there decides.
-    folder = next(parent for parent in target.absolute().parents if parent.exists())
-    with tempfile.TemporaryFile(dir=folder):
-        pass
+def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
+    """Refuse a sets file that cannot or must not be written, before any work is done; see `check_output`."""
+    format_of("output", path)
+    check_output(path, inputs)
 
 
 def sets_schema(id_type: Any, metadata: Mapping[str, Any]) -> Any:
@@ -137,7 +129,9 @@ class _ParquetWriter:
 
 class _CsvWriter:
     def __init__(self, draft: Path, *, compress: bool) -> None:
-        self.stream = gzip.open(draft, "wb") if compress else open(draft, "wb")  # noqa: SIM115  (closed by close)
+        self.file = open(draft, "wb")  # noqa: SIM115  (closed by close)
+        # Neither the time nor the draft's name go into the file: the same sets are the same bytes.
+        self.stream: Any = gzip.GzipFile("", "wb", fileobj=self.file, mtime=0) if compress else self.file
         self.header = True
 
     def write(self, table: Any) -> None:
@@ -148,7 +142,10 @@ class _CsvWriter:
         self.header = False
 
     def close(self) -> None:
-        self.stream.close()
+        try:
+            self.stream.close()
+        finally:
+            self.file.close()
 
 
 class _NpzWriter:

@@ -1,0 +1,128 @@
+"""The streams of the command: open, able to say everything, and never harmed by what stands in a file.
+
+Names of classes, nodes and files are other people's text. Whatever of it a terminal would obey instead of show is
+written as an escape that it shows.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import re
+import sys
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["PrintingError", "flush", "prepare_streams", "silence", "tell", "visible", "visible_json"]
+
+#: What a terminal obeys (control characters, old and new), what turns text around or breaks lines, what is no text.
+_UNSEEN = r"\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+_OBEYED = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_OBEYED_IN_JSON = re.compile(f"[{_UNSEEN}]")
+
+#: For streams that know only a few letters: what our own words use beyond ASCII.
+_PLAIN = {
+    "∞": "inf", "–": "-", "−": "-", "…": "...", "±": "+/-", "≤": "<=", "≥": ">=", "τ": "tau", "•": "*", "←": "<-",
+    "→": "->", "×": "x", "·": "*", "α": "alpha", "Δ": "delta ", "Ĥ": "H", "Σ": "sum ", "²": "^2", "⁻": "-", "ᵏ": "k",
+    "│": "|", "─": "-", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "━": "-", "╸": "-", "╺": "-",
+}  # fmt: skip
+
+
+class PrintingError(OSError):
+    """Standard output could not take what was to be printed."""
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Return text with every character that a terminal would obey as an escape; with `lines`, keep line ends.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    if lines:
+        return "\n".join(visible(line) for line in text.split("\n"))
+    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def visible_json(text: str) -> str:
+    """Do the same to JSON, by its own escapes: it means what it meant."""
+    return _OBEYED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Say what an encoding cannot: our own signs in ASCII, other letters as escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    part = error.object[error.start : error.end]
+    told = "".join(_PLAIN.get(letter, letter.encode("unicode_escape").decode()) for letter in part)
+    return told, error.end
+
+
+def prepare_streams() -> None:
+    """Make standard output and standard error what the rest relies on: there, and able to say every letter."""
+    codecs.register_error("napsets.plainly", _plainly)
+    _fill_gaps()
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="napsets.plainly")
+
+
+def _fill_gaps() -> None:
+    """Put something where a stream was closed (``>&-``), or the next file that is opened would take its number.
+
+    Nothing can be read or printed there, and trying to print says so. What goes to standard error is lost, as asked.
+    """
+    for number, how in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        if not _is_open(number):
+            opened = os.open(os.devnull, how)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (stays open)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def flush() -> None:
+    """Make sure that what was printed has left, so that a failure is told and not found at the very end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise printing_error(error) from error
+
+
+def printing_error(error: OSError) -> PrintingError:
+    """Return what to raise where standard output does not take any more."""
+    silence(sys.stdout)
+    return PrintingError(error.errno or errno.EIO, error.strerror or str(error))
+
+
+def silence(stream: Any) -> None:
+    """Let everything that is still to be written to a stream vanish: it cannot be told, and nobody would hear."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def tell(text: str) -> None:
+    """Write a line to standard error, if there is anyone to read it."""
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)

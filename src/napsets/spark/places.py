@@ -1,0 +1,236 @@
+"""Where Spark reads and writes: one name for each place, and a result that replaces nothing but another.
+
+Places are local paths or addresses such as ``hdfs://`` and ``s3a://``; all of them are looked at through Hadoop.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from napsets._drafts import STALE, draft_mark, is_abandoned
+from napsets._files import check_apart, check_output, note_written
+from napsets.errors import InvalidInputError
+from napsets.spark.batches import file_system, hadoop_path
+from napsets.tables.formats import SIDECAR
+from napsets.tables.sets_file import COLUMNS
+
+__all__ = ["UNREADABLE", "absolute", "beside", "check_target", "local_path", "write_text"]
+
+#: What Spark raises where there is no table, or one that is damaged.
+UNREADABLE = (AnalysisException, Py4JJavaError)
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+#: What Spark and napsets put into a folder of sets; hidden files are checksums of the others.
+_OURS = re.compile(rf"_SUCCESS|{SIDECAR}|part-.*\.parquet|\.(_SUCCESS|{SIDECAR}|part-.*\.parquet)\.crc")
+
+#: What a run keeps beside its result until that is whole.
+_WORK = re.compile(r"napsets-[0-9a-f]{16}|\.claim\.napsets-.*")
+
+
+def absolute(spark: SparkSession, path: str) -> str:
+    """Return the one name of a place: an address as it is, a local path from the root, links followed.
+
+    Relative paths begin where this process is; Java would take the folder in which it was started. Where Hadoop is set
+    up for another file system, a path without an address lies there, as it does for Spark.
+    """
+    bare = path.rstrip("/") or "/"
+    if not _ADDRESS.match(bare):
+        if file_system(spark, hadoop_path(spark, "/")).getScheme() == "file":
+            return os.path.realpath(bare)
+        return str(_qualified(spark, bare))
+    place = _qualified(spark, bare)
+    return os.path.realpath(place.toUri().getPath()) if place.toUri().getScheme() == "file" else str(place)
+
+
+def local_path(place: str) -> str | None:
+    """Return an absolute place as a path of this machine, None where it is not on it."""
+    return None if _ADDRESS.match(place) else place
+
+
+def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None]) -> None:
+    """Refuse a directory to write that holds anything but an earlier result, or has to do with an input.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Knows the file systems.
+    target : str
+        The place to write, absolute.
+    inputs : iterable of str or None
+        What is read, absolute; a pattern stands for all that fits it.
+    """
+    read = [found for path in inputs if path is not None for found in (path, *_matching(spark, path))]
+    if local_path(target) is None:
+        _check_addresses(target, read)
+    else:
+        check_apart(target, [path for path in read if local_path(path) is not None])
+        check_output(Path(target).parent / "any")  # can be written at all
+    path = hadoop_path(spark, target)
+    system = file_system(spark, path)
+    if not system.exists(path):
+        return
+    if not system.getFileStatus(path).isDirectory():
+        if not target.lower().endswith((".parquet", ".pq")):
+            raise InvalidInputError(f"`output` must be a directory of Parquet; {target} is a file")
+        return
+    foreign = _foreign(spark, system, path)
+    if foreign:
+        raise InvalidInputError(
+            f"`output` must be a new directory, or one that napsets wrote, which is replaced; {target} holds {foreign}"
+            f". Name another, or remove it yourself."
+        )
+
+
+def _foreign(spark: SparkSession, system: Any, folder: Any) -> str | None:
+    """Return what in a folder is not ours, None where all of it is (or where there is nothing)."""
+    names = []
+    for status in system.listStatus(folder):
+        name = status.getPath().getName()
+        if status.isDirectory() or not _OURS.fullmatch(name):
+            return f"{name!r}, which it did not write"
+        names.append(name)
+    parts = sorted(name for name in names if name.startswith("part-"))
+    if SIDECAR in names or not names:
+        return None
+    # Without a word of ours, what the rows are must tell: an earlier version wrote none.
+    if "_SUCCESS" not in names or not parts:
+        return f"{names[0]!r}, and nothing that says what it is"
+    try:
+        found = spark.read.parquet(f"{folder}/{parts[0]}").columns
+    except UNREADABLE:
+        return f"{parts[0]!r}, which is no Parquet"
+    return None if tuple(found[: len(COLUMNS)]) == COLUMNS else f"a table with the columns {', '.join(found[:8])}"
+
+
+def _matching(spark: SparkSession, path: str) -> list[str]:
+    place = hadoop_path(spark, path)
+    found = file_system(spark, place).globStatus(place)
+    return [absolute(spark, str(status.getPath())) for status in found or ()]
+
+
+def _check_addresses(target: str, inputs: Iterable[str]) -> None:
+    for path in inputs:
+        if path == target:
+            raise InvalidInputError(f"`output` would overwrite the input {path}; name another directory")
+        if target.startswith(f"{path}/"):
+            raise InvalidInputError(f"`output` must lie outside the inputs; {target} lies in the input {path}")
+        if path.startswith(f"{target}/"):
+            raise InvalidInputError(
+                f"`output` must not hold an input, which would be lost; {target} holds the input {path}"
+            )
+
+
+def _qualified(spark: SparkSession, path: str) -> Any:
+    place = hadoop_path(spark, path)
+    return file_system(spark, place).makeQualified(place)
+
+
+def write_text(spark: SparkSession, path: str, text: str) -> None:
+    """Write a small file wherever Spark can write."""
+    place = hadoop_path(spark, path)
+    stream = file_system(spark, place).create(place, True)
+    try:
+        stream.write(bytearray(text.encode()))
+    finally:
+        stream.close()
+
+
+# -- from draft to result ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
+    """Give two directories beside `target`, for work and for the result; move the result there at the end.
+
+    That for work has the same name each time, and stays when something goes wrong that is no fault of the input. What
+    killed runs have left of results is removed; a result that one of them had put aside is put back first.
+    """
+    place = hadoop_path(spark, target)
+    system = file_system(spark, place)
+    hidden = f"{place.getParent()}".rstrip("/") + f"/.{place.getName()}"
+    _sweep(system, place)
+    mark = draft_mark()
+    work, written, old, claim = (
+        hadoop_path(spark, end)
+        for end in (
+            f"{hidden}.work",
+            f"{hidden}.{mark}",
+            f"{hidden}.{mark}.old",
+            f"{hidden}.work/.claim.{mark}",
+        )
+    )
+    begun = system.exists(work)
+    system.mkdirs(claim)
+    try:
+        yield str(work), str(written)
+        _put(system, written, place, old)
+        note_written(target)
+        begun = False
+    except InvalidInputError:
+        raise
+    except BaseException:
+        begun = True  # the same call goes on from here
+        raise
+    finally:
+        system.delete(claim, True)
+        system.delete(written, True)
+        if not begun:
+            _clear(system, work)
+        if system.exists(work) and len(system.listStatus(work)) == 0:
+            system.delete(work, False)
+
+
+def _put(system: Any, written: Any, target: Any, old: Any) -> None:
+    if system.exists(target):
+        system.rename(target, old)
+    if not system.rename(written, target):
+        system.rename(old, target)  # what was there before stays
+        raise OSError(f"could not rename {written} to {target}")
+    system.delete(old, True)
+
+
+def _sweep(system: Any, target: Any) -> None:
+    """Remove what killed runs have left beside a result."""
+    if not system.exists(target.getParent()):
+        return
+    for status in system.listStatus(target.getParent()):
+        path = status.getPath()
+        name = path.getName()
+        if not name.startswith(f".{target.getName()}.napsets-") or not _is_dead(system, status, path):
+            continue
+        if name.endswith(".old") and not system.exists(target):
+            system.rename(path, target)
+        else:
+            system.delete(path, True)
+
+
+def _clear(system: Any, work: Any) -> None:
+    """Remove the work of all runs, unless one of them is alive; nothing in the folder that is not ours."""
+    if not system.exists(work):
+        return
+    entries = [status for status in system.listStatus(work) if _WORK.fullmatch(status.getPath().getName())]
+    claims = [status for status in entries if status.getPath().getName().startswith(".claim.")]
+    if all(_is_dead(system, status, work) for status in claims):
+        for status in entries:
+            system.delete(status.getPath(), True)
+
+
+def _is_dead(system: Any, status: Any, folder: Any) -> bool:
+    """Tell whether the run that a directory is named after is gone; elsewhere, if `folder` has not changed for long."""
+    newest = status.getModificationTime()
+    if time.time() - newest / 1000 > STALE:
+        files = system.listFiles(folder, True)
+        while files.hasNext():
+            newest = max(newest, files.next().getModificationTime())
+    return is_abandoned(status.getPath().getName(), newest / 1000)
