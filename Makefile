@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
+# Half a virtual environment (Debian without python3-venv) must not pass for a whole one the next time.
+.DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-plain lint bench docs clean
 
 help:  ## show this list

@@ -213,6 +213,46 @@ def _interrupt(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     )
 
 
+def _first(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    head = ["nodes", "time", "processor time", "of which compiling"]
+    lines = []
+    for group in grouped(rows, "nodes"):
+        share = Spread([100 * row["compile_seconds"] / row["cpu_seconds"] for row in group.rows])
+        lines.append(
+            [
+                f"{group.key['nodes']:,}",
+                per_round(group, "seconds").text(_seconds),
+                per_round(group, "cpu_seconds").text(_seconds),
+                share.text(lambda value: f"{value:.0f} %"),
+            ]
+        )
+    return (
+        "## First use\n\nA fresh process with an empty cache of kernels, from the start of Python to its end: imports, "
+        f"a graph, `NAPS().calibrate(…)` and `predict` of half of its nodes.\n\n{_table(head, lines)}"
+    )
+
+
+def _ids(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    head = ["ids", "time", "processor time", "CPU ratio"]
+    groups = {group.key["ids"]: group for group in grouped(rows, "ids")}
+    base = {row["round"]: row["cpu_seconds"] for row in groups["integer"].rows}
+    lines = []
+    for kind, group in groups.items():
+        ratio = Spread([row["cpu_seconds"] / base[row["round"]] for row in group.rows])
+        lines.append(
+            [
+                kind,
+                per_round(group, "seconds").text(_seconds),
+                per_round(group, "cpu_seconds").text(_seconds),
+                "1" if kind == "integer" else ratio.text(_ratio),
+            ]
+        )
+    return (
+        f"## Kinds of ids\n\n`napsets predict` on Parquet files, {rows[0]['nodes']:,} nodes and {rows[0]['edges']:,} "
+        f"edges, with the ids 17 and `user-17`; kernels come from the cache.\n\n{_table(head, lines)}"
+    )
+
+
 _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "depth": _depth,
     "nodes": _nodes,
@@ -220,4 +260,6 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "protocol": _protocol,
     "choice": _choice,
     "interrupt": _interrupt,
+    "first": _first,
+    "ids": _ids,
 }

@@ -132,6 +132,22 @@ def interrupt(bench: Bench, effort: Effort) -> list[Spec]:
     return [seconds_to_stop(bench, name, hops=4, wait=wait) for wait in waits]
 
 
+def first(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure the first use after an installation, when every kernel is compiled."""
+    sizes = (100,) if effort.quick else (100, 20_000)
+    return bench.rounds("first use", [{"task": "first use", "nodes": size} for size in sizes], effort.rounds)
+
+
+def ids(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure ``napsets predict`` on one graph whose ids are integers, and strings."""
+    size = {"nodes": 10**5, "edges": 5 * 10**5} if effort.quick else {"nodes": 10**6, "edges": 5 * 10**6}
+    bench.run({"task": "write files", **size})
+    specs = [{"task": "predict files", "ids": kind, **size} for kind in ("integer", "string")]
+    for spec in specs:  # kernels are compiled before the clock starts
+        bench.run(spec)
+    return bench.rounds("kinds of ids", specs, effort.rounds)
+
+
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
@@ -139,4 +155,6 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "growth": growth,
     "choice": choice,
     "interrupt": interrupt,
+    "first": first,
+    "ids": ids,
 }

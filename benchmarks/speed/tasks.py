@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmarks.speed import contenders, floor, graphs
+from benchmarks.speed import contenders, floor, graphs, processes
 from benchmarks.speed.protocol import repeat_protocol
 from napsets._check import IntArray
 from napsets.graph import Graph
@@ -133,4 +133,7 @@ TASKS: dict[str, Callable[[Spec, Path], Spec]] = {
     "networkx": _networkx,
     "sparse products": _sparse_products,
     "protocol": _protocol,
+    "first use": processes.first_use,
+    "write files": processes.write_files,
+    "predict files": processes.predict_files,
 }

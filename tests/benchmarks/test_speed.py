@@ -6,11 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
-from benchmarks.speed import contenders
+from benchmarks.speed import contenders, processes, render
 from benchmarks.speed.floor import compile_floor, traverse
 from benchmarks.speed.protocol import repeat_protocol
 from benchmarks.speed.render import write_results
+from benchmarks.speed.sections import SECTIONS
 from benchmarks.speed.summary import grouped, quotient
+from pyarrow import parquet
 
 from napsets.datasets.synthetic import dcsbm_graph
 
@@ -98,3 +100,53 @@ def test_a_figure_from_a_sample_is_scaled_to_all_nodes_and_labelled(tmp_path):
     assert "| 2 | napsets | 1 | all | 2.00 s | 1.00 | 1.00 | 1 |" in text
     assert (tmp_path / "speed.md").read_text() == text
     assert (tmp_path / "speed-depth.svg").read_text().startswith("<svg")
+
+
+MACHINE = {"processor": "p", "cores": 2, "memory_gib": 1.0, "python": "3", "load": 0.0}
+
+
+def rendered(tmp_path, name, rows):
+    section = {"rows": rows, "machine": MACHINE, "quick": False}
+    return write_results({"sections": {name: section}, "graphs": {}}, tmp_path)
+
+
+def test_every_section_has_a_table():
+    assert set(render._TABLES) == set(SECTIONS)
+
+
+def test_the_first_use_is_told_with_its_share_of_compiling(tmp_path):
+    rows = [
+        {"task": "first use", "nodes": 100, "round": i, "seconds": 8.0, "cpu_seconds": 4.0, "compile_seconds": seconds}
+        for i, seconds in enumerate((2.0, 3.0, 3.0))
+    ]
+    expected = "| 100 | 8.00 s (8.00 s to 8.00 s) | 4.00 s (4.00 s to 4.00 s) | 75 % (50 % to 75 %) |"
+    assert expected in rendered(tmp_path, "first", rows)
+
+
+def test_string_ids_are_compared_with_integers_of_the_same_round(tmp_path):
+    rows = [
+        {
+            "task": "predict files",
+            "ids": kind,
+            "nodes": 10,
+            "edges": 50,
+            "round": i,
+            "seconds": 9.0,
+            "cpu_seconds": used,
+        }
+        for i, pair in enumerate(((2.0, 3.0), (4.0, 4.0)))
+        for kind, used in zip(("integer", "string"), pair, strict=True)
+    ]
+    text = rendered(tmp_path, "ids", rows)
+    assert "3.50 s (3.00 s to 4.00 s) | 1.25 (1.00 to 1.50) |" in text
+    assert "10 nodes and 50 edges" in text
+
+
+def test_the_files_with_either_kind_of_ids_give_the_same_sets_up_to_their_uniform_numbers(tmp_path):
+    processes.write_files({"nodes": 300, "edges": 900}, tmp_path)
+    supports = []
+    for kind in ("integer", "string"):
+        told = processes.predict_files({"ids": kind}, tmp_path)
+        assert told["cpu_seconds"] > 0
+        supports.append(parquet.read_table(tmp_path / f"{kind}-sets.parquet").column("support").to_pylist())
+    assert supports[0] == supports[1]

@@ -66,6 +66,18 @@ def test_long_and_short_strings_in_one_column_have_the_same_keys_as_alone():
     assert NodeIds(strings(names)).keys.tolist() == expected
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_strings_are_read_from_wherever_their_array_begins_and_whatever_its_width(kind):
+    names = [f"user-{i}" for i in range(1000)] + ["", "ü", "user-"]
+    whole = pa.array(names, kind)
+    known = NodeIds(whole.slice(300))
+    assert known.keys.tolist() == hash_ids(np.array(names[300:])).tolist()
+    assert known.positions(whole.slice(250, 100)).tolist() == [-1] * 50 + list(range(50))
+    assert known.positions(whole.slice(1000)).tolist() == [700, 701, 702]
+    assert known.positions(whole.slice(5, 0)).tolist() == []
+    assert NodeIds(whole.slice(0, 0)).positions(whole).tolist() == [-1] * 1003
+
+
 def test_repeated_ids_are_counted_and_listed():
     with pytest.raises(FileFormatError, match=r"2 ids are there more than once: 4, 9\. Keep one row"):
         NodeIds(integers([4, 4, 9, 9, 1]))
