@@ -54,7 +54,7 @@ def test_the_pieces_in_which_it_is_made_change_nothing(tmp_path, monkeypatch):
     pieces = predict(world, tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
     np.testing.assert_array_equal(whole.size_counts, pieces.size_counts)
-    assert (whole.infinite, whole.unsupported) == (pieces.infinite, pieces.unsupported)
+    assert (whole.unsupported, whole.unreached) == (pieces.unsupported, pieces.unreached)
 
 
 def test_the_nodes_asked_for_are_predicted_in_their_order(tmp_path):
@@ -73,7 +73,8 @@ def test_the_summary_counts_what_was_written(tmp_path):
     assert summary.nodes == len(sets)
     assert summary.mean_size == pytest.approx(sets.sizes.mean())
     assert summary.infinite == np.isinf(sets.thresholds).sum() > 0
-    assert summary.unsupported == (sets.support == 0).sum() > 0
+    assert summary.unreached == (sets.support == 0).sum() > 0
+    assert summary.unsupported == sets.unsupported > summary.unreached
 
 
 #: Run in a process of its own, whose peak is then its own: VmHWM starts anew with the program.

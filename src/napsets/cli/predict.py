@@ -166,8 +166,8 @@ def _predict_here(
         "empty_rate": counts[0] / summary.nodes,
         "singleton_rate": counts[1] / summary.nodes,
         "full_rate": counts[-1] / summary.nodes,
-        "infinite": summary.infinite,
-        "unsupported": summary.unsupported,
+        "infinite": summary.unsupported,
+        "unreached": summary.unreached,
         "seconds": round(perf_counter() - began, 3),
         "engine": "local",
         **settings,
@@ -185,7 +185,7 @@ _ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "singleton_rate": ("sets of one label", percent),
     "full_rate": ("full sets", percent),
     "infinite": ("too little support (threshold ∞)", number),
-    "unsupported": ("no calibration node in reach", number),
+    "unreached": ("no calibration node in reach", number),
     "seconds": ("seconds", partial(number, digits=1)),
 }
 

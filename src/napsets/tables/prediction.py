@@ -53,15 +53,15 @@ class SetsSummary:
     ----------
     size_counts : numpy.ndarray
         How many sets have 0, 1, …, classes labels.
-    infinite : int
-        Nodes whose threshold is +∞.
     unsupported : int
-        Nodes without any calibration node in their neighbourhood.
+        Nodes with too little support: their threshold is +∞, here as in `PredictionSets` and on Spark.
+    unreached : int
+        Those among them that have no calibration node in reach at all.
     """
 
     size_counts: IntArray
-    infinite: int
     unsupported: int
+    unreached: int
 
     @property
     def nodes(self) -> int:
@@ -104,7 +104,7 @@ def write_predictions(
         inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
     )
     counts = np.zeros(len(inputs.class_names) + 1, dtype=np.int64)
-    infinite = unsupported = 0
+    unsupported = unreached = 0
     nodes = inputs.nodes
     with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)  # `read_inputs` has noted labelled nodes once
@@ -114,9 +114,9 @@ def write_predictions(
             sets = replace(predictor.predict(part, alpha, progress=report), class_names=inputs.class_names)
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
             counts += np.bincount(sets.sizes, minlength=counts.size)
-            infinite += int(np.isinf(sets.thresholds).sum())
-            unsupported += int((sets.support == 0).sum())
-    return SetsSummary(counts, infinite, unsupported)
+            unsupported += sets.unsupported
+            unreached += int((sets.support == 0).sum())
+    return SetsSummary(counts, unsupported, unreached)
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:
