@@ -64,7 +64,28 @@ ROWS = {
         lambda: calibrate(probabilities=changed(P, (3, 0), 0.08)),
         "`probabilities` must have rows that sum to 1; row 3 sums to 0.83",
     ),
-    "logits": (lambda: calibrate(probabilities=P * 8), "`probabilities` must have rows that sum to 1; row 0 sums to 8"),
+    "logits": (
+        lambda: calibrate(probabilities=P * 8),
+        "`probabilities` must have rows that sum to 1; row 0 sums to 8. If they are logits or other scores, pass them "
+        "through a softmax",
+    ),
+    "negative logits": (
+        lambda: calibrate(probabilities=np.log(P)),
+        "`probabilities` must not be negative; row 0, class 0 is -1.38629. If they are logits",
+    ),
+    "sparse probabilities": (
+        lambda: calibrate(probabilities=sp.csr_array(P)),
+        "`probabilities` must be a dense array; got csr_array: pass its .toarray()",
+    ),
+    "an integer mask of calibration": (
+        lambda: calibrate(calibration=[1, 1, 0, 0, 0]),
+        "`calibration` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a mask, "
+        "pass it with .astype(bool)",
+    ),
+    "an integer mask of nodes": (
+        lambda: calibrate().predict([0, 0, 0, 1, 1]),
+        "`nodes` must hold node ids or be a boolean mask; got integers 0 and 1",
+    ),
     "a NaN probability": (
         lambda: calibrate(probabilities=changed(P, (2, 1), np.nan)),
         "`probabilities` must be finite; row 2 has a NaN or infinite entry",
@@ -298,7 +319,7 @@ ROWS = {
     ),
     "edges the wrong way round": (
         lambda: ns.Graph.from_edge_index(EDGES.T, 4),
-        "`edge_index` must have shape (2, edges); got (3, 2)",
+        "`edge_index` must have shape (2, edges); got (3, 2). Pass its transpose, .T, if",
     ),
     "edges of one dimension": (
         lambda: ns.Graph.from_edge_index([0, 1], 4),
@@ -366,9 +387,25 @@ ROWS = {
     ),
     "another kind of graph": (
         lambda: calibrate(graph=nx.path_graph(5)),
-        "`graph` must be a napsets.Graph; got Graph",
+        "`graph` must be a napsets.Graph; got Graph of networkx.classes.graph. Make one with "
+        "napsets.Graph.from_networkx(...)",
     ),
-    "edges for a graph": (lambda: thresholds(graph=EDGES), "`graph` must be a napsets.Graph; got ndarray"),
+    "a sparse matrix for a graph": (
+        lambda: calibrate(graph=sp.eye_array(5)),
+        "`graph` must be a napsets.Graph; got dia_array of scipy.sparse._dia. Make one with napsets.Graph.from_scipy(",
+    ),
+    "a Data for a graph": (
+        lambda: ns.CalibrationIndex(SimpleNamespace(edge_index=EDGES), SCORES, CALIBRATION),
+        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_pyg(",
+    ),
+    "a table for a graph": (
+        lambda: ns.neighbourhood_partition({"source": [0], "target": [1]}, [0]),
+        "`graph` must be a napsets.Graph; got dict of builtins. Make one with napsets.Graph.from_table(",
+    ),
+    "edges for a graph": (
+        lambda: thresholds(graph=EDGES),
+        "`graph` must be a napsets.Graph; got ndarray of numpy. Make one with napsets.Graph.from_edge_index(",
+    ),
     # the rest
     "an unknown fallback": (
         lambda: calibrate(fallback="none"),
@@ -438,16 +475,19 @@ ROWS = {
     ),
     "a distance above 1": (
         lambda: ns.coverage_gap_bound([1.0], [3], [1.5]),
-        "`hop_tv` must lie in [0, 1]; got values from 1.5 to 1.5",
+        "`hop_tv` must be finite, from 0 to 1; got 1.5",
     ),
-    "a negative count": (lambda: ns.coverage_gap_bound([1.0], [-3], [0.5]), "`hop_counts` must be at least 0; got -3"),
+    "a negative count": (
+        lambda: ns.coverage_gap_bound([1.0], [-3], [0.5]),
+        "`hop_counts` must be finite, from 0 to 9.22337e+18; got -3",
+    ),
     "counts of other hops": (
         lambda: ns.coverage_gap_bound([1.0], [3, 4], [0.5]),
         "`hop_counts` and `hop_tv` must have one entry a hop, 1; got shapes (2,) and (1,)",
     ),
     "an infinite bound weight": (
         lambda: ns.weighted_gap_bound([1.0, np.inf], [0.5, 0.5]),
-        "`weights` must be finite and at least 0; got inf",
+        "`weights` must be finite, from 0 to 1e+100; got inf",
     ),
     "too few distances": (
         lambda: ns.weighted_gap_bound([1.0, 1.0], [0.5]),

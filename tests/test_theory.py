@@ -99,3 +99,15 @@ def test_lemma_1_at_the_edge_between_the_regimes():
     assert not ns.sbm_favours_naps(1000, 0.01, 0.05).favours_naps
     assert ns.sbm_favours_naps(1000, 0.05, 0.05).favours_naps  # the +1 of the test point tips it
     assert ns.sbm_favours_naps(1000, 0.0, 0.0).exact == 0.0
+
+
+@pytest.mark.parametrize("n", [10**9, 2**53])
+@pytest.mark.parametrize(("p_in", "p_out"), [(0.5, 0.4), (1e-9, 3e-9), (1.0, 1e-3), (0.3, 0.3), (0.4, 0.5), (0.0, 1.0)])
+def test_lemma_1_is_decided_for_blocks_of_any_size(n, p_in, p_out):
+    verdict = ns.sbm_favours_naps(n, p_in, p_out)
+    if n * min(p_in + p_out, 1) > 1e6:  # then counts hardly deviate from their means
+        assert verdict.exact == pytest.approx(verdict.mean_field, rel=1e-6)
+    else:  # Poisson counts: the share of one kind in a sum of both, where there are any
+        total = n * (p_in + p_out)
+        assert verdict.exact == pytest.approx(3 / 4 * (1 - (1 - math.exp(-total)) / total), rel=1e-8)
+    assert verdict.favours_naps == (p_in >= p_out)

@@ -6,15 +6,26 @@ what it must be, then what came.
 
 from __future__ import annotations
 
-import copy
-import math
-import operator
-from collections.abc import Mapping
-from typing import Any, Protocol, SupportsIndex, cast
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from napsets._values import (
+    LARGEST_HOPS,
+    check_alpha,
+    check_count,
+    check_flag,
+    check_hops,
+    check_kind,
+    check_list,
+    check_names,
+    check_number,
+    check_seed,
+    check_settings,
+    check_share,
+    shown,
+)
 from napsets.errors import InvalidInputError
 
 __all__ = [
@@ -24,15 +35,19 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "as_array",
+    "as_column",
     "check_alpha",
     "check_count",
     "check_flag",
     "check_hops",
     "check_index",
     "check_integers",
+    "check_kind",
     "check_labels",
+    "check_list",
     "check_names",
     "check_node",
+    "check_number",
     "check_numbers",
     "check_probabilities",
     "check_scores",
@@ -51,14 +66,10 @@ BoolArray = npt.NDArray[np.bool_]
 #: probabilities written with four decimals within 1e-3.
 ROW_SUM_TOLERANCE = 1e-3
 
-#: More hops than this are a mistake; fewer are walked as far as there are nodes.
-LARGEST_HOPS = 2**31 - 1
-
 _SOFTMAX = (
     "If they are logits or other scores, pass them through a softmax (scipy.special.softmax(x, axis=1)); if they were "
     "rounded, divide each row by its sum."
 )
-_SHOWN = 80  # characters of a value that a message repeats
 
 
 class HasArray(Protocol):
@@ -73,15 +84,9 @@ ArrayLike = npt.ArrayLike | HasArray
 
 def as_array(name: str, value: object) -> npt.NDArray[Any]:
     """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and their kin."""
-    refuse_masked(name, value)
     if hasattr(value, "toarray"):
         raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
-    try:
-        array = np.asarray(_on_host(value))
-    except MemoryError:
-        raise
-    except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
-        raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
+    array = as_column(name, value)
     if array.dtype == object:
         for item in array.flat:
             if isinstance(item, int) and not isinstance(item, bool):  # it would not be an object if it had fitted
@@ -91,6 +96,17 @@ def as_array(name: str, value: object) -> npt.NDArray[Any]:
             f"them with .astype(float) or .astype(int)."
         )
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def as_column(name: str, value: object) -> npt.NDArray[Any]:
+    """Convert values of any type, names among them."""
+    refuse_masked(name, value)
+    try:
+        return np.asarray(_on_host(value))
+    except MemoryError:
+        raise
+    except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
+        raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
 
 
 def _on_host(value: Any) -> Any:
@@ -109,15 +125,6 @@ def refuse_masked(name: str, value: object) -> None:
                 f"`{name}` must not be masked, because what a mask hides would count; {np.ma.getmaskarray(part).sum()} "
                 f"entries are. Fill them (.filled(-1) for unknown labels) or drop them (.compressed())."
             )
-
-
-def shown(value: object) -> str:
-    """Return what a message shows of a value: its repr, cut where it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        return f"{type(value).__name__} too long to be shown"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[Any]:
@@ -251,80 +258,3 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
     if bad.any():
         raise InvalidInputError(f"`{name}` must be finite, from 0 to {largest:g}; got {numbers[bad][0]:g}")
     return numbers
-
-
-def check_alpha(value: object) -> float:
-    """One error rate strictly between 0 and 1."""
-    try:
-        alpha = float(cast(Any, value))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"`alpha` must be a number between 0 and 1; got {shown(value)}") from error
-    if not 0.0 < alpha < 1.0:  # NaN fails this too
-        raise InvalidInputError(f"`alpha` must lie strictly between 0 and 1; got {alpha:g}")
-    return alpha
-
-
-def check_share(name: str, value: object) -> float:
-    """One number from 0 to 1, both included."""
-    try:
-        share = float(cast(Any, value))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"`{name}` must be a number from 0 to 1; got {shown(value)}") from error
-    if not 0.0 <= share <= 1.0:
-        raise InvalidInputError(f"`{name}` must lie in [0, 1]; got {share:g}")
-    return share
-
-
-def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return an integer of at least `minimum` and, where given, at most `maximum`."""
-    try:
-        count = operator.index(cast(SupportsIndex, value))
-    except TypeError as error:
-        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-            count = int(value)
-        else:
-            raise InvalidInputError(f"`{name}` must be an integer; got {shown(value)}") from error
-    if count < minimum:
-        raise InvalidInputError(f"`{name}` must be at least {minimum}; got {shown(count)}")
-    if maximum is not None and count > maximum:
-        raise InvalidInputError(f"`{name}` must be at most {maximum:,}; got {shown(count)}")
-    return count
-
-
-def check_hops(name: str, value: object, *, minimum: int = 0) -> int:
-    """Return a depth; one that no graph has is refused, one that this graph has not costs nothing."""
-    return check_count(name, value, minimum=minimum, maximum=LARGEST_HOPS)
-
-
-def check_seed(value: object) -> int:
-    """Return a seed: an integer from 0 to 2⁶⁴−1, for all that draw at random alike."""
-    try:
-        seed = operator.index(cast(SupportsIndex, value))
-    except TypeError as error:
-        raise InvalidInputError(f"`seed` must be an integer; got {shown(value)}") from error
-    if not 0 <= seed < 2**64:
-        raise InvalidInputError(f"`seed` must be an integer from 0 to 2^64 − 1; got {shown(seed)}")
-    return seed
-
-
-def check_names(name: str, value: object) -> tuple[str, ...] | None:
-    """Return names as a tuple, or None where there are none; one text is not a list of its letters."""
-    if value is None:
-        return None
-    if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
-        raise InvalidInputError(f"`{name}` must be a list of names; got {shown(value)}")
-    return tuple(str(item) for item in value)
-
-
-def check_settings(value: object) -> dict[str, Any]:
-    """Return settings as a dictionary of our own, which nobody else can change."""
-    if not isinstance(value, Mapping):
-        raise InvalidInputError(f"`settings` must be a mapping; got {shown(value)}")
-    return copy.deepcopy(dict(value))
-
-
-def check_flag(name: str, value: object) -> bool:
-    """Return True or False, and nothing that merely counts as one of them: 'no' would count as True."""
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInputError(f"`{name}` must be True or False; got {shown(value)}")
-    return bool(value)

@@ -23,6 +23,7 @@ from napsets._check import (
     check_alpha,
     check_hops,
     check_index,
+    check_list,
 )
 from napsets._frozen import sealed
 from napsets.decay import hop_weights
@@ -228,7 +229,7 @@ def compare(
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes.
     """
-    rates = (check_alpha(alpha), *(check_alpha(rate) for rate in alphas))
+    rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
     check_graph(graph)
     hops = check_hops("hops", hops)
     naps = NAPS(hops=hops, score=APS() if score is None else score, seed=seed)
@@ -251,7 +252,11 @@ def compare(
         PredictionSets(chosen, member, tau, support, size, rates[0], num_nodes=graph.num_nodes)
         for member, tau, (support, size) in zip(filled, thresholds[:, 0], calibrated, strict=True)
     ]
-    groups = size_strata(data.probabilities.shape[1]) if strata is None else list(strata)
+    groups = (
+        size_strata(data.probabilities.shape[1])
+        if strata is None
+        else check_list("strata", strata, "pairs (low, high)")
+    )
     partition = neighbourhood_partition(graph, chosen, seed=seed)
     results = tuple(
         replace(_judge(method, sets, truth, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
@@ -364,5 +369,5 @@ def _judge(
         singleton_rate=singleton_rate(sets),
         empty_rate=empty_rate(sets),
         full_rate=full_rate(sets),
-        infinite=int(np.isinf(sets.thresholds).sum()),
+        infinite=sets.infinite,
     )

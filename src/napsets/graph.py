@@ -158,7 +158,8 @@ class Graph:
         """
         array = check_integers("edge_index", edge_index, ndim=2)
         if array.shape[0] != 2:
-            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}")
+            way = " Pass its transpose, .T, if it has one edge a row." if array.shape[1] == 2 else ""
+            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{way}")
         return cls._from_ends(array[0], array[1], num_nodes, undirected, "edge_index")
 
     @classmethod
@@ -167,7 +168,8 @@ class Graph:
         shape = getattr(adjacency, "shape", None)
         if not hasattr(adjacency, "tocoo") or shape is None or len(shape) != 2 or shape[0] != shape[1]:
             raise InvalidInputError(
-                f"`adjacency` must be a square SciPy sparse matrix; got {type(adjacency).__name__} of shape {shape}"
+                f"`adjacency` must be a square SciPy sparse matrix; got {type(adjacency).__name__} of shape {shape}. "
+                f"Pass a dense one as scipy.sparse.csr_array(adjacency)."
             )
         coo = adjacency.tocoo()
         source, target = coo.row, coo.col
@@ -190,7 +192,10 @@ class Graph:
         """Make a graph from a PyTorch Geometric ``Data``, or from anything with ``edge_index`` and ``num_nodes``."""
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:
-            raise InvalidInputError(f"`data` must have an `edge_index`; {type(data).__name__} has none")
+            raise InvalidInputError(
+                f"`data` must have an `edge_index`; {type(data).__name__} has none. Where it has adj_t, use "
+                f"Graph.from_scipy(data.adj_t.to_scipy())."
+            )
         return cls.from_edge_index(edge_index, getattr(data, "num_nodes", None), undirected=undirected)
 
     @classmethod

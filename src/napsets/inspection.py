@@ -11,7 +11,7 @@ import numpy as np
 from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.decay import FEW_HOPS
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
 from napsets.predictors import NAPS, hop_weights_of
 from napsets.quantile import required_mass
 from napsets.scores import make_score
@@ -153,7 +153,7 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     >>> [ring.tolist() for ring in hop_rings(path, 1, 3)]
     [[0, 2], [3], []]
     """
-    start, hops = check_node("node", node, graph.num_nodes), check_hops("hops", hops)
+    start, hops = check_node("node", node, check_graph(graph).num_nodes), check_hops("hops", hops)
     seen = np.zeros(graph.num_nodes, dtype=bool)
     seen[start] = True
     ring = np.array([start])

@@ -12,9 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, check_count, check_hops, check_index, check_seed
+from napsets._check import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_hops,
+    check_index,
+    check_integers,
+    check_kind,
+    check_list,
+    check_seed,
+    shown,
+)
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
 from napsets.sets import Per, PredictionSets
 
 __all__ = [
@@ -31,6 +45,9 @@ __all__ = [
     "size_given_coverage",
     "sscv",
 ]
+
+
+_MOST_BINS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,32 +82,32 @@ def coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> f
     per : {"node", "set"}
         With "set", `labels` has one label for each set instead, in the order of the sets.
     """
-    return _mean(sets.contains(labels, per=per))
+    return _mean(_checked(sets).contains(labels, per=per))
 
 
 def mean_size(sets: PredictionSets) -> float:
     """Return the average number of labels in a set. Look at `empty_rate` beside it."""
-    return _mean(sets.sizes)
+    return _mean(_checked(sets).sizes)
 
 
 def size_given_coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
     """Return the average size of the sets that contain their node's label; NaN where none does."""
-    return _mean(sets.sizes[sets.contains(labels, per=per)])
+    return _mean(_checked(sets).sizes[sets.contains(labels, per=per)])
 
 
 def singleton_rate(sets: PredictionSets) -> float:
     """Return the share of sets with exactly one label."""
-    return _mean(sets.sizes == 1)
+    return _mean(_checked(sets).sizes == 1)
 
 
 def empty_rate(sets: PredictionSets) -> float:
     """Return the share of sets without any label."""
-    return _mean(sets.sizes == 0)
+    return _mean(_checked(sets).sizes == 0)
 
 
 def full_rate(sets: PredictionSets) -> float:
     """Return the share of sets with every label."""
-    return _mean(sets.sizes == sets.num_classes)
+    return _mean(_checked(sets).sizes == sets.num_classes)
 
 
 def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]], *, per: Per = "node") -> float:
@@ -108,7 +125,8 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
     float
         NaN where no set falls into any stratum.
     """
-    ranges = [_stratum(stratum) for stratum in strata]
+    _checked(sets)
+    ranges = [_stratum(stratum) for stratum in check_list("strata", strata, "pairs (low, high)")]
     if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):
         raise InvalidInputError(f"`strata` must be disjoint ranges of sizes; got {list(strata)}")
     groups = [np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high)) for low, high in ranges]
@@ -133,10 +151,10 @@ def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]
     float
         NaN where there is no part.
     """
-    size = int(max(sets.nodes.max(initial=-1) + 1, sets.num_nodes or 0))
+    size = int(max(_checked(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
     row[sets.nodes] = np.arange(len(sets))
-    parts = [check_index("partition", part, size) for part in partition]
+    parts = [check_index("partition", part, size) for part in check_list("partition", partition, "arrays of nodes")]
     groups = [row[part] for part in parts]
     for part, group in zip(parts, groups, strict=True):
         if (group < 0).any():
@@ -173,7 +191,7 @@ def neighbourhood_partition(
     """
     from napsets.kernels.balls import cut_balls
 
-    chosen = check_index("nodes", nodes, graph.num_nodes, unique=True)
+    chosen = check_index("nodes", nodes, check_graph(graph).num_nodes, unique=True)
     radius, min_size = check_hops("radius", radius), check_count("min_size", min_size)
     alive = np.zeros(graph.num_nodes, dtype=bool)
     alive[chosen] = True
@@ -187,7 +205,7 @@ def neighbourhood_partition(
 
 def coverage_by_class(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> GroupCoverage:
     """Return coverage and mean size among the nodes of each true class; the parameters are those of `coverage`."""
-    y = sets.own_labels(labels, per=per)
+    y = _checked(sets).own_labels(labels, per=per)
     return _grouped(sets, sets.contains(y, per="set"), y, list(range(sets.num_classes)))
 
 
@@ -205,19 +223,23 @@ def coverage_by_degree(
     bins : int or sequence of int
         So many groups of about equal size, or the smallest degree of each group, ascending.
     """
-    degrees = graph.degrees[sets.nodes]
-    if np.ndim(bins) == 0:
-        count = check_count("bins", bins, minimum=1)
+    degrees = check_graph(graph).degrees[_checked(sets).nodes]
+    if as_array("bins", bins).ndim == 0:
+        count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
         shares = np.linspace(0, 1, count, endpoint=False)
         lows = np.unique(np.quantile(degrees, shares, method="lower")) if degrees.size else np.array([0])
     else:
-        lows = np.asarray(bins, dtype=np.int64)
+        lows = check_integers("bins", bins).astype(np.int64, copy=False)
         if lows.ndim != 1 or lows.size == 0 or (np.diff(lows) <= 0).any():
             raise InvalidInputError(f"`bins` must be a number of groups or ascending degrees; got {bins!r}")
     group = np.searchsorted(lows, degrees, side="right") - 1
     highs = np.append(lows[1:] - 1, max(int(degrees.max(initial=0)), int(lows[-1])))
     names: list[object] = [(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
     return _grouped(sets, sets.contains(labels, per=per), group, names)
+
+
+def _checked(sets: object) -> PredictionSets:
+    return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
 
 
 def _grouped(sets: PredictionSets, covered: BoolArray, group: IntArray, names: list[object]) -> GroupCoverage:
@@ -240,8 +262,8 @@ def _mean(values: BoolArray | IntArray) -> float:
 def _stratum(stratum: tuple[int, int]) -> tuple[int, int]:
     try:
         low, high = (int(end) for end in stratum)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"`strata` must be pairs (low, high) of set sizes; got {stratum!r}") from error
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InvalidInputError(f"`strata` must be pairs (low, high) of set sizes; got {shown(stratum)}") from error
     if low > high:
         raise InvalidInputError(f"`strata` must be pairs with low ≤ high; got {(low, high)}")
     return low, high

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from napsets._check import (
     ArrayLike,
     IntArray,
+    as_column,
     check_integers,
     check_labels,
     check_names,
     check_probabilities,
     check_settings,
-    refuse_masked,
     shown,
 )
 from napsets._files import reading, replacing
@@ -86,8 +86,10 @@ class NodePredictions:
         if size != nodes.size:
             raise InvalidInputError(f"`probabilities` must have one row a node, {nodes.size}; got {size}")
         labels = check_labels(self.labels, size=size, num_classes=classes)
-        refuse_masked("split", self.split)
-        split = np.full(size, "") if self.split is None else np.asarray(self.split, dtype=str)
+        split = np.full(size, "") if self.split is None else as_column("split", self.split)
+        if split.dtype.kind not in "UO" or not all(isinstance(part, str) for part in split.flat):
+            raise InvalidInputError(f"`split` must hold train, validation, test or nothing; got {shown(self.split)}")
+        split = split.astype(str)
         strange = sorted(set(np.unique(split).tolist()) - set(SPLITS))
         if split.shape != (size,) or strange:
             got = repr(strange[0]) if strange else f"shape {split.shape}"

@@ -18,6 +18,7 @@ from napsets._check import (
     FloatArray,
     IntArray,
     as_array,
+    as_column,
     check_alpha,
     check_flag,
     check_hops,
@@ -25,7 +26,7 @@ from napsets._check import (
     check_labels,
     check_probabilities,
     check_seed,
-    refuse_masked,
+    shown,
 )
 from napsets._frozen import frozen, sealed
 from napsets.decay import Decay, check_decay, hop_weights
@@ -99,8 +100,7 @@ class _Predictor:
             raise InvalidInputError(
                 f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
             )
-        refuse_masked("ids", ids)
-        names = np.arange(p.shape[0]) if ids is None else np.asarray(ids)
+        names = np.arange(p.shape[0]) if ids is None else as_column("ids", ids)
         if names.shape != (p.shape[0],):
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
         u = sealed(node_uniforms(names, self.seed))
@@ -203,8 +203,8 @@ class NAPS(_Predictor):
         if not (isinstance(self.decay, str) or callable(self.decay)):
             self.decay = frozen(as_array("decay", self.decay))
         check_decay(self.decay, self.hops)
-        if self.fallback not in ("full", "global"):
-            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {self.fallback!r}")
+        if not isinstance(self.fallback, str) or self.fallback not in ("full", "global"):
+            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {shown(self.fallback)}")
 
     def calibrate(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, FloatArray, check_seed, refuse_masked
+from napsets._check import ArrayLike, FloatArray, as_column, check_seed
 from napsets.errors import InvalidInputError
 
 __all__ = ["hash_ids", "node_uniforms"]
@@ -45,8 +45,7 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
 
 def hash_ids(ids: ArrayLike) -> UInt64Array:
     """Map ids to 64-bit words: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes."""
-    refuse_masked("ids", ids)
-    array = np.asarray(ids)
+    array = as_column("ids", ids)
     if array.ndim != 1:
         raise InvalidInputError(f"`ids` must have 1 dimension; got shape {array.shape}")
     if array.dtype.kind in "iu" or array.size == 0:

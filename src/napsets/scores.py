@@ -23,7 +23,7 @@ from napsets._check import (
     check_count,
     check_flag,
     check_labels,
-    check_numbers,
+    check_number,
     check_probabilities,
     shown,
 )
@@ -166,8 +166,8 @@ class RAPS(RankScore):
 
     def __post_init__(self) -> None:
         check_flag("randomized", self.randomized)
-        check_count("free_ranks", self.free_ranks)
-        check_numbers("penalty", [self.penalty], largest=LARGEST_PENALTY)
+        check_count("free_ranks", self.free_ranks, maximum=2**31 - 1)
+        check_number("penalty", self.penalty, largest=LARGEST_PENALTY)
 
     def formula(self, x: Ranked) -> FloatArray:  # noqa: D102
         return x.cumulative - x.u * x.probability + self.penalty * np.maximum(0, x.rank - self.free_ranks)
@@ -192,7 +192,7 @@ class SAPS(RankScore):
 
     def __post_init__(self) -> None:
         check_flag("randomized", self.randomized)
-        check_numbers("weight", [self.weight], largest=LARGEST_PENALTY)
+        check_number("weight", self.weight, largest=LARGEST_PENALTY)
 
     @property
     def fixed_u(self) -> float:

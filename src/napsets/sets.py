@@ -11,7 +11,17 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_integers
+from napsets._check import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_alpha,
+    check_count,
+    check_integers,
+    check_names,
+)
 from napsets._frozen import frozen
 from napsets._names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
@@ -67,11 +77,19 @@ class PredictionSets:
     def __post_init__(self) -> None:
         for name in ("nodes", "member", "thresholds", "support", "effective_size"):
             object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
-        if self.class_names is not None:
-            object.__setattr__(self, "class_names", tuple(self.class_names))
+        object.__setattr__(self, "class_names", check_names("class_names", self.class_names))
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        if self.num_nodes is not None:
+            object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
+        if self.thresholds.dtype.kind not in "fiub":
+            raise InvalidInputError(f"`thresholds` must hold numbers; got dtype {self.thresholds.dtype}")
         if self.member.ndim != 2 or self.member.dtype != np.bool_:
             what = f"{self.member.dtype} of shape {self.member.shape}"
             raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {what}")
+        for name in ("nodes", "thresholds"):
+            if getattr(self, name).shape != self.member.shape[:1]:
+                got = f"{len(self)}; got shape {getattr(self, name).shape}"
+                raise InvalidInputError(f"`{name}` must have one entry a row of `member`, {got}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
@@ -90,6 +108,11 @@ class PredictionSets:
         """Number of labels in each set."""
         sizes: IntArray = self.member.sum(axis=1, dtype=np.int64)
         return sizes
+
+    @property
+    def infinite(self) -> int:
+        """Number of nodes with too little support: their threshold is +∞, and their set is full."""
+        return int(np.isposinf(self.thresholds).sum())
 
     def labels(self) -> list[IntArray]:
         """Return each set as an ascending array of class indices."""
@@ -181,7 +204,7 @@ class PredictionSets:
         return (
             f"PredictionSets({len(self):,} nodes, {self.num_classes} classes, alpha={self.alpha:g}: "
             f"mean size {self.sizes.mean():.2f}, {empty:,} empty, {full:,} full, "
-            f"{np.isinf(self.thresholds).sum():,} with too little support)"
+            f"{self.infinite:,} with too little support)"
         )
 
     def _repr_html_(self) -> str:

@@ -22,6 +22,8 @@ from napsets._check import (
     as_array,
     check_alpha,
     check_index,
+    check_kind,
+    check_list,
     check_scores,
 )
 from napsets._frozen import frozen
@@ -209,7 +211,7 @@ def neighbourhood_thresholds(
     strategy: str | None = None,
 ) -> HopThresholds:
     """Do what `hop_thresholds` does with an index made once, keeping the counts by hop beside the thresholds."""
-    chosen = check_index("nodes", nodes, index.graph.num_nodes)
+    chosen = check_index("nodes", nodes, _checked(index).graph.num_nodes)
     return _thresholds(index, chosen, None, None, hop_weights, alpha, threads, progress, strategy)
 
 
@@ -237,13 +239,14 @@ def split_thresholds(
     hop_weights, alpha, threads, progress
         As in `hop_thresholds`.
     """
-    used = as_array("splits", splits)
-    if used.dtype != np.bool_ or used.shape != (len(nodes), index.calibration.size):
+    used, asked = as_array("splits", splits), check_list("nodes", nodes, "arrays, one a split")
+    _checked(index)
+    if used.dtype != np.bool_ or used.shape != (len(asked), index.calibration.size):
         raise InvalidInputError(
-            f"`splits` must be boolean of shape ({len(nodes)}, {index.calibration.size}): one row for each entry of "
+            f"`splits` must be boolean of shape ({len(asked)}, {index.calibration.size}): one row for each entry of "
             f"`nodes`, one column a calibration node; got {used.dtype} of shape {used.shape}"
         )
-    chosen = [check_index("nodes", part, index.graph.num_nodes) for part in nodes]
+    chosen = [check_index("nodes", part, index.graph.num_nodes) for part in asked]
     sizes = [part.size for part in chosen]
     pair_split = np.repeat(np.arange(len(chosen)), sizes)
     pair_node = np.concatenate([np.empty(0, dtype=np.int64), *chosen])
@@ -302,9 +305,14 @@ def _thresholds(
 def _rates(alpha: Any) -> list[Any]:
     """Return the error rates one by one, whether one was given or several."""
     try:
-        return [alpha] if isinstance(alpha, str) else list(alpha)
+        return [alpha] if isinstance(alpha, str | dict | set) else list(alpha)
     except TypeError:  # a number, or an array without dimensions
         return [alpha]
+
+
+def _checked(index: object) -> CalibrationIndex:
+    way = "Make one with CalibrationIndex(graph, scores, calibration)."
+    return check_kind("index", index, CalibrationIndex, way=way)
 
 
 def _weight_rows(hop_weights: ArrayLike) -> FloatArray:

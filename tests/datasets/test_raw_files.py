@@ -64,7 +64,6 @@ def test_a_missing_file_is_named_and_nothing_is_downloaded_over_the_rest(raw, fi
         ("class_map.json", {"0": -4, "1": 0}, "classes of at least 0"),
         ("class_map.json", {"0": [0, 1]}, "multi-label"),
         ("role.json", {"tr": [0, 1], "va": [1], "te": [3]}, "must not overlap"),
-        ("role.json", {"tr": [0], "va": [2], "te": [3]}, "every class"),
         ("role.json", {"tr": [0, 1]}, "role.json"),
     ],
 )

@@ -125,3 +125,53 @@ def test_outputs_of_the_wrong_shape_are_refused(world):
         predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x.sum())
     with pytest.raises(InvalidInputError, match="one row a node, 240; got 10"):
         predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x[:10])
+
+
+class TakesData(torch.nn.Module):
+    """A model that takes the whole Data, as many tutorials have it."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, data, scale=1.0):
+        return self.inner(data.x, data.edge_index) * scale
+
+
+class TakesThree(TakesData):
+    def forward(self, x, edge_index, edge_weight):
+        return self.inner(x, edge_index)
+
+
+def test_a_model_that_takes_the_data_is_given_the_data(world):
+    model, data, calibration, nodes = world
+    plain = predict_sets(model, data, calibration, nodes)
+    assert np.array_equal(predict_sets(TakesData(model), data, calibration, nodes).member, plain.member)
+
+
+def test_a_model_that_takes_something_else_is_refused_with_the_way_out(world):
+    model, data, calibration, nodes = world
+    with pytest.raises(
+        InvalidInputError, match=r"takes \(x, edge_index, edge_weight\)\. Say how .*forward=lambda model"
+    ):
+        predict_sets(TakesThree(model), data, calibration, nodes)
+
+
+def test_a_model_in_half_precision_is_taken(world):
+    model, data, calibration, nodes = world
+    data.x = data.x.bfloat16()
+    assert len(predict_sets(model.bfloat16(), data, calibration, nodes)) == nodes.size
+
+
+def test_labels_of_another_shape_or_kind_are_refused(world):
+    model, data, calibration, nodes = world
+    labels = data.y
+    data.y = labels[:, None]
+    predict_sets(model, data, calibration, nodes)
+    for y, message in [
+        (torch.stack([labels, labels], dim=1), r"`data.y` must have one label a node, shape \(240,\); got \(240, 2\)"),
+        (labels.double(), "`data.y` must hold integers"),
+    ]:
+        data.y = y
+        with pytest.raises(InvalidInputError, match=message):
+            predict_sets(model, data, calibration, nodes)

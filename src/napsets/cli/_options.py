@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from napsets import scores
 from napsets.decay import DECAYS, check_decay
 from napsets.errors import InvalidInputError
-from napsets.scores import APS, RAPS, SAPS, THR, Score
+from napsets.scores import Score
 
 __all__ = [
     "AllowEmpty",
@@ -71,17 +72,9 @@ class LabelsName(str, Enum):
     indices = "indices"
 
 
-_SCORES: dict[ScoreName, type[APS] | type[THR] | type[RAPS] | type[SAPS]] = {
-    ScoreName.aps: APS,
-    ScoreName.thr: THR,
-    ScoreName.raps: RAPS,
-    ScoreName.saps: SAPS,
-}
-
-
 def make_score(name: ScoreName) -> Score:
     """Return the score of that name, with its usual settings."""
-    return _SCORES[name]()
+    return scores.make_score(name.value)
 
 
 def make_decay(text: str, hops: int) -> str | list[float]:

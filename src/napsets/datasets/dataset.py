@@ -13,12 +13,12 @@ import numpy.typing as npt
 from napsets._check import (
     IntArray,
     as_array,
+    as_column,
     check_index,
     check_integers,
     check_labels,
     check_names,
     check_settings,
-    refuse_masked,
 )
 from napsets._frozen import frozen, sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Features: TypeAlias = npt.NDArray[np.float32] | scipy.sparse.csr_array
 
 __all__ = ["SPLIT_NAMES", "NodeDataset"]
+
+_MOST_CLASSES = 2**31 - 1
 
 #: The parts of a split, in the order in which their nodes become visible to a model.
 SPLIT_NAMES = ("train", "validation", "test")
@@ -84,7 +86,11 @@ class NodeDataset:
         values: dict[str, Any] = {"features": _check_features(self.features, nodes)}
         raw = check_integers("labels", self.labels)
         names = check_names("class_names", self.class_names)
-        classes = max(int(raw.max(initial=-1)) + 1, 1) if names is None else len(names)
+        classes = max(int(raw.max()) + 1 if raw.size else 0, 1) if names is None else len(names)
+        if classes > _MOST_CLASSES:
+            raise InvalidInputError(
+                f"`labels` must number the classes from 0, up to {_MOST_CLASSES:,}; got {raw.max()}"
+            )
         values |= {"class_names": names, "labels": check_labels(raw, size=nodes, num_classes=classes)}
         for part in SPLIT_NAMES:
             values[part] = check_index(part, getattr(self, part), nodes, unique=True)
@@ -165,8 +171,7 @@ def _check_column(name: str, value: Any, nodes: int) -> Any:
     """One entry a node, of any type, or None."""
     if value is None:
         return None
-    refuse_masked(name, value)
-    array = np.asarray(value)
+    array = as_column(name, value)
     if array.shape != (nodes,):
         raise InvalidInputError(f"`{name}` must have one entry a node, {nodes}; got shape {array.shape}")
     return array
@@ -189,11 +194,13 @@ def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
         if unknown.size:
             raise InvalidInputError(f"`{part}` must hold labelled nodes; node {values[part][unknown[0]]} has label −1")
     if values["train"].size:
-        unseen = np.flatnonzero(np.bincount(labels[values["train"]], minlength=classes) == 0)
-        if unseen.size:
+        seen_classes = np.unique(labels[values["train"]])
+        lacking = classes - seen_classes.size
+        if lacking:
+            first = np.setdiff1d(np.arange(min(classes, seen_classes.size + 10)), seen_classes)[:10]
             warnings.warn(
-                f"`train` lacks {unseen.size} of the {classes} classes, which a model cannot learn: "
-                f"{', '.join(map(str, unseen[:10]))}{', …' if unseen.size > 10 else ''}",
+                f"`train` lacks {lacking} of the {classes} classes, which a model cannot learn: "
+                f"{', '.join(map(str, first))}{', …' if lacking > 10 else ''}",
                 NapsetsWarning,
                 stacklevel=4,
             )

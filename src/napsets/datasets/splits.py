@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from napsets._check import IntArray, check_count, check_seed
+from napsets._check import IntArray, check_count, check_list, check_number, check_seed
 from napsets.errors import InvalidInputError
 
 __all__ = ["random_split"]
@@ -35,9 +35,9 @@ def random_split(num_nodes: int, sizes: Sequence[float], seed: int = 0) -> tuple
     >>> [part.size for part in random_split(13_752, (752, 1000, 12_000), seed=0)]
     [752, 1000, 12000]
     """
-    num_nodes = check_count("num_nodes", num_nodes)
-    given = [float(size) for size in sizes]
-    if len(given) != 3 or min(given) < 0:
+    num_nodes = check_count("num_nodes", num_nodes, maximum=2**40)
+    given = [check_number("sizes", size, largest=2.0**40) for size in check_list("sizes", sizes, "three numbers")]
+    if len(given) != 3:
         raise InvalidInputError(f"`sizes` must be three numbers of at least 0; got {tuple(sizes)}")
     shares = max(given) <= 1
     counts = [int(size * num_nodes + 1e-9) if shares else check_count("sizes", size) for size in given]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray, check_count, check_seed
+from napsets._check import IntArray, check_count, check_list, check_number, check_seed, check_share
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import InvalidInputError
@@ -28,10 +28,10 @@ def sbm_graph(
         The block of each node; blocks are consecutive runs of `block_size` nodes.
     """
     size, blocks = (
-        check_count("block_size", block_size, minimum=1),
-        check_count("num_blocks", num_blocks, minimum=1),
+        check_count("block_size", block_size, minimum=1, maximum=2**31 - 1),
+        check_count("num_blocks", num_blocks, minimum=1, maximum=10_000),
     )
-    p_in, p_out = _check_share("p_in", p_in), _check_share("p_out", p_out)
+    p_in, p_out = check_share("p_in", p_in), check_share("p_out", p_out)
     rng = np.random.default_rng(check_seed(seed))
     sources, targets = [], []
     for a in range(blocks):
@@ -76,12 +76,11 @@ def sbm(
     sizes, seed
         As in `random_split`; the seed draws everything else too.
     """
-    graph, blocks = sbm_graph(block_size, p_in, p_out, seed, num_blocks=len(noise))
+    scales = np.array([check_number("noise", scale, largest=1e30) for scale in check_list("noise", noise, "scales")])
+    graph, blocks = sbm_graph(block_size, p_in, p_out, seed, num_blocks=scales.size)
     rng = np.random.default_rng([check_seed(seed), 1])
-    labels = rng.integers(0, check_count("num_classes", num_classes, minimum=1), graph.num_nodes)
-    features = _features(
-        labels, num_classes, check_count("num_features", num_features), 1.0, rng, np.asarray(noise)[blocks]
-    )
+    labels = rng.integers(0, check_count("num_classes", num_classes, minimum=1, maximum=2**31 - 1), graph.num_nodes)
+    features = _features(labels, num_classes, check_count("num_features", num_features), 1.0, rng, scales[blocks])
     settings = {"block_size": block_size, "p_in": p_in, "p_out": p_out, "noise": list(noise), "seed": seed}
     split = random_split(graph.num_nodes, sizes, seed)
     return NodeDataset(graph, features, labels, *split, name="sbm", blocks=blocks, settings=settings)
@@ -125,12 +124,12 @@ def dcsbm_graph(
     """
     from napsets.kernels.blocks import draw_edges
 
-    nodes = check_count("num_nodes", num_nodes, minimum=1)
-    classes = check_count("num_classes", num_classes, minimum=1)
-    homophily = _check_share("homophily", homophily)
-    if not exponent > 2:
+    nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
+    classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)
+    homophily = check_share("homophily", homophily)
+    if not check_number("exponent", exponent, largest=1e6) > 2:
         raise InvalidInputError(f"`exponent` must be above 2, or the mean degree is infinite; got {exponent}")
-    if not 0 <= mean_degree < nodes:
+    if not check_number("mean_degree", mean_degree, largest=2.0**40) < nodes:
         raise InvalidInputError(f"`mean_degree` must be at least 0 and below `num_nodes`; got {mean_degree}")
     rng = np.random.default_rng(check_seed(seed))
     shares = 1.0 + 3.0 * np.arange(classes) / max(classes - 1, 1)
@@ -221,9 +220,3 @@ def _pair_of(position: IntArray) -> tuple[IntArray, IntArray]:
     u -= u * (u - 1) // 2 > position  # the root's rounding errs by one at most
     u += u * (u + 1) // 2 <= position
     return u, position - u * (u - 1) // 2
-
-
-def _check_share(name: str, value: float) -> float:
-    if not 0.0 <= value <= 1.0:
-        raise InvalidInputError(f"`{name}` must lie between 0 and 1; got {value}")
-    return float(value)

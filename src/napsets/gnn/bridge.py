@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from napsets._check import ArrayLike, as_array, check_index
+from napsets._check import ArrayLike, as_array, check_index, check_integers
 from napsets._names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
@@ -43,7 +44,8 @@ def predict_sets(
     Parameters
     ----------
     model : torch.nn.Module
-        Called once as ``model(data.x, data.edge_index)``, in evaluation mode and without gradients.
+        Called once as ``model(data.x, data.edge_index)``, in evaluation mode and without gradients; or as
+        ``model(data)``, where its ``forward`` takes one argument or calls its first one ``data``.
     data : torch_geometric.data.Data
         Its ``y`` holds the labels; those outside `calibration_mask` are not looked at.
     calibration_mask : array
@@ -84,7 +86,7 @@ def predict_sets(
     calibration = check_index("calibration_mask", calibration_mask, size)
     chosen = check_index("nodes", nodes, size)
     labels = np.full(size, -1, dtype=np.int64)
-    labels[calibration] = as_array("data.y", data.y).reshape(-1)[calibration]
+    labels[calibration] = _labels(data, size)[calibration]
     naps = replace(predictor) if predictor is not None else NAPS()
     if within is None:
         return naps.calibrate(graph, probabilities, labels, calibration).predict(chosen, alpha)
@@ -110,9 +112,12 @@ def probabilities_of(
     kind = choose("outputs", outputs, {"logits": "logits", "probabilities": "probabilities"})
     with _moved(model, device) as place, evaluating(model):
         moved = data if place is None else data.clone().to(place)
-        result = model(moved.x, moved.edge_index) if forward is None else forward(model, moved)
+        result = (_forward if forward is None else forward)(model, moved)
     if not isinstance(result, torch.Tensor) or result.ndim != 2:
-        raise InvalidInputError(f"`model` must return a matrix with one row a node; got {type(result).__name__}")
+        raise InvalidInputError(
+            f"`model` must return a matrix with one row a node; got {type(result).__name__}. Pick it out with "
+            f"forward=lambda model, data: …"
+        )
     values = result.detach().cpu().double()
     if kind == "probabilities":
         return np.asarray(values.numpy())
@@ -120,6 +125,41 @@ def probabilities_of(
         message = "the model's outputs look like probabilities; say outputs='probabilities' if they are"
         warnings.warn(message, NapsetsWarning, stacklevel=3)
     return np.asarray(torch.softmax(values, dim=1).numpy())
+
+
+def _forward(model: nn.Module, data: Any) -> Any:
+    """Call a model the way that its forward asks for: with features and edges, or with the data as a whole."""
+    try:
+        signature = inspect.signature(model.forward)
+    except (TypeError, ValueError):  # not written in Python
+        return model(data.x, data.edge_index)
+    first = next(iter(signature.parameters), "")
+    if first != "data" and _takes(signature, 2):
+        return model(data.x, data.edge_index)
+    if _takes(signature, 1):
+        return model(data)
+    raise InvalidInputError(
+        f"`model` must take (x, edge_index) or (data); its forward takes {signature}. Say how to call it: "
+        f"forward=lambda model, data: model(data.x, data.edge_index, …)."
+    )
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def _labels(data: Any, size: int) -> npt.NDArray[Any]:
+    """Return one label a node; a column of them will do."""
+    y = as_array("data.y", data.y)
+    if y.shape == (size, 1):
+        y = y.reshape(size)
+    if y.shape != (size,):
+        raise InvalidInputError(f"`data.y` must have one label a node, shape ({size},); got {y.shape}")
+    return check_integers("data.y", y)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from napsets._check import shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.kernels.shallow import count_touched
@@ -67,8 +68,8 @@ def plan(
     `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
     `hub_degree` are added as vectors in a dense search.
     """
-    if strategy is not None and strategy not in STRATEGIES:
-        raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {strategy!r}")
+    if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
+        raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {shown(strategy)}")
     costs = _Costs(graph, hops, mask_words, last_share, hub_degree)
     if strategy is None and is_trifle(graph, sources.size):
         # One way for all: looking for a better one would take longer, and more kernels to compile.

@@ -26,6 +26,8 @@ Stop = Callable[[], bool]
 #: Units of work, and the work.
 Piece = tuple[int, Callable[[Stop], object]]
 
+_MOST_THREADS = 1024
+
 #: Seconds between two reports while this thread waits for the others to end.
 _TELL_EVERY = 0.1
 
@@ -33,10 +35,12 @@ _TELL_EVERY = 0.1
 def available_threads(threads: int | None = None) -> int:
     """Return the number asked for, or else ``NAPSETS_THREADS``, or else the cores this process may use."""
     if threads is not None:
-        return check_count("threads", threads, minimum=1)
+        return check_count("threads", threads, minimum=1, maximum=_MOST_THREADS)
     wanted = os.environ.get("NAPSETS_THREADS")
     if wanted:
-        return check_count("NAPSETS_THREADS", int(wanted) if wanted.strip().isdecimal() else wanted, minimum=1)
+        return check_count(
+            "NAPSETS_THREADS", int(wanted) if wanted.strip().isdecimal() else wanted, minimum=1, maximum=_MOST_THREADS
+        )
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -129,7 +129,7 @@ def evaluate_sets(judged: Judged, strata: Sequence[tuple[int, int]]) -> dict[str
         "singleton_rate": singleton_rate(sets),
         "empty_rate": empty_rate(sets),
         "full_rate": full_rate(sets) if judged.file.complete else math.nan,
-        "infinite": int(np.isinf(sets.thresholds).sum()),
+        "infinite": sets.infinite,
         "coverage_by_class": _group_rows(coverage_by_class(sets, y), list(sets.class_names or ())),
     }
 

@@ -54,9 +54,9 @@ class SetsSummary:
     size_counts : numpy.ndarray
         How many sets have 0, 1, …, classes labels.
     infinite : int
-        Nodes whose threshold is +∞.
+        Nodes with too little support: their threshold is +∞, here as in `PredictionSets` and on Spark.
     unreached : int
-        Nodes without any calibration node in their neighbourhood.
+        Those among them that have no calibration node in reach at all.
     """
 
     size_counts: IntArray
@@ -115,7 +115,7 @@ def write_predictions(
             sets = replace(predictor.predict(part, alpha, progress=report), class_names=inputs.class_names)
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
             counts += np.bincount(sets.sizes, minlength=counts.size)
-            infinite += int(np.isinf(sets.thresholds).sum())
+            infinite += sets.infinite
             unreached += int((sets.support == 0).sum())
     return SetsSummary(counts, infinite, unreached)
 
