@@ -127,7 +127,7 @@ def one_two_three(spark: Any, labels: list[str], **settings: Any) -> list[float]
     from napsets.spark.session import plain_errors
 
     edges = spark.createDataFrame([(i, (i + 1) % 4) for i in range(4)], "source long, target long")
-    rows = [(i, 0.2 + 0.1 * i, 0.3 - 0.1 * i, 0.5) for i in range(4)]
+    rows = [(i, 0.2 + i / 16, 0.3 - i / 16, 0.5) for i in range(4)]
     probabilities = spark.createDataFrame(rows, "node long, `1` double, `2` double, `3` double")
     known = spark.createDataFrame(list(enumerate(labels)), "node long, label string")
     with plain_errors():
@@ -139,7 +139,7 @@ def one_two_three(spark: Any, labels: list[str], **settings: Any) -> list[float]
 
 def one_machine(indices: list[int]) -> list[float]:
     graph = ns.Graph.from_edge_index([[0, 1, 2, 3], [1, 2, 3, 0]], 4)
-    p = np.array([(0.2 + 0.1 * i, 0.3 - 0.1 * i, 0.5) for i in range(4)])
+    p = np.array([(0.2 + i / 16, 0.3 - i / 16, 0.5) for i in range(4)])
     labels = np.array([*indices, *[-1] * (4 - len(indices))])
     naps = ns.NAPS(hops=1).calibrate(graph, p, labels, np.arange(len(indices)))
     return naps.predict(np.arange(4), alpha=0.6).thresholds.tolist()
