@@ -42,13 +42,16 @@ FEW_EDGES = 1 << 14
 
 
 def compress_few(source: Array, target: Array, num_nodes: int, undirected: bool) -> tuple[Array, Array]:
-    """Return offsets and columns of the rows of a graph: sorted, without repeats and without self-loops."""
+    """Return offsets and columns of the rows of a graph: sorted, without repeats and without self-loops.
+
+    Ids fit into 32 bits, so that a pair of them fits into a word.
+    """
     ends = np.stack([source, target]).astype(np.int64, copy=False)
     if undirected:
         ends = np.concatenate([ends, ends[::-1]], axis=1)
     row, column = ends[:, ends[0] != ends[1]]
     row, column = np.divmod(np.unique(row * num_nodes + column), max(num_nodes, 1))
-    return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column
+    return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column.astype(np.int32)
 
 
 def bucket_by_column(source: Array, target: Array, num_nodes: int, canonical: bool, out: Array) -> Array:
