@@ -24,6 +24,6 @@ def choose(argument: str, name: object, options: Mapping[str, Value]) -> Value:
     """
     if isinstance(name, str) and name in options:
         return options[name]
-    near = difflib.get_close_matches(str(name).lower(), options, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(shown(name).strip("'").lower(), options, n=1, cutoff=0.4)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; got {shown(name)}{hint}")

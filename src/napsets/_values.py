@@ -74,11 +74,11 @@ def check_share(name: str, value: object) -> float:
 def check_number(name: str, value: object, *, largest: float) -> float:
     """One number from 0 to `largest`."""
     try:
-        number = float(cast(Any, value))
+        number = float("nan") if isinstance(value, str) else float(cast(Any, value))
     except _NO_NUMBER as error:
         raise InvalidInputError(f"`{name}` must be a number; got {shown(value)}") from error
     if not 0.0 <= number <= largest:  # NaN fails this too
-        raise InvalidInputError(f"`{name}` must be finite, at least 0 and at most {largest:g}; got {number:g}")
+        raise InvalidInputError(f"`{name}` must be finite, at least 0 and at most {largest:g}; got {shown(value)}")
     return number
 
 

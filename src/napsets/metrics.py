@@ -261,8 +261,8 @@ def _mean(values: BoolArray | IntArray) -> float:
 
 def _stratum(stratum: tuple[int, int]) -> tuple[int, int]:
     try:
-        low, high = (int(end) for end in stratum)
-    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        low, high = (check_count("strata", end) for end in stratum)
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInputError(f"`strata` must be pairs (low, high) of set sizes; got {shown(stratum)}") from error
     if low > high:
         raise InvalidInputError(f"`strata` must be pairs with low ≤ high; got {(low, high)}")

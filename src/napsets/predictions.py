@@ -30,6 +30,7 @@ from napsets._check import (
 )
 from napsets._files import reading, replacing
 from napsets._frozen import frozen, sealed
+from napsets._names import choose
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
 __all__ = ["NodePredictions"]
@@ -125,14 +126,14 @@ class NodePredictions:
         """Accuracy on the labelled nodes of one part of the split, or on all; NaN where there are none."""
         chosen = self.labels >= 0
         if part is not None:
-            chosen &= self.split == part
+            chosen &= self.split == _part("part", part)
         if not chosen.any():
             return float("nan")
         return float((self.predicted[chosen] == self.labels[chosen]).mean())
 
     def part(self, name: str) -> IntArray:
         """Return the ids of the nodes in one part of the split."""
-        return np.asarray(self.nodes[self.split == name])
+        return np.asarray(self.nodes[self.split == _part("name", name)])
 
     def take(self, nodes: ArrayLike) -> NodePredictions:
         """Return the predictions of some nodes, by their ids and in that order.
@@ -209,6 +210,10 @@ class NodePredictions:
             )
         except InvalidInputError as error:
             raise FileFormatError(f"{source}: {error}") from error
+
+
+def _part(argument: str, name: str) -> str:
+    return choose(argument, name, {part: part for part in SPLITS})
 
 
 def _pyarrow() -> Any:

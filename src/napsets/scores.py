@@ -170,7 +170,7 @@ class RAPS(RankScore):
         check_number("penalty", self.penalty, largest=LARGEST_PENALTY)
 
     def formula(self, x: Ranked) -> FloatArray:  # noqa: D102
-        return x.cumulative - x.u * x.probability + self.penalty * np.maximum(0, x.rank - self.free_ranks)
+        return x.cumulative - x.u * x.probability + float(self.penalty) * np.maximum(0, x.rank - self.free_ranks)
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class SAPS(RankScore):
         return 1.0
 
     def formula(self, x: Ranked) -> FloatArray:  # noqa: D102
-        return np.where(x.rank == 1, x.u * x.largest, x.largest + (x.rank - 2 + x.u) * self.weight)
+        return np.where(x.rank == 1, x.u * x.largest, x.largest + (x.rank - 2 + x.u) * float(self.weight))
 
 
 @dataclass(frozen=True)

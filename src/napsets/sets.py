@@ -17,6 +17,7 @@ from napsets._check import (
     FloatArray,
     IntArray,
     as_array,
+    as_column,
     check_alpha,
     check_count,
     check_integers,
@@ -75,8 +76,9 @@ class PredictionSets:
     num_nodes: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "member", "thresholds", "support", "effective_size"):
+        for name in ("member", "thresholds", "support", "effective_size"):
             object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
+        object.__setattr__(self, "nodes", frozen(as_column("nodes", self.nodes)))  # which may be names, for tables
         object.__setattr__(self, "class_names", check_names("class_names", self.class_names))
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         if self.num_nodes is not None:
@@ -152,14 +154,16 @@ class PredictionSets:
         return y.astype(np.int64, copy=False)
 
     def _of_nodes(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        needed = int(self.nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
+        nodes = check_integers("nodes", self.nodes)
+        needed = int(nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
         if labels.size < needed or (self.num_nodes is not None and labels.size != needed):
             at_least = "at least " if self.num_nodes is None else ""
             raise InvalidInputError(
                 f"`labels` must have one entry a node of the graph, {at_least}{needed}, indexed by node id; got "
                 f"{labels.size}. Pass per='set' if they have one entry a set, in the order of the sets."
             )
-        return labels[self.nodes]
+        own: npt.NDArray[Any] = labels[nodes]
+        return own
 
     # -- tables ------------------------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ def test_settings_that_cannot_be_are_wrong_use(tmp_path, run, world, flags, mess
 def test_spark_gives_the_same_sets(tmp_path, run):
     world = make_world(tmp_path, ids="string")
     flags = ["--decay", "geometric", "--seed", 2, "--alpha", 0.2]
-    here = run("predict", *world.files, *flags, "-o", tmp_path / "a.parquet")
+    here = run("predict", *world.files, *flags, "-o", tmp_path / "a.parquet", "--json")
     there = run(
         "predict",
         *world.files,
@@ -138,7 +138,9 @@ def test_spark_gives_the_same_sets(tmp_path, run):
     assert (here.exit_code, there.exit_code) == (0, 0), there.output
     a, b = (pq.read_table(tmp_path / f"{name}.parquet").sort_by("node").to_pydict() for name in "ab")
     assert a == b
-    assert json.loads(there.stdout.splitlines()[-1])["nodes"] == len(a["node"])
+    one, many = (json.loads(shown.stdout.splitlines()[-1]) for shown in (here, there))
+    same = ("nodes", "mean_size", "empty_rate", "full_rate", "infinite", "unreached", "alpha", "hops", "decay")
+    assert {key: many[key] for key in same} == pytest.approx({key: one[key] for key in same})
 
 
 # -- evaluate ------------------------------------------------------------------------------------------------------

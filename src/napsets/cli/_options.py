@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets import scores
+from napsets._check import LARGEST_HOPS
 from napsets.decay import DECAYS, check_decay
 from napsets.errors import InvalidInputError
 from napsets.scores import Score
@@ -127,7 +128,9 @@ Alpha = Annotated[
     float,
     typer.Option("--alpha", "-a", help="Error rate: a set misses the truth this often.", callback=_check_alpha),
 ]
-Hops = Annotated[int, typer.Option("--hops", "-k", min=0, help="Depth of a neighbourhood, the paper's K.")]
+Hops = Annotated[
+    int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS, help="Depth of a neighbourhood, the paper's K.")
+]
 DecayOption = Annotated[
     str,
     typer.Option(

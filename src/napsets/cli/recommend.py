@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from napsets._check import LARGEST_HOPS
 from napsets.cli._options import Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
 
@@ -28,7 +29,9 @@ def recommend(
     labels: Labels,
     nodes: Nodes = None,
     alpha: Alpha = 0.1,
-    max_hops: Annotated[int, typer.Option("--max-hops", min=1, help="The deepest neighbourhood to consider.")] = 3,
+    max_hops: Annotated[
+        int, typer.Option("--max-hops", min=1, max=LARGEST_HOPS, help="The deepest neighbourhood to consider.")
+    ] = 3,
     sample: Annotated[
         int, typer.Option("--sample", min=1, help="Labelled nodes on which the agreement of labels is measured.")
     ] = 2000,

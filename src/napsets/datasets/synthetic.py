@@ -15,6 +15,8 @@ from napsets.graph import Graph
 
 __all__ = ["dcsbm", "dcsbm_graph", "sbm", "sbm_graph"]
 
+_MOST_FEATURES = 10**6
+
 
 def sbm_graph(
     block_size: int, p_in: float, p_out: float, seed: int = 0, *, num_blocks: int = 2
@@ -79,8 +81,11 @@ def sbm(
     scales = np.array([check_number("noise", scale, largest=1e30) for scale in check_list("noise", noise, "scales")])
     graph, blocks = sbm_graph(block_size, p_in, p_out, seed, num_blocks=scales.size)
     rng = np.random.default_rng([check_seed(seed), 1])
-    labels = rng.integers(0, check_count("num_classes", num_classes, minimum=1, maximum=2**31 - 1), graph.num_nodes)
-    features = _features(labels, num_classes, check_count("num_features", num_features), 1.0, rng, scales[blocks])
+    num_classes = check_count("num_classes", num_classes, minimum=1, maximum=2**31 - 1)
+    labels = rng.integers(0, num_classes, graph.num_nodes)
+    features = _features(
+        labels, num_classes, check_count("num_features", num_features, maximum=_MOST_FEATURES), 1.0, rng, scales[blocks]
+    )
     settings = {"block_size": block_size, "p_in": p_in, "p_out": p_out, "noise": list(noise), "seed": seed}
     split = random_split(graph.num_nodes, sizes, seed)
     return NodeDataset(graph, features, labels, *split, name="sbm", blocks=blocks, settings=settings)
@@ -127,9 +132,11 @@ def dcsbm_graph(
     nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
     classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)
     homophily = check_share("homophily", homophily)
-    if not check_number("exponent", exponent, largest=1e6) > 2:
+    exponent = check_number("exponent", exponent, largest=1e6)
+    mean_degree = check_number("mean_degree", mean_degree, largest=2.0**40)
+    if not exponent > 2:
         raise InvalidInputError(f"`exponent` must be above 2, or the mean degree is infinite; got {exponent}")
-    if not check_number("mean_degree", mean_degree, largest=2.0**40) < nodes:
+    if not mean_degree < nodes:
         raise InvalidInputError(f"`mean_degree` must be at least 0 and below `num_nodes`; got {mean_degree}")
     rng = np.random.default_rng(check_seed(seed))
     shares = 1.0 + 3.0 * np.arange(classes) / max(classes - 1, 1)
@@ -165,7 +172,9 @@ def dcsbm(
     """
     graph, blocks = dcsbm_graph(num_nodes, mean_degree, num_classes, homophily=homophily, exponent=exponent, seed=seed)
     rng = np.random.default_rng([seed, 1])
-    features = _features(blocks, num_classes, check_count("num_features", num_features), signal, rng)
+    features = _features(
+        blocks, num_classes, check_count("num_features", num_features, maximum=_MOST_FEATURES), signal, rng
+    )
     settings = {
         "num_nodes": num_nodes,
         "mean_degree": mean_degree,

@@ -1,0 +1,62 @@
+"""Seeds and hops that make no sense are refused alike by every command; deep ones end where the graph does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from napsets.cli._options import ScoreName
+from napsets.scores import SCORES
+
+
+def files(world, *names):
+    options = dict(zip(world.files[::2], world.files[1::2], strict=True))
+    return [text for name in names for text in (f"--{name}", options[f"--{name}"])]
+
+
+def commands(world, target):
+    everything = ("edges", "probabilities", "labels")
+    return {
+        "predict": ["predict", *files(world, *everything), "-o", target],
+        "inspect": ["inspect", world.ids[0], *files(world, *everything)],
+        "report": ["report", *files(world, *everything), "-o", target.with_suffix(".html")],
+        "recommend": ["recommend", *files(world, "edges", "labels")],
+        "evaluate": ["evaluate", target, *files(world, "labels")],
+        "demo": ["demo", "-o", target.with_suffix(".html")],
+    }
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect", "report", "recommend", "evaluate", "demo"])
+def test_a_negative_seed_is_refused_alike_by_every_command(run, world, tmp_path, command):
+    shown = run(*commands(world, tmp_path / "sets.parquet")[command], "--seed", "-1")
+    assert shown.exit_code == 2, shown.output
+    assert "Invalid value for '--seed'" in shown.output  # the rest is the words of the command-line library
+    assert "Traceback" not in shown.output
+
+
+@pytest.mark.parametrize("hops", [10**9, 10**20])
+def test_hops_without_end_give_the_sets_of_the_whole_graph_or_are_refused(run, world, tmp_path, hops):
+    target = tmp_path / "sets.parquet"
+    shown = run(*commands(world, target)["predict"], "--hops", hops, "--json")
+    if hops > 2**31:
+        assert shown.exit_code != 0
+        assert "Invalid value for '--hops' / '-k'" in shown.output
+        assert not target.exists()
+        return
+    deep = json.loads(shown.stdout)
+    all_of_it = json.loads(run(*commands(world, target)["predict"], "--hops", 60, "--json").stdout)
+    assert [deep[key] for key in ("mean_size", "infinite")] == [all_of_it[key] for key in ("mean_size", "infinite")]
+
+
+def test_depths_without_end_are_recommended_from_those_that_the_graph_has(run, world, tmp_path):
+    command = commands(world, tmp_path / "none.parquet")["recommend"]
+    shown = run(*command, "--max-hops", 10**9, "--json")
+    assert shown.exit_code == 0, shown.output
+    refused = run(*command, "--max-hops", 10**20)
+    assert refused.exit_code != 0
+    assert "Invalid value for '--max-hops'" in refused.output
+
+
+def test_the_command_knows_the_scores_of_the_library():
+    assert {name.value for name in ScoreName} == set(SCORES)
