@@ -200,9 +200,9 @@ class NAPS(_Predictor):
     def _check_settings(self) -> None:
         super()._check_settings()
         self.hops = check_hops("hops", self.hops)
-        if not (isinstance(self.decay, str) or callable(self.decay)):
-            self.decay = frozen(as_array("decay", self.decay))
         check_decay(self.decay, self.hops)
+        if not (isinstance(self.decay, str) or callable(self.decay)):
+            self.decay = tuple(as_array("decay", self.decay).tolist())
         if not isinstance(self.fallback, str) or self.fallback not in ("full", "global"):
             raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {shown(self.fallback)}")
 

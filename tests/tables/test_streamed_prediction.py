@@ -116,3 +116,12 @@ def test_memory_stays_within_the_bound_that_is_stated(tmp_path):
     peak, bound = int(run.stdout), memory_bound(nodes, classes, edges)
     print(f"peak {peak:,} of {bound:,} bytes")
     assert peak <= bound
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npz"])
+def test_what_was_read_is_kept_and_not_copied(tmp_path, suffix):
+    world = make_world(tmp_path, suffix=suffix)
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
+    naps = ns.NAPS().calibrate(inputs.graph, inputs.probabilities, inputs.labels, inputs.calibration)
+    assert naps.data_.probabilities is inputs.probabilities
+    assert naps.index_.graph is inputs.graph
