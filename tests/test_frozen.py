@@ -150,3 +150,16 @@ def test_datasets_keep_what_they_were_made_of(sparse):
     assert data.node_ids.tolist() == list(range(SIZE))
     assert np.array_equal(data.blocks, Y)
     assert data.settings == {"seeds": [0]}
+
+
+def test_datasets_that_were_drawn_or_read_are_not_copied(monkeypatch):
+    handed = []
+    real = NodeDataset.__post_init__
+
+    def look(self):
+        handed.append(self.features)
+        real(self)
+
+    monkeypatch.setattr(NodeDataset, "__post_init__", look)
+    made = [ns.datasets.load("amazon-computers"), ns.datasets.sbm(20), ns.datasets.dcsbm(50, 3, 2)]
+    assert all(data.features is given for data, given in zip(made, handed, strict=True))

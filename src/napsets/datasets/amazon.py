@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from napsets._check import IntArray
 from napsets._files import replacing
+from napsets._frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.graph import Graph
@@ -105,4 +106,4 @@ def unpack(packed: Any) -> tuple[Graph, npt.NDArray[np.float32], IntArray]:
     indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=counts.size))])
     bits = np.unpackbits(packed["features"], axis=1, count=int(packed["num_features"]))
     graph = Graph._made(indptr, target[order].astype(np.int32), undirected=True)  # every edge was added both ways
-    return graph, bits.astype(np.float32), packed["labels"].astype(np.int64)
+    return graph, sealed(bits.astype(np.float32)), packed["labels"].astype(np.int64)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from napsets._check import IntArray
 from napsets._files import reading
+from napsets._frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError, NapsetsError
 from napsets.graph import Graph
@@ -116,7 +117,7 @@ def _read_features(path: Path, num_nodes: int) -> npt.NDArray[np.float32]:
         features = np.load(path, allow_pickle=False)
     if features.ndim != 2 or features.shape[0] != num_nodes:
         raise FileFormatError(f"{path} must have one row for each of the {num_nodes} nodes; got shape {features.shape}")
-    return np.asarray(features, dtype=np.float32)
+    return sealed(np.asarray(features, dtype=np.float32))  # too large to be copied for want of a flag
 
 
 def _read_labels(path: Path, num_nodes: int) -> IntArray:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets._check import IntArray, check_count, check_list, check_number, check_seed, check_share
+from napsets._frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import InvalidInputError
@@ -204,7 +205,7 @@ def _features(
         if scale is not None:
             rows *= scale[start : start + 65_536, None].astype(np.float32)
         rows += centres[labels[start : start + 65_536]]
-    return features
+    return sealed(features)
 
 
 def _bernoulli_positions(count: int, probability: float, rng: np.random.Generator) -> IntArray:

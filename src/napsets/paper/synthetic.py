@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from napsets._frozen import sealed
 from napsets.datasets import NodeDataset, dcsbm_graph, random_split
 
 __all__ = ["reddit2_like"]
@@ -51,6 +52,6 @@ def reddit2_like(
     stray = rng.random(num_nodes) < share[blocks]
     labels = np.where(stray, rng.integers(0, num_classes, num_nodes), blocks)
     centres = signal * rng.standard_normal((num_classes, num_features), dtype=np.float32)
-    features = rng.standard_normal((num_nodes, num_features), dtype=np.float32) + centres[labels]
+    features = sealed(rng.standard_normal((num_nodes, num_features), dtype=np.float32) + centres[labels])
     split = random_split(num_nodes, sizes, seed)
     return NodeDataset(graph, features, labels, *split, name="reddit2-like", blocks=blocks, settings={"seed": seed})
