@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from napsets._files import reading, replacing
+from napsets._files import check_output, reading, recording, replacing
 from napsets.errors import FileFormatError, MissingDependencyError
 
 
@@ -34,6 +34,21 @@ def test_any_error_leaves_what_was_there(tmp_path, error):
         write_half()
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to none yet"])
+def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(tmp_path, there):
+    target, link = tmp_path / "real" / "old.dat", tmp_path / "link.txt"
+    if there:
+        target.parent.mkdir()
+        target.write_text("old")
+    link.symlink_to(os.path.join("real", "old.dat"))
+    with recording() as written, replacing(check_output(link)) as draft:
+        assert (draft.parent, draft.suffix) == (target.parent, ".txt")
+        draft.write_text("new")
+    assert link.is_symlink()
+    assert (link.read_text(), target.read_text()) == ("new", "new")
+    assert (os.listdir(target.parent), written) == (["old.dat"], [link])
 
 
 def test_permissions_are_those_of_any_new_file(tmp_path):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from napsets._files import check_apart, check_output, note_written, recording, replacing
+from napsets._files import check_apart, check_output, note_written, protecting, recording, replacing
 from napsets.errors import InvalidInputError
 
 
@@ -33,6 +33,22 @@ def test_an_input_is_refused_under_any_name(tmp_path, source, how, monkeypatch):
         output = tmp_path / "y" / "in.html"
     with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html; name another file"):
         check_output(output, [None, source])
+
+
+def test_what_is_protected_is_an_input_of_everything_that_is_written(tmp_path, source):
+    with protecting(None, source):
+        for write in (check_output, lambda path: check_apart(path, [])):
+            with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html"):
+                write(source)
+        with pytest.raises(InvalidInputError, match="would overwrite the input"), replacing(source):
+            pytest.fail("there is nothing to write to")
+    assert source.read_text() == "input"
+    assert check_output(source) == source
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"`page` must be a file; .* is a folder. Name a file in it"):
+        check_output(tmp_path, name="page")
 
 
 def test_an_output_inside_an_input_folder_is_refused(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,18 +12,21 @@ from pathlib import Path
 from napsets._drafts import draft_mark, sweep
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-__all__ = ["check_apart", "check_output", "note_written", "reading", "recording", "replacing"]
+__all__ = ["check_apart", "check_output", "note_written", "protecting", "reading", "recording", "replacing"]
 
 AnyPath = str | os.PathLike[str]
 
 _WRITTEN: ContextVar[list[Path] | None] = ContextVar("written", default=None)
+
+#: Inputs that whoever writes does not know of, such as the settings file of a command.
+_PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
 
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[Path]:
     """Give a path to write to, beside `path` and with its suffix; rename it to `path` if all went well.
 
-    What killed runs have left in the folder is removed.
+    A link stays a link: what it leads to is replaced. What killed runs have left in the folder is removed.
 
     Examples
     --------
@@ -32,18 +34,31 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     >>> with tempfile.TemporaryDirectory() as folder, replacing(f"{folder}/a.txt") as draft:
     ...     _ = draft.write_text("whole")
     """
-    target = Path(path)
+    named = Path(path)
+    check_apart(named, ())
+    target = Path(os.path.realpath(named))
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target.parent)
-    # Cut, so that the name of the draft is not too long where that of the target is just short enough.
-    draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{target.suffix}")
+    # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
+    # that of the name given, by which the format was chosen.
+    draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield draft
         draft.replace(target)
-        note_written(target)
+        note_written(named)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def protecting(*paths: AnyPath | None) -> Iterator[None]:
+    """Keep files from being written to meanwhile: `check_apart` takes them for inputs wherever it is called."""
+    token = _PROTECTED.set((*_PROTECTED.get(), *(Path(path) for path in paths if path is not None)))
+    try:
+        yield
+    finally:
+        _PROTECTED.reset(token)
 
 
 @contextmanager
@@ -91,7 +106,8 @@ def check_output(
     path : path
         The file to write. One that is there is replaced, unless it is an input or no plain file.
     inputs : iterable of path or None
-        What is read: `path` may be none of these, under whatever name, and lie inside none of them.
+        What is read: `path` may be none of these, under whatever name, and lie inside none of them. What is being
+        protected (see `protecting`) counts too.
     suffixes : iterable of str
         Endings of which the name must have one, in capital letters or small; any where there are none.
     name : str
@@ -102,11 +118,11 @@ def check_output(
         raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {target}")
     check_apart(target, inputs, name=name)
     if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(target))
+        raise InvalidInputError(f"`{name}` must be a file; {target} is a folder. Name a file in it.")
     if target.exists() and not target.is_file():
         raise InvalidInputError(f"`{name}` must be a file; {target} is a device or a pipe")
     # Folders that are not there yet are made when the file is, so the nearest that is there decides.
-    folder = next(parent for parent in target.absolute().parents if parent.exists())
+    folder = next(parent for parent in Path(os.path.realpath(target)).parents if parent.exists())
     with tempfile.TemporaryFile(dir=folder):
         pass
     return target
@@ -115,7 +131,7 @@ def check_output(
 def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None], *, name: str = "output") -> None:
     """Refuse an output that is an input, lies inside one or holds one, whatever the paths are called."""
     target = Path(output)
-    for path in inputs:
+    for path in (*inputs, *_PROTECTED.get()):
         if path is None:
             continue
         source = Path(path)

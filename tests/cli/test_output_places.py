@@ -54,6 +54,29 @@ def test_the_truth_is_an_input_of_the_report_too(run, world, tmp_path, work):
     assert (shown.exit_code, truth.read_text()) == (2, "truth")
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("predict", "s.csv"), ("report", "s.html"), ("demo", "s.html"), ("reproduce", "s.md")]
+)
+def test_the_settings_file_is_an_input_of_every_command_that_writes(run, world, tmp_path, work, command, name):
+    settings = tmp_path / name
+    settings.write_text("# mine\n")
+    files = world.files if command in ("predict", "report") else []
+    where = ["--results", tmp_path / "results", "--page"] if command == "reproduce" else ["-o"]
+    shown = run(command, *files, "--config", settings, *where, settings)
+    assert shown.exit_code == 2
+    assert "would overwrite the input" in told(shown)
+    assert settings.read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize(("command", "name"), [("predict", "s.parquet"), ("report", "s.html"), ("demo", "s.html")])
+def test_a_folder_is_no_file_to_write(run, world, tmp_path, work, command, name):
+    (tmp_path / name).mkdir()
+    shown = run(command, *(world.files if command != "demo" else []), "-o", tmp_path / name)
+    assert shown.exit_code == 2
+    assert "`output` must be a file;" in told(shown)
+    assert "is a folder" in told(shown)
+
+
 @pytest.mark.parametrize("command", ["predict", "report"])
 def test_nothing_is_written_into_an_input_folder(run, world, tmp_path, work, command):
     folder = tmp_path / "edges.parquet"
@@ -96,7 +119,7 @@ def test_the_page_of_the_reproduction_is_markdown(run, tmp_path, work, name):
     (tmp_path / name).write_text("mine")
     shown = run("reproduce", "--quick", "--results", tmp_path / "results", "--page", tmp_path / name)
     assert shown.exit_code == 2
-    assert "must be a file that ends in .md, .markdown; got" in told(shown)
+    assert "`page` must be a file that ends in .md, .markdown; got" in told(shown)
     assert (tmp_path / name).read_text() == "mine"
 
 

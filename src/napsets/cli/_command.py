@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from napsets._files import recording
+from napsets._files import protecting, recording
 from napsets.cli._config import apply_config
 from napsets.cli._errors import report_error
 from napsets.cli._output import Output
@@ -98,9 +98,10 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
 
     @functools.wraps(function)
     def run(**options: Any) -> None:
-        options.pop("config", None)
+        config = options.pop("config", None)
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
-        with warnings.catch_warnings(), _heard(output):
+        # The function does not know of the settings file, and must not write over it.
+        with warnings.catch_warnings(), _heard(output), protecting(config):
             warnings.simplefilter("once", NapsetsWarning)
             warnings.showwarning = lambda message, *rest: output.note(str(message))
             guarded(name, functools.partial(function, output), debug=output.debug)(**options)

@@ -22,15 +22,20 @@ def writable_file(
 ) -> Path:
     """Return the file to write if it may be, and otherwise call it wrong use before any work is done."""
     with wrong_use(flag):
-        return check_output(path, inputs, suffixes)
+        return check_output(path, inputs, suffixes, name=_argument(flag))
 
 
 def writable_folder(path: Path, *, flag: str = "--output") -> Path:
     """Return a folder to write into if it may be: one that is not there yet is made later."""
     if path.exists() and not path.is_dir():
         raise typer.BadParameter(f"must be a folder; {path} is a file", param_hint=flag)
-    check_output(path / "any")
+    with wrong_use(flag):
+        check_output(path / "any", name=_argument(flag))
     return path
+
+
+def _argument(flag: str) -> str:
+    return flag.removeprefix("--")
 
 
 @contextmanager

@@ -125,7 +125,6 @@ def label_texts(table: TableFile, column: Any) -> Any:
 
 def refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
     """Refuse places that are there twice, by the ids that the table calls them."""
-    """Refuse places that are there twice, by the ids that the table calls them."""
     if place.size == 0:
         return
     counts = np.bincount(place, minlength=1)
