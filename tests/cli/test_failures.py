@@ -190,3 +190,34 @@ def test_a_reader_that_goes_away_is_no_surprise(world):
     process.stderr.close()
     assert process.wait() == 1
     assert told == ""
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_whatever_goes_wrong_while_options_are_read_is_told(run, world, monkeypatch, debug):
+    def fail(path):
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("napsets.cli._like.read_record", fail)
+    flags = ["--debug"] if debug else []
+    shown = run("inspect", "--node", 1, *world.files, "--like", "sets.parquet", *flags)
+    assert shown.exit_code == 1
+    assert isinstance(shown.exception, SystemExit)
+    assert ("Traceback" in shown.stderr) == debug
+    assert "odd" in shown.stderr
+
+
+def test_a_file_that_may_not_be_read_is_called_so(run, world, tmp_path, monkeypatch):
+    def fail(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("napsets.cli._like.read_record", fail)
+    shown = run("inspect", "--node", 1, *world.files, "--like", tmp_path / "s.parquet")
+    assert shown.exit_code == 2
+    assert "Permission denied" in shown.stderr
+
+
+def test_a_settings_file_of_endless_brackets_is_refused(run, tmp_path):
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    shown = run("demo", "--config", tmp_path / "deep.toml")
+    assert shown.exit_code == 2
+    assert "is not TOML" in shown.stderr

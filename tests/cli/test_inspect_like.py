@@ -38,6 +38,12 @@ def told_by(run, world, *flags: object) -> dict[str, Any]:
     return json.loads(shown.stdout)
 
 
+def plain(shown) -> str:
+    assert "Traceback" not in shown.output
+    assert shown.exception is None or isinstance(shown.exception, SystemExit)
+    return " ".join(shown.stderr.replace("│", " ").split())
+
+
 def number(value: object) -> float:
     return float("inf") if value == "Infinity" else float(value)  # type: ignore[arg-type]
 
@@ -152,7 +158,11 @@ def test_other_files_than_those_of_the_record_are_noticed(tmp_path, run, small):
         ("page.html", "<html></html>", "records how it was made; it does not"),
         ("page.html", '<script type="application/json" id="data-record">{"alpha"', "truncated or of another kind"),
         ("page.html", '<script type="application/json" id="data-record">[1]</script>', "as a JSON object"),
-        ("page.html", '<script type="application/json" id="data-record">{"alpha": 2}</script>', "between 0 and 1"),
+        (
+            "page.html",
+            '<script type="application/json" id="data-record">{"alpha": 2}</script>',
+            "between 0 and 1. Write the",
+        ),
         ("page.html", '<script type="application/json" id="data-record">{"score": "X(1)"}</script>', "has no name"),
         ("page.html", '<script type="application/json" id="data-record">{}</script>', "which nodes calibrated"),
         ("sets.csv", "node,labels\n1,[]\n", "CSV has no place for them"),
@@ -168,14 +178,67 @@ def test_a_file_without_a_fitting_record_is_refused(tmp_path, run, small, name, 
     assert "Traceback" not in shown.output
 
 
-@pytest.mark.parametrize("text", [b"[1]", b"{", b"null"])
+NESTED = b'{"a":' * 100_000
+
+
+@pytest.mark.parametrize("text", [b"[1]", b"{", b"null", NESTED, b"[" * 100_000, b'{"class_names": "cat"}'])
 def test_settings_of_a_sets_file_that_are_none_are_refused(tmp_path, run, small, text):
     target = tmp_path / "s.parquet"
     run("predict", *small.files, "-o", target)
     pq.write_table(pq.read_table(target).replace_schema_metadata({b"napsets": text}), target)
     shown = run("inspect", "--node", small.ids[0], *small.files, "--like", target)
     assert shown.exit_code == 2
-    assert "`like` must have its settings as" in " ".join(shown.stderr.replace("│", " ").split())
+    assert "`like` must be described as napsets describes it; the metadata of" in plain(shown)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("alpha", 2, "have the alpha 2, which must be a number strictly between 0 and 1"),
+        ("alpha", "low", "have the alpha 'low'"),
+        ("seed", 2**64, "which must be an integer from 0 to 18446744073709551615"),
+        ("seed", [1], "have the seed [1]"),
+        ("num_nodes", "many", "have the num_nodes 'many', which must be an integer"),
+        ("calibration", {"a": 1}, "have the calibration {'a': 1}"),
+        ("hops", True, "have the hops True"),
+        ("fallback", "none", "have the fallback 'none', which must be one of full, global"),
+        ("decay", [1.0], "do not fit each other: `decay`"),
+        ("decay", {"k": 1}, "have the decay {'k': 1}, which must be a name or a list of numbers"),
+        ("directed", "no", "have the directed 'no', which must be true or false"),
+    ],
+)
+@pytest.mark.parametrize("name", ["s.parquet", "r.html"])
+def test_a_setting_that_cannot_be_is_refused_by_the_name_of_the_file(tmp_path, run, small, name, key, value, message):
+    target = tmp_path / name
+    written = {"alpha": 0.1, "hops": 2, "decay": "uniform", key: value}
+    if name == "s.parquet":
+        run("predict", *small.files, "-o", target)
+        text = json.dumps(written).encode()
+        pq.write_table(pq.read_table(target).replace_schema_metadata({b"napsets": text}), target)
+    else:
+        target.write_text(f'<script type="application/json" id="data-record">{json.dumps(written)}</script>')
+    shown = run("inspect", "--node", small.ids[0], *small.files, "--like", target)
+    assert shown.exit_code == 2
+    assert name in plain(shown)
+    assert f"`like` must record settings that napsets can have; those of {target} {message}"[:60] in plain(shown)
+    assert message in plain(shown)
+
+
+def test_a_sets_file_with_other_classes_is_refused(tmp_path, run, small):
+    target = tmp_path / "s.parquet"
+    run("predict", *small.files, "-o", target)
+    text = json.dumps({"class_names": ["cat", "dog", "cow"]}).encode()
+    pq.write_table(pq.read_table(target).replace_schema_metadata({b"napsets": text}), target)
+    shown = run("inspect", "--node", small.ids[0], *small.files, "--like", target)
+    assert shown.exit_code == 1
+    assert "its classes are ['cat', 'dog', 'cow'], and those of these files are ['cat', 'dog', 'owl']" in plain(shown)
+
+
+@pytest.mark.parametrize("marks", ["x", [], {}, {"bits": "x"}, {"gaps": {"data": "!"}}, {"gaps": {"data": [1]}}, None])
+@pytest.mark.parametrize("count", [{}, {"num_nodes": 90}, {"num_nodes": 2**62}])
+def test_a_report_that_does_not_tell_who_calibrated_is_refused(marks, count):
+    with pytest.raises(ns.errors.FileFormatError, match=r"which nodes calibrated|the report is about"):
+        calibrating_nodes({"calibrating": marks} | count, np.arange(90, dtype=np.uint64))
 
 
 @pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")

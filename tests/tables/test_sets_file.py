@@ -168,7 +168,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_work_is_done(tmp_path)
     with pytest.raises(NotADirectoryError):
         check_writable(tmp_path / "file" / "sets.parquet")
     (tmp_path / "sets.parquet").mkdir()
-    with pytest.raises(InvalidInputError, match="must be a file; .* is a folder"):
+    with pytest.raises(InvalidInputError, match=r"must be a file; .* is a folder"):
         check_writable(tmp_path / "sets.parquet")
     with pytest.raises(InvalidInputError, match="`output` must be a file that ends in"):
         check_writable(tmp_path / "sets.txt")

@@ -149,6 +149,13 @@ def test_metadata_that_napsets_did_not_write_is_refused(tmp_path, about, message
         read_probabilities(tmp_path / "p.parquet")
 
 
+@pytest.mark.parametrize("setting", [{"fallback": "none"}, {"calibration": "x"}, {"alpha": 2}, {"hops": -1}])
+def test_settings_that_cannot_be_are_refused(tmp_path, setting):
+    message = "`sets` must record settings that napsets can have"
+    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), message)
+    refused(npz(tmp_path / "s.npz", about=np.array(json.dumps(ABOUT | setting))), message)
+
+
 def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
     refused(parquet(tmp_path / "a.parquet", ABOUT | {"alpha": 0.3}), r"the alpha that its metadata says, 0\.3")
     refused(parquet(tmp_path / "b.parquet", ABOUT | {"class_names": ["cat"]}), "among the class_names")

@@ -44,11 +44,12 @@ Config = Annotated[
 
 
 class _Harmless:
-    """What is said about wrong use shows other people's text, instead of obeying it."""
+    """What is said about wrong use shows other people's text, instead of obeying it; no option ends in a traceback."""
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _shown():
-            return super().make_context(*arguments, **options)  # type: ignore[misc]
+    def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
+        debug = "--debug" in args  # the options are not read yet
+        with _shown(), _told(info_name or "", debug=debug):
+            return super().make_context(info_name, args, *arguments, **options)  # type: ignore[misc]
 
     def invoke(self, ctx: Any) -> Any:
         with _shown():
@@ -72,6 +73,19 @@ def _shown() -> Iterator[None]:
             told = visible(error.format_message(), lines=True)
             error.format_message = lambda: told
         raise
+
+
+@contextmanager
+def _told(name: str, *, debug: bool) -> Iterator[None]:
+    """Make an error of a message and an exit code, where options are read: no command is there yet to do so."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, OSError):  # an OSError is one of printing help, which has a place of its own
+        raise
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            raise
+        raise typer.Exit(report_error(name, error, debug=debug)) from None
 
 
 def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, examples: list[str]) -> None:

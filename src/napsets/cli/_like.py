@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from napsets._check import shown
 from napsets.cli._options import ScoreName
 from napsets.errors import FileFormatError, NapsetsError
 
@@ -46,6 +46,12 @@ class Record:
 
     def calibration(self, inputs: Inputs) -> IntArray:
         """Return the nodes that calibrated, of files that should be those it was made from."""
+        names = self.written.get("class_names", inputs.class_names)
+        if sorted(names) != sorted(inputs.class_names):
+            raise FileFormatError(
+                f"{self.path} was made from other files: its classes are {shown(names)}, and those of these files are "
+                f"{shown(inputs.class_names)}. Pass the files that it was made from."
+            )
         if not self.report:
             return inputs.calibration
         from napsets.report.record import calibrating_nodes
@@ -79,29 +85,34 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Read what a sets file or a report says of how it was made."""
-    if path.suffix.lower() in (".html", ".htm"):
-        from napsets.report import record
+    """Read what a sets file or a report says of how it was made, and refuse what napsets does not say."""
+    from napsets.tables.settings import check_recorded
 
-        return Record(path, True, record.read_record(path))
+    report = path.suffix.lower() in (".html", ".htm")
+    written = _of_report(path) if report else _of_sets(path)
+    check_recorded("like", path, written)
+    return Record(path, report, written)
+
+
+def _of_report(path: Path) -> dict[str, Any]:
+    from napsets.report import record
+
+    return record.read_record(path)
+
+
+def _of_sets(path: Path) -> dict[str, Any]:
     from napsets.tables.formats import open_table
-    from napsets.tables.sets_file import METADATA_KEY
+    from napsets.tables.sets_file import COLUMNS, METADATA_KEY
 
     table = open_table("like", path)
-    text = table.metadata.get(METADATA_KEY)
-    if text is None:
+    if METADATA_KEY not in table.metadata:
         reason = "CSV has no place for them" if table.format == "csv" else "it holds none"
         raise FileFormatError(
             f"`like` must be a sets file or a report that says how it was made; {path} does not: {reason}. Write the "
             f"sets as Parquet or npz, or pass the settings as flags."
         )
-    try:
-        written = json.loads(text)
-    except ValueError as error:
-        raise FileFormatError(f"`like` must have its settings as JSON; in {path} they are not: {error}") from error
-    if not isinstance(written, dict):
-        raise FileFormatError(f"`like` must have its settings as a JSON object; {path} has {written!r}")
-    return Record(path, False, written)
+    table.require(*COLUMNS)
+    return table.about()
 
 
 def _apply(context: typer.Context, path: Path | None) -> Path | None:
@@ -110,7 +121,7 @@ def _apply(context: typer.Context, path: Path | None) -> Path | None:
         return path
     try:
         settings = read_record(path).settings
-    except NapsetsError as error:
+    except (NapsetsError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
     known = [name.value for name in ScoreName]
     if settings.get("score", known[0]) not in known:

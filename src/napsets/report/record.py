@@ -68,12 +68,13 @@ def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def calibrating_nodes(record: Mapping[str, Any], keys: UInt64Array) -> IntArray:
     """Return the nodes that calibrated, ascending, among nodes with these keys (see `napsets.randomness.hash_ids`)."""
+    count = record.get("num_nodes", keys.size)
+    if count != keys.size:
+        raise FileFormatError(f"the report is about {count:,} nodes; these files have {keys.size:,}")
     try:
-        marks = _unpacked_marks(record["calibrating"], record["num_nodes"])
-    except (KeyError, TypeError, ValueError) as error:
+        marks = _unpacked_marks(record["calibrating"], keys.size)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"the report does not say which nodes calibrated: {error}") from error
-    if marks.size != keys.size:
-        raise FileFormatError(f"the report is about {marks.size:,} nodes; these files have {keys.size:,}")
     return np.sort(np.argsort(keys, kind="stable")[marks])
 
 
@@ -95,7 +96,7 @@ def _unpacked_marks(value: Mapping[str, Any], count: int) -> BoolArray:
         return np.unpackbits(unpacked(value["bits"]), count=count, bitorder="little").astype(bool)
     marks = np.zeros(count, dtype=bool)
     places = np.cumsum(unpacked(value["gaps"]), dtype=np.int64)
-    if places.size and not 0 <= places[-1] < count:
+    if places.size and not (0 <= places.min() and places.max() < count):
         raise ValueError(f"node {places[-1]} of {count}")
     marks[places] = True
     return marks

@@ -18,6 +18,7 @@ from napsets.tables.formats import TableFile, arrow, damaged, open_table
 from napsets.tables.ids import NodeIds, id_column, looks_integer
 from napsets.tables.npz_format import npz_array
 from napsets.tables.sets_file import COLUMNS
+from napsets.tables.settings import check_recorded
 
 __all__ = ["SetsFile", "read_sets"]
 
@@ -72,6 +73,7 @@ def read_sets(path: str | os.PathLike[str]) -> SetsFile:
     table = open_table("sets", path)
     table.require(*COLUMNS)
     metadata = table.about()
+    check_recorded(table.name, table.path, metadata)
     with damaged("sets", table.path):
         rows = _npz_rows(table) if table.format == "npz" else _rows(table)
     names = metadata.get("class_names")
