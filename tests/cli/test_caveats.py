@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from napsets.cli._advice import full_note
 from napsets.tables import read_sets
 from worlds import make_world, write
 
@@ -105,6 +106,43 @@ def test_spark_says_the_same_and_looks_further(tmp_path, run, world, monkeypatch
     assert words[words.index("--decay") + 1] == better
     assert "--fallback" not in words
     assert words[words.index("--engine") + 1] == "spark"
+
+
+def test_sets_that_are_full_though_there_is_support_are_noted_with_a_command_that_does_better(tmp_path, run):
+    world = make_world(tmp_path / "a world", degree=12)
+    even = {name: np.full(world.ids.size, share) for name, share in (("cat", 0.5), ("dog", 0.3), ("owl", 0.2))}
+    write(world.probabilities_file, {"node": world.ids} | even)
+    flags = ["--no-empty", "--score", "thr", "-o", tmp_path / "s.parquet"]
+    shown = run("predict", *world.files, *flags)
+    sets = read_sets(tmp_path / "s.parquet").sets
+    full = int(((sets.sizes == 3) & np.isfinite(sets.thresholds)).sum())
+    assert full >= 30
+    notes = [line for line in shown.stderr.splitlines() if "hardly tell the classes apart" in line]
+    assert len(notes) == 1, shown.stderr
+    assert f"note: {full} of 60 sets ({full / 60:.0%}) hold every label though they have support" in notes[0]
+    better = command_in(notes[0])
+    assert better[better.index("--alpha") + 1] == "0.2"
+    assert run(*better).exit_code == 0
+    assert read_sets(tmp_path / "s.parquet").sets.sizes.mean() < sets.sizes.mean()
+
+
+@pytest.mark.parametrize(
+    ("infinite", "full_rate", "classes", "noted"),
+    [(0, 0.5, 3, True), (0, 0.49, 3, False), (60, 1.0, 3, False), (20, 0.9, 3, True), (0, 1.0, 1, False)],
+)
+def test_full_sets_are_noted_where_neither_support_nor_a_lone_class_explains_them(infinite, full_rate, classes, noted):
+    context = SimpleNamespace(command_path="napsets predict", command=SimpleNamespace(params=[]), params={})
+    result = {"nodes": 60, "infinite": infinite, "full_rate": full_rate, "classes": classes, "alpha": 0.1}
+    assert (full_note(result, context) is not None) == noted
+
+
+def test_no_hops_are_noted_once_and_in_words_of_the_command(tmp_path, run, sparse):
+    shown = run("predict", *sparse.files, "--hops", 0, "-o", tmp_path / "s.parquet")
+    notes = [line for line in shown.stderr.splitlines() if line.startswith("note:")]
+    assert len(notes) == 1, notes
+    assert "no node is within 0 hops" in notes[0]
+    assert "--fallback global" in notes[0]
+    assert "fallback=" not in notes[0]
 
 
 # -- labels --------------------------------------------------------------------------------------------------------

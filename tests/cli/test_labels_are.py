@@ -44,7 +44,7 @@ def test_every_command_that_has_classes_and_labels_asks(tmp_path, run, world, co
     }[command]
     shown = run(*arguments)
     assert shown.exit_code == 1
-    assert "--labels-are names or --labels-are indices" in shown.stderr
+    assert "say so with --labels-are indices" in shown.stderr
     shown = run(*arguments, "--labels-are", "indices")
     assert shown.exit_code == 0, shown.stderr
 

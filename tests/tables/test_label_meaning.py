@@ -33,7 +33,8 @@ def test_one_more_row_does_not_turn_names_into_numbers(tmp_path, nodes):
         labels_of(tmp_path, nodes, [1, 2, 0])
     told = str(caught.value)
     assert "'1', '2' are names of classes, but '0' can only be numbers" in told
-    assert "--labels-are names or --labels-are indices (in Python: labels_are=…)" in told
+    assert '--labels-are indices (in Python: labels_are="indices")' in told
+    assert "--labels-are names" not in told
 
 
 @pytest.mark.parametrize(("meaning", "expected"), [("indices", [1, 2, 0]), ("auto", None), ("names", None)])
@@ -70,6 +71,33 @@ def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes
 def test_a_label_that_is_neither_is_called_so_first(tmp_path, nodes):
     with pytest.raises(FileFormatError, match=r"class names .* or class numbers from 0 to 2; .* 1 others: 'cow'"):
         labels_of(tmp_path, nodes, ["1", "0", "cow"])
+
+
+def refusal(*arguments, **options) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        labels_of(*arguments, **options)
+    return str(caught.value)
+
+
+def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offered(tmp_path, nodes):
+    told = refusal(tmp_path, nodes, ["3", "1", "0"])
+    assert "'3', '1' are names of classes, but '0' can only be numbers" in told
+    assert "Nor can all be numbers, which '3' is not: write them alike." in told
+    assert "--labels-are" not in told
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
+)
+def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, given, fitting):
+    told = refusal(tmp_path, nodes, column, labels_are=given)
+    assert f"say so with --labels-are {fitting}" in told
+    assert "should be" not in told
+    labels_of(tmp_path, nodes, column, labels_are=fitting)
+    for neither in (["3", "0"], ["cow"]):
+        told = refusal(tmp_path, nodes, neither, labels_are=given)
+        assert "--labels-are" not in told
+        assert "should be" not in told
 
 
 def test_another_word_for_it_is_refused(tmp_path, nodes):

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-__all__ = ["command_with", "support_note"]
+__all__ = ["command_with", "full_note", "support_note"]
 
 #: A smaller share of sets without a threshold of their own is not worth a word.
 _WORTH_SAYING = 0.1
+
+#: From this share of full sets on, it is worth a word that they say nothing.
+_MOSTLY_FULL = 0.5
 
 #: Options that do not change what is computed; --config is replaced by what it filled in.
 _LEFT_OUT = {"json", "quiet", "debug", "config", "help"}
@@ -42,13 +45,37 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
         return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **local)}"
     if hops == 0:
         reason = "no node is within 0 hops of another. Look around: "
-        return told + reason + command_with(context, **_hops(result, _USUAL_HOPS))
+        split = " (or use --fallback global: split conformal prediction)" if local else ""
+        return told + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
     reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
     if local:
         better = command_with(context, **local)
         return f"{told}{reason}To give those the threshold of all calibration nodes: {better}"
     better = command_with(context, **_hops(result, hops + 1))
     return f"{told}{reason}To look further: {better} (or use --engine local with --fallback global)"
+
+
+def full_note(result: Mapping[str, Any], context: Any) -> str | None:
+    """Return a note on sets that are full though support is not what they lack, or None where there are few.
+
+    Parameters
+    ----------
+    result : mapping
+        What the command tells of its run: nodes, infinite, full_rate, alpha and, if known, classes.
+    context : typer.Context
+        The command and its options, from which the better one is made.
+    """
+    nodes, alpha, full = result["nodes"], result["alpha"], result["full_rate"]
+    reached = round(full * nodes) - result["infinite"]
+    # One class alone fills every set; and where most full sets lack support, that is what there is to say.
+    if full < _MOSTLY_FULL or 2 * reached < full * nodes or result.get("classes", 2) < 2:
+        return None
+    larger = min(2 * alpha, (1 + alpha) / 2)
+    return (
+        f"{reached:,} of {nodes:,} sets ({reached / nodes:.0%}) hold every label though they have support: the "
+        f"probabilities hardly tell the classes apart. Better ones would help; or ask for less: "
+        f"{command_with(context, alpha=larger)}"
+    )
 
 
 def _hops(result: Mapping[str, Any], hops: int) -> dict[str, Any]:

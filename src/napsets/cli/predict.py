@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets._files import check_apart
-from napsets.cli._advice import support_note
+from napsets.cli._advice import full_note, support_note
 from napsets.cli._options import (
     AllowEmpty,
     Alpha,
@@ -39,6 +40,7 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
+from napsets.errors import NapsetsWarning
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -119,9 +121,9 @@ def predict(
         result = _predict_here(run, files, output, settings, reading)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     run.summary(result, _summary_table(result))
-    note = support_note(result, context)
-    if note is not None:
-        run.note(note)
+    for note in (support_note(result, context), full_note(result, context)):
+        if note is not None:
+            run.note(note)
 
 
 def _predict_here(
@@ -152,9 +154,12 @@ def _predict_here(
         metadata = describe_settings(
             settings, inputs.class_names, nodes=len(inputs.ids), calibration=int(inputs.calibration.size)
         )
-        summary = write_predictions(
-            inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
-        )
+        with warnings.catch_warnings():
+            # `support_note` says so in the words of the command.
+            warnings.filterwarnings("ignore", "`hops` is 0", NapsetsWarning)
+            summary = write_predictions(
+                inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
+            )
     counts = summary.size_counts
     return {
         "output": str(target),

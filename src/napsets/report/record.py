@@ -96,7 +96,7 @@ def _unpacked_marks(value: Mapping[str, Any], count: int) -> BoolArray:
         return np.unpackbits(unpacked(value["bits"]), count=count, bitorder="little").astype(bool)
     marks = np.zeros(count, dtype=bool)
     places = np.cumsum(unpacked(value["gaps"]), dtype=np.int64)
-    if places.size and not (0 <= places.min() and places.max() < count):
+    if places.size and not (places.min() >= 0 and places.max() < count):
         raise ValueError(f"node {places[-1]} of {count}")
     marks[places] = True
     return marks

@@ -132,25 +132,22 @@ def _rule(
 ) -> Any:
     """Return what finds a label's class, or refuse labels that cannot be told or are no class."""
     nameless = [text for text in known if classes.named(text) < 0]
+    numberless = [text for text in known if classes.numbered(text) < 0]
     if labels_are != "indices" and not nameless:
         return classes.named
     if labels_are == "names":
-        raise FileFormatError(_strange(table, nameless, classes, "class names"))
-    numberless = [text for text in known if classes.numbered(text) < 0]
+        other = "" if numberless else "indices"
+        raise FileFormatError(_strange(table, nameless, classes, ["names"], other))
     if labels_are == "indices":
         if numberless:
-            raise FileFormatError(_strange(table, numberless, classes, "class numbers"))
+            other = "" if nameless else "names"
+            raise FileFormatError(_strange(table, numberless, classes, ["numbers"], other))
         return classes.numbered
-    strange = [text for text in nameless if classes.numbered(text) < 0]
+    strange = [text for text in nameless if text in set(numberless)]
     if strange:
-        raise FileFormatError(_strange(table, strange, classes, "class names or class numbers"))
+        raise FileFormatError(_strange(table, strange, classes, ["names", "numbers"], ""))
     if len(nameless) < len(known):
-        named = [text for text in known if classes.named(text) >= 0]
-        raise FileFormatError(
-            f"`{table.name}` must be class names or class numbers, not both; in {table.path} {_listed(named)} are "
-            f"names of classes, but {_listed(nameless)} can only be numbers. Say which with --labels-are names or "
-            f"--labels-are indices (in Python: labels_are=…), or write them alike."
-        )
+        raise FileFormatError(_mixed(table, known, nameless, numberless))
     if notes is not None:
         first = ", ".join(f"{y} is {name!r}" for y, name in enumerate(classes.names[:3]))
         notes.append(
@@ -160,17 +157,43 @@ def _rule(
     return classes.numbered
 
 
-def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, wanted: str) -> str:
+def _mixed(table: TableFile, known: Sequence[str], nameless: Sequence[str], numberless: Sequence[str]) -> str:
+    """Say that some labels are names and others numbers, and which of the two all of them can be."""
+    named = [text for text in known if text not in set(nameless)]
+    way = 'If all of them are numbers, say so with --labels-are indices (in Python: labels_are="indices"); otherwise'
+    if numberless:
+        way = f"Nor can all be numbers, which {_listed(numberless)} {_are(numberless)} not:"
+    return (
+        f"`{table.name}` must be class names or class numbers, not both; in {table.path} {_listed(named)} "
+        f"{_are(named)} names of classes, but {_listed(nameless)} can only be numbers. {way} write them alike."
+    )
+
+
+def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, wanted: Sequence[str], other: str) -> str:
+    """Say which labels are not what they should be; `other` is what `labels_are` could be instead, if anything."""
     kinds = {
-        "class names": f"class names ({_listed(classes.names)})",
-        "class numbers": f"class numbers from 0 to {len(classes) - 1}",
+        "names": f"class names ({_listed(classes.names)})",
+        "numbers": f"class numbers from 0 to {len(classes) - 1}",
     }
-    told = " or ".join(kinds[kind] for kind in wanted.split(" or "))
-    spaced = [text for text in strange if classes.named(text.strip()) >= 0]
-    way = "Name the columns of `probabilities` as the labels are named."
-    if spaced:
+    finders = {"names": classes.named, "numbers": classes.numbered}
+    spaced = [
+        text for text in strange if text != text.strip() and any(finders[kind](text.strip()) >= 0 for kind in wanted)
+    ]
+    if other:
+        what = "names of classes" if other == "names" else "numbers of classes"
+        way = f'All labels are {what}: say so with --labels-are {other} (in Python: labels_are="{other}").'
+    elif spaced:
         way = f"Write them without spaces around: {spaced[0]!r} should be {spaced[0].strip()!r}."
+    elif "names" in wanted:
+        way = "Name the columns of `probabilities` as the labels are named."
+    else:
+        way = "Count the classes from 0, in the order of the columns of `probabilities`."
+    told = " or ".join(kinds[kind] for kind in wanted)
     return f"`{table.name}` must be {told}; {table.path} has {len(strange)} others: {_listed(strange)}. {way}"
+
+
+def _are(texts: Sequence[str]) -> str:
+    return "is" if len(texts) == 1 else "are"
 
 
 def _listed(texts: Sequence[str]) -> str:
