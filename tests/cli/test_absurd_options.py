@@ -28,8 +28,9 @@ def commands(world, target):
 
 
 @pytest.mark.parametrize("command", ["predict", "inspect", "report", "recommend", "evaluate", "demo"])
-def test_a_negative_seed_is_refused_alike_by_every_command(run, world, tmp_path, command):
-    shown = run(*commands(world, tmp_path / "sets.parquet")[command], "--seed", "-1")
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_out_of_range_is_refused_alike_by_every_command(run, world, tmp_path, command, seed):
+    shown = run(*commands(world, tmp_path / "sets.parquet")[command], "--seed", seed)
     assert shown.exit_code == 2, shown.output
     assert "Invalid value for '--seed'" in shown.output  # the rest is the words of the command-line library
     assert "Traceback" not in shown.output

@@ -128,3 +128,19 @@ def test_a_folder_that_is_not_there_yet_is_made_for_a_report_too(run, tmp_path):
     shown = run("report", *world.files, "-o", tmp_path / "new" / "r.html", "--quiet")
     assert shown.exit_code == 0, shown.output
     assert os.listdir(tmp_path / "new") == ["r.html"]
+
+
+@pytest.mark.parametrize(("name", "message"), [("mine", "holds 'a.txt', which it did not write"), ("s.csv", "got")])
+def test_a_folder_that_spark_may_not_replace_is_refused_before_spark_starts(
+    run, world, tmp_path, monkeypatch, name, message
+):
+    places = pytest.importorskip("napsets.spark.places")
+    monkeypatch.setattr("napsets.spark.predict_files", lambda **options: pytest.fail("Spark was started"))
+    monkeypatch.setattr(places.SparkSession, "getActiveSession", lambda: None)
+    for variable in ("HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "a.txt").write_text("mine")
+    shown = run("predict", *world.files, "--engine", "spark", "-o", tmp_path / name)
+    assert shown.exit_code == 2
+    assert message in told(shown)

@@ -24,10 +24,11 @@ def nodes(tmp_path):
     [
         (PAIRS, r"shape \(2, edges\); .*e\.npz has shape \(4, 2\)\. Transpose it: edge_index\.T"),
         (np.vstack([PAIRS.T, np.ones(4, dtype=int)]), r"has shape \(3, 4\)\. Keep sources and targets alone"),
-        (PAIRS.ravel(), r"has shape \(8,\)"),
+        (PAIRS.ravel(), r"has shape \(8,\)\. Put sources and targets into one row each: np\.stack"),
         (PAIRS.T[None], r"has shape \(1, 2, 4\)"),
         (np.array(3), r"has shape \(\)"),
-        (PAIRS.T.astype(float), "integers or strings; the column source .* is double"),
+        (PAIRS.T.astype(float), r"integers in its array edge_index; .* has dtype float64\. .*\.astype\(\"int64\"\)"),
+        (PAIRS.T.astype(object), r"integers in its array edge_index; .* has Python objects\. .*\.astype\(\"int64\"\)"),
         (PAIRS.T.astype(complex), "numbers or text in its array edge_index; .* has dtype complex128"),
     ],
 )
@@ -77,6 +78,25 @@ def test_labels_have_one_dimension(tmp_path, nodes):
     np.savez(tmp_path / "y.npz", label=np.eye(4, dtype=int))
     with pytest.raises(FileFormatError, match=r"one dimension in its array label; .*y\.npz has shape \(4, 4\)"):
         read_labels(tmp_path / "y.npz", nodes, ["a", "b"])
+
+
+def test_python_objects_are_refused_with_what_to_write_instead(tmp_path, nodes):
+    texts = np.array(["a", "b"], dtype=object)
+    np.savez(tmp_path / "y.npz", node=np.arange(2), label=texts)
+    with pytest.raises(FileFormatError, match=r"numbers or text in its array label; .* label\.astype\(str\) instead"):
+        read_labels(tmp_path / "y.npz", nodes, None)
+    np.savez(tmp_path / "p.npz", node=texts, probabilities=np.ones((2, 2), dtype=object))
+    with pytest.raises(FileFormatError, match=r"Python objects\. Write (node\.astype\(str\)|probab.*float64)"):
+        read_probabilities(tmp_path / "p.npz")
+
+
+def test_a_name_that_is_nearly_right_is_pointed_out(tmp_path, nodes):
+    np.savez(tmp_path / "y.npz", node=np.arange(2), labels=np.arange(2))
+    with pytest.raises(FileFormatError, match=r"lacks label\. .* Rename its array labels to label\."):
+        read_labels(tmp_path / "y.npz", nodes, None)
+    write(tmp_path / "y.csv", {"Node": [0, 1], "label": [0, 1]})
+    with pytest.raises(FileFormatError, match=r"lacks node\. .* Rename its column Node to node\."):
+        read_labels(tmp_path / "y.csv", nodes, None)
 
 
 def test_parts_of_a_folder_have_the_same_columns(tmp_path, nodes):

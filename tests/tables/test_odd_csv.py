@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,13 @@ def test_a_row_that_is_too_short_or_too_long_is_refused(tmp_path, nodes):
         (tmp_path / "y.csv").write_text(f"node,label\n{row}\n")
         with pytest.raises(FileFormatError, match="Expected 2 columns"):
             read_labels(tmp_path / "y.csv", nodes, ["cat", "dog"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("header", ["node,label", "node,läbel"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_text_that_is_not_utf_8_is_refused_with_how_to_save_it(tmp_path, nodes, encoding, header, suffix):
+    content = f"{header}\nx,kätzchen\ny,hund\n".encode(encoding)
+    (tmp_path / f"y{suffix}").write_bytes(gzip.compress(content) if suffix == ".csv.gz" else content)
+    with pytest.raises(FileFormatError, match=r"`labels` must be UTF-8 text; .*y\.csv.* is not: .* Save it as UTF-8"):
+        read_labels(tmp_path / f"y{suffix}", nodes, None)

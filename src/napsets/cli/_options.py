@@ -15,6 +15,7 @@ from napsets.errors import InvalidInputError
 from napsets.scores import Score
 
 __all__ = [
+    "LARGEST_SEED",
     "AllowEmpty",
     "Alpha",
     "DecayOption",
@@ -37,6 +38,9 @@ __all__ = [
     "make_decay",
     "make_score",
 ]
+
+#: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
+LARGEST_SEED = 2**64 - 1
 
 _FORMATS = "Parquet, CSV, CSV.gz or npz"
 
@@ -140,7 +144,7 @@ DecayOption = Annotated[
     ),
 ]
 ScoreOption = Annotated[ScoreName, typer.Option("--score", help="How badly a label fits.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0)]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")
 ]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._options import Directed, Labels, LabelsAre, LabelsName
+from napsets.cli._options import LARGEST_SEED, Directed, Labels, LabelsAre, LabelsName
 from napsets.cli._output import Output, number, percent, table
 
 __all__ = ["EXAMPLES", "evaluate"]
@@ -34,7 +34,9 @@ def evaluate(
     ] = None,
     radius: Annotated[int, typer.Option("--radius", min=0, help="Radius of the neighbourhoods of PCCV.")] = 2,
     min_size: Annotated[int, typer.Option("--min-size", min=1, help="Smallest neighbourhood that PCCV counts.")] = 30,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)
+    ] = 0,
     directed: Directed = False,
     labels_are: LabelsAre = LabelsName.auto,
 ) -> None:

@@ -206,6 +206,7 @@ def _predict_on_spark(
     predict_files = import_module("napsets.spark").predict_files
     with wrong_use("--output"):
         check_apart(target, files.values())
+        import_module("napsets.spark.places").check_early(str(target))
     with run.steps() as steps:
         steps.stage("making sets on Spark")
         summary = predict_files(

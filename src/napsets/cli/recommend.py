@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from napsets._check import LARGEST_HOPS
-from napsets.cli._options import Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
+from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def recommend(
     sample: Annotated[
         int, typer.Option("--sample", min=1, help="Labelled nodes on which the agreement of labels is measured.")
     ] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.", min=0, max=LARGEST_SEED)] = 0,
     directed: Directed = False,
     ids: IdsOption = IdsName.auto,
 ) -> None:

@@ -14,10 +14,10 @@ from pyspark.sql import functions as sf
 
 from napsets._names import choose
 from napsets.decay import Decay, hop_weights
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError
 from napsets.scores import APS, RAPS, SAPS, THR, Score
 from napsets.spark.batches import Progress
-from napsets.spark.places import UNREADABLE, absolute, beside, check_target, local_path, write_text
+from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
@@ -110,8 +110,7 @@ def predict_files(
         What was written, in numbers.
     """
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
-    if output.rstrip("/").lower().endswith((".csv", ".csv.gz", ".npz")):
-        raise InvalidInputError(f"`output` must be a directory of Parquet; got {output}")
+    check_early(output, configured=bool(config))
     given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     with _session(master or "local[2]", config) as spark:
         target = absolute(spark, output)

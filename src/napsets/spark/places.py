@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from napsets._drafts import STALE, draft_mark, is_abandoned
 from napsets._files import check_apart, check_output, note_written
 from napsets.errors import InvalidInputError
 from napsets.spark.batches import file_system, hadoop_path
-from napsets.tables.formats import SIDECAR
+from napsets.tables.formats import SIDECAR, arrow
 from napsets.tables.sets_file import COLUMNS
 
-__all__ = ["UNREADABLE", "absolute", "beside", "check_target", "local_path", "write_text"]
+__all__ = ["UNREADABLE", "absolute", "beside", "check_early", "check_target", "local_path", "write_text"]
 
 #: What Spark raises where there is no table, or one that is damaged.
 UNREADABLE = (AnalysisException, Py4JJavaError)
@@ -84,7 +84,35 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
         if not target.lower().endswith((".parquet", ".pq")):
             raise InvalidInputError(f"`output` must be a directory of Parquet; {target} is a file")
         return
-    foreign = _foreign(spark, system, path)
+    entries = [(status.getPath().getName(), status.isDirectory()) for status in system.listStatus(path)]
+    _refuse_foreign(target, entries, lambda part: spark.read.parquet(f"{path}/{part}").columns)
+
+
+#: What may tell Spark that a path without an address lies on another file system than that of this machine.
+_ELSEWHERE = {"HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"}
+
+
+def check_early(output: str, *, configured: bool = False) -> None:
+    """Refuse, before Spark is started, what `check_target` would refuse once it runs.
+
+    Parameters
+    ----------
+    output : str
+        The place to write, as it was given.
+    configured : bool
+        Whether Spark gets settings that may put local paths elsewhere.
+    """
+    if output.rstrip("/").lower().endswith((".csv", ".csv.gz", ".npz")):
+        raise InvalidInputError(f"`output` must be a directory of Parquet; got {output}")
+    elsewhere = configured or SparkSession.getActiveSession() is not None or not _ELSEWHERE.isdisjoint(os.environ)
+    folder = Path(output)
+    if not elsewhere and not _ADDRESS.match(output) and folder.is_dir():
+        entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
+        _refuse_foreign(output, entries, lambda part: arrow().parquet.read_schema(folder / part).names)
+
+
+def _refuse_foreign(target: str, entries: list[tuple[str, bool]], columns_of: Callable[[str], list[str]]) -> None:
+    foreign = _foreign(entries, columns_of)
     if foreign:
         raise InvalidInputError(
             f"`output` must be a new directory, or one that napsets wrote, which is replaced; {target} holds {foreign}"
@@ -92,14 +120,12 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
         )
 
 
-def _foreign(spark: SparkSession, system: Any, folder: Any) -> str | None:
-    """Return what in a folder is not ours, None where all of it is (or where there is nothing)."""
-    names = []
-    for status in system.listStatus(folder):
-        name = status.getPath().getName()
-        if status.isDirectory() or not _OURS.fullmatch(name):
+def _foreign(entries: list[tuple[str, bool]], columns_of: Callable[[str], list[str]]) -> str | None:
+    """Return what among a folder's entries is not ours, None where all of it is (or where there is nothing)."""
+    for name, is_folder in entries:
+        if is_folder or not _OURS.fullmatch(name):
             return f"{name!r}, which it did not write"
-        names.append(name)
+    names = [name for name, _ in entries]
     parts = sorted(name for name in names if name.startswith("part-"))
     if SIDECAR in names or not names:
         return None
@@ -107,8 +133,8 @@ def _foreign(spark: SparkSession, system: Any, folder: Any) -> str | None:
     if "_SUCCESS" not in names or not parts:
         return f"{names[0]!r}, and nothing that says what it is"
     try:
-        found = spark.read.parquet(f"{folder}/{parts[0]}").columns
-    except UNREADABLE:
+        found = columns_of(parts[0])
+    except (*UNREADABLE, arrow().ArrowException):
         return f"{parts[0]!r}, which is no Parquet"
     return None if tuple(found[: len(COLUMNS)]) == COLUMNS else f"a table with the columns {', '.join(found[:8])}"
 

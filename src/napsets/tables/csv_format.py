@@ -5,6 +5,7 @@ Only an empty cell is missing. ``NA``, ``null`` and ``nan`` are what they say: c
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,31 @@ from typing import Any
 from napsets.errors import FileFormatError
 from napsets.tables._arrow import arrow
 
-__all__ = ["csv_batches", "csv_header"]
+__all__ = ["csv_batches", "csv_header", "not_utf8"]
 
 #: What Arrow takes for a number.
 _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"
 
+#: Bytes that are looked at to tell UTF-16 by.
+_HEAD = 64
 
-def csv_header(path: Path) -> list[str]:
-    """Return the names of the columns."""
+
+def csv_header(name: str, path: Path) -> list[str]:
+    """Return the names of the columns; `name` is the argument that the file came from."""
+    with arrow().input_stream(path) as stream:
+        head = stream.read(_HEAD)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
+        raise not_utf8(name, path, "it seems to be UTF-16")
     with arrow().csv.open_csv(path, parse_options=_parse_options()) as reader:
         return list(reader.schema.names)
+
+
+def not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
+    """Return the error of a text in another encoding, which says how to save it."""
+    return FileFormatError(
+        f"`{name}` must be UTF-8 text; {path} is not: {reason}. Save it as UTF-8: a spreadsheet calls that CSV UTF-8, "
+        f'in Python it is encoding="utf-8".'
+    )
 
 
 def csv_batches(name: str, path: Path, columns: Sequence[str], text: Sequence[str], rows: int) -> Iterator[Any]:
@@ -46,6 +62,8 @@ def csv_batches(name: str, path: Path, columns: Sequence[str], text: Sequence[st
                 yield batch.slice(start, rows)
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
+            if "invalid UTF8" in str(error):
+                raise not_utf8(name, path, "it seems to be Latin-1 or another encoding of old") from error
             _blame(name, path, [column for column in columns if column not in text])
         raise
 

@@ -7,6 +7,7 @@ hold ids and names are read from it as text. What napsets keeps beside the rows 
 
 from __future__ import annotations
 
+import difflib
 import errno
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any, Literal
 
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.tables._arrow import arrow
-from napsets.tables.csv_format import csv_batches, csv_header
+from napsets.tables.csv_format import csv_batches, csv_header, not_utf8
 from napsets.tables.npz_format import npz_batches, npz_header
 
 __all__ = [
@@ -120,6 +121,11 @@ class TableFile:
         marks = [mark for mark in (";", "\t", "|") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
             return f"Its columns seem to be separated by {marks[0]!r}: separate them by commas."
+        lower = {column.lower(): column for column in self.columns}
+        for column in missing:
+            near = difflib.get_close_matches(column, list(lower), n=1, cutoff=0.8)
+            if near:
+                return f"Rename its {'array' if self.format == 'npz' else 'column'} {lower[near[0]]} to {column}."
         return "Rename its columns, or pass another file."
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS) -> Iterator[Any]:
@@ -179,7 +185,7 @@ def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
     with damaged(name, source):
         metadata: dict[bytes, bytes] = {}
         if kind == "csv":
-            columns = csv_header(source)
+            columns = csv_header(name, source)
         else:
             columns, metadata = _parquet_header(source) if kind == "parquet" else npz_header(name, source)
     repeated = sorted({column for column in columns if columns.count(column) > 1})
@@ -207,7 +213,7 @@ def damaged(name: str, path: Path) -> Iterator[None]:
         yield
     except (FileFormatError, InvalidInputError, UnicodeDecodeError) as error:
         if isinstance(error, UnicodeDecodeError):
-            raise FileFormatError(f"`{name}` must be UTF-8 text; {path} is not: {error}") from error
+            raise not_utf8(name, path, error) from error
         raise
     except kinds as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):

@@ -27,7 +27,7 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     """Return the names of the columns, and the settings that napsets keeps beside them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
-        metadata = {b"napsets": str(archive["about"]).encode()} if "about" in names else {}
+        metadata = {b"napsets": str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
     if "edge_index" in names:
         if set(_ENDS) & set(names):
             raise FileFormatError(
@@ -53,7 +53,7 @@ def npz_batches(name: str, path: Path, columns: Sequence[str], rows: int) -> Ite
 
 def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int = 1) -> npt.NDArray[Any]:
     """Return an array of numbers or text with so many dimensions, in this machine's byte order."""
-    array: npt.NDArray[Any] = archive[column]
+    array = _loaded(name, path, archive, column)
     if array.ndim != ndim:
         shape = "one row a node and one column a class or feature" if ndim == 2 else "one dimension"
         raise FileFormatError(f"`{name}` must have {shape} in its array {column}; {path} has shape {array.shape}")
@@ -77,16 +77,39 @@ def _arrays(name: str, path: Path, archive: Any, columns: Sequence[str]) -> dict
     }
     if "node" in columns and "node" not in arrays:
         whole = next(column for column in _A_ROW_A_NODE if column in archive.files)
-        arrays["node"] = np.arange(len(archive[whole]))
+        arrays["node"] = np.arange(len(_loaded(name, path, archive, whole)))
     return arrays
 
 
+def _loaded(name: str, path: Path, archive: Any, column: str) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = archive[column]
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
+        way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
+        raise FileFormatError(
+            f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
+            f"{column}.astype({way}) instead."
+        ) from error
+    return array
+
+
 def _edge_index(name: str, path: Path, archive: Any) -> dict[str, npt.NDArray[Any]]:
-    shape = archive["edge_index"].shape
+    array = _loaded(name, path, archive, "edge_index")
+    shape = array.shape
     if len(shape) != 2 or shape[0] != 2:
         transposed = len(shape) == 2 and shape[1] == 2
         way = "Transpose it: edge_index.T." if transposed else "Keep sources and targets alone, one row each."
+        if len(shape) < 2:
+            way = "Put sources and targets into one row each: np.stack([source, target])."
         raise FileFormatError(f"`{name}` must hold edge_index of shape (2, edges); {path} has shape {shape}. {way}")
+    if array.dtype.kind == "f":
+        raise FileFormatError(
+            f"`{name}` must hold integers in its array edge_index; {path} has dtype {array.dtype}. Write "
+            f'edge_index.astype("int64") instead.'
+        )
     return dict(zip(_ENDS, npz_array(name, path, archive, "edge_index", ndim=2), strict=True))
 
 

@@ -10,9 +10,7 @@ from napsets._check import LARGEST_HOPS, shown
 from napsets.decay import check_decay
 from napsets.errors import FileFormatError, InvalidInputError
 
-__all__ = ["LARGEST_SEED", "check_recorded"]
-
-LARGEST_SEED = 2**64 - 1
+__all__ = ["check_recorded"]
 
 _COUNT = 2**63 - 1
 
@@ -73,7 +71,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a name or a list of numbers",
     ),
     "score": (lambda value: isinstance(value, str), "a name"),
-    "seed": _integer(LARGEST_SEED),
+    "seed": _integer(2**64 - 1),
     "fallback": _one_of("full", "global"),
     "ids": _one_of("auto", "integer", "string"),
     "labels_are": _one_of("auto", "names", "indices"),
