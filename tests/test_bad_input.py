@@ -82,8 +82,8 @@ ROWS = {
         "`calibration` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a mask, "
         "pass it with .astype(bool)",
     ),
-    "an integer mask of nodes": (
-        lambda: calibrate().predict([0, 0, 0, 1, 1]),
+    "an integer mask of nodes to cut up": (
+        lambda: ns.neighbourhood_partition(GRAPH, [0, 0, 0, 1, 1]),
         "`nodes` must hold node ids or be a boolean mask; got integers 0 and 1",
     ),
     "a NaN probability": (
@@ -504,6 +504,13 @@ def test_the_message_names_the_argument_what_it_must_be_and_what_came(name):
     action, message = ROWS[name]
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         action()
+
+
+@pytest.mark.filterwarnings("ignore:`nodes` holds")
+def test_integers_that_look_like_a_mask_of_nodes_to_predict_are_warned_of():
+    with pytest.warns(ns.NapsetsWarning, match=r"`nodes` is taken for node ids.* pass it with .astype\(bool\)"):
+        found = calibrate().predict([0, 0, 0, 1, 1])
+    assert found.nodes.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_duplicate_edges_are_merged_and_self_loops_dropped_without_complaint():

@@ -73,7 +73,7 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
         ({"score": 3}, "`score` must be one of aps, raps, saps, thr, or have the methods matrix and at; got 3"),
         ({"score": ns.APS}, r"`score` must be one of .* \(write APS\(\) with brackets\)"),
         ({"seed": "abc"}, "`seed` must be an integer; got 'abc'"),
-        ({"seed": -1}, "`seed` must be an integer from 0 to 2\\^64 − 1; got -1"),
+        ({"seed": -1}, "`seed` must be at least 0 and below 2\\^64; got -1"),
         ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
     ],
 )

@@ -110,7 +110,7 @@ def check_seed(value: object) -> int:
     except TypeError as error:
         raise InvalidInputError(f"`seed` must be an integer; got {shown(value)}") from error
     if not 0 <= seed < 2**64:
-        raise InvalidInputError(f"`seed` must be an integer from 0 to 2^64 − 1; got {shown(seed)}")
+        raise InvalidInputError(f"`seed` must be at least 0 and below 2^64; got {shown(seed)}")
     return seed
 
 
