@@ -274,7 +274,7 @@ def _thresholds(
     # Hops at which there is no node add nothing to any sum, not even a rounding error.
     weights = np.ascontiguousarray(weights[:, : useful_hops(index.graph, nodes, weights.shape[1])])
     decays, hops = weights.shape
-    check_room(index.graph, nodes.size, hops)
+    check_room(nodes.size, hops)
     values = np.full((nodes.size, decays, alphas.size), np.inf)
     counts = np.zeros((nodes.size, hops), dtype=np.int64)
     if hops and nodes.size:
