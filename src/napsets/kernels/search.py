@@ -184,7 +184,7 @@ def _run_deep(
         spaces.put(_Workspace(job))
     report = None if progress is None else lambda ready, _: progress(done + ready, total)
     with Crew(threads) as crew:
-        shares = _Shares(job, crew, _SHARES * threads)
+        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads)
         pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
         run(pieces, threads=abreast, total=total - done, progress=report)
 
