@@ -150,7 +150,7 @@ MESSAGES = {
     "two nodes": (lambda: GRAPH.neighbours([0, 1]), "`node` must be one node; got 2. Ask for one at a time"),
     "a seed": (
         lambda: ns.neighbourhood_partition(GRAPH, NODES, seed=-1),
-        r"`seed` must be an integer from 0 to 2\^64 − 1; got -1",
+        r"`seed` must be at least 0 and below 2\^64; got -1",
     ),
     "NaN counts": (
         lambda: ns.coverage_gap_bound([1.0], [math.nan], [0.1]),
@@ -197,6 +197,6 @@ def test_every_seed_is_checked_alike(seed):
         lambda: dcsbm_graph(20, 3, 2, seed=seed),
         lambda: ns.datasets.load("sbm", block_size=5, seed=seed),
     ):
-        with pytest.raises(ns.InvalidInputError, match="`seed` must be an integer"):
+        with pytest.raises(ns.InvalidInputError, match=r"`seed` must be (an integer|at least 0 and below)"):
             use()
     assert ns.node_uniforms([1], 2**64 - 1) is not None

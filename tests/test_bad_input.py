@@ -82,8 +82,8 @@ ROWS = {
         "`calibration` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a mask, "
         "pass it with .astype(bool)",
     ),
-    "an integer mask of nodes": (
-        lambda: calibrate().predict([0, 0, 0, 1, 1]),
+    "an integer mask of nodes to cut up": (
+        lambda: ns.neighbourhood_partition(GRAPH, [0, 0, 0, 1, 1]),
         "`nodes` must hold node ids or be a boolean mask; got integers 0 and 1",
     ),
     "a NaN probability": (
@@ -506,6 +506,13 @@ def test_the_message_names_the_argument_what_it_must_be_and_what_came(name):
         action()
 
 
+@pytest.mark.filterwarnings("ignore:`nodes` holds")
+def test_integers_that_look_like_a_mask_of_nodes_to_predict_are_warned_of():
+    with pytest.warns(ns.NapsetsWarning, match=r"`nodes` is taken for node ids.* pass it with .astype\(bool\)"):
+        found = calibrate().predict([0, 0, 0, 1, 1])
+    assert found.nodes.tolist() == [0, 0, 0, 1, 1]
+
+
 def test_duplicate_edges_are_merged_and_self_loops_dropped_without_complaint():
     graph = ns.Graph.from_edge_index([[0, 0, 1, 2, 2], [1, 1, 0, 2, 1]], 3)
     assert graph.num_edges == 4
@@ -527,3 +534,12 @@ def test_rows_within_rounding_of_1_are_taken():
 @pytest.mark.parametrize("hops", [0, 1, np.int64(2), 2.0, True])
 def test_whole_numbers_of_hops_are_taken(hops):
     assert ns.hop_weights("uniform", hops).shape == (int(hops),)
+
+
+@pytest.mark.gnn
+def test_a_tensor_without_data_is_no_number_either():
+    torch = pytest.importorskip("torch")
+    nothing = torch.tensor(1, device="meta")
+    for use in (lambda: ns.NAPS(hops=nothing), lambda: ns.NAPS(seed=nothing), lambda: ns.RAPS(free_ranks=nothing)):
+        with pytest.raises(ns.InvalidInputError, match="must be an integer; got"):
+            use()

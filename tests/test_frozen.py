@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -48,10 +51,38 @@ def test_a_read_only_view_of_what_can_be_written_to_is_copied():
     assert kept.tolist() == [0, 1, 2]
 
 
-def test_a_read_only_map_of_a_file_is_not_read_into_memory(tmp_path):
-    np.save(tmp_path / "p.npy", P)
+def test_read_only_arrays_of_others_are_copied_because_their_owners_can_still_write(tmp_path):
+    viewed, reopened = np.arange(3), np.arange(3)
+    view = viewed[:]
+    np.save(tmp_path / "p.npy", np.arange(3))
     mapped = np.load(tmp_path / "p.npy", mmap_mode="r")
-    assert frozen(mapped) is mapped
+    viewed.flags.writeable = reopened.flags.writeable = False
+    kept = [frozen(array) for array in (viewed, reopened, mapped)]
+    reopened.flags.writeable = True
+    for array in (view, reopened, np.load(tmp_path / "p.npy", mmap_mode="r+")):
+        array[:] = 9
+    assert [array.tolist() for array in kept] == [[0, 1, 2]] * 3
+
+
+def test_a_view_that_was_taken_before_an_array_was_closed_cannot_change_a_graph():
+    indptr, indices = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)
+    view = indices[:]
+    indptr.flags.writeable = indices.flags.writeable = False
+    pair = ns.Graph(indptr, indices)
+    view[:] = 10**9
+    assert pair.indices.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "again", [lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy], ids=["pickle", "copy"]
+)
+def test_what_comes_from_another_process_is_read_only_too(again):
+    naps = ns.NAPS().calibrate(graph(), P, Y, calibration=np.arange(50))
+    sets = again(naps.predict([60, 70]))
+    data = NodeDataset(graph(), P, Y, np.arange(50), [], np.arange(50, SIZE))
+    kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).data_.scores]
+    kept += [again(data).labels, again(data).features, again(ns.NodePredictions(np.arange(SIZE), P, Y)).probabilities]
+    assert not any(array.flags.writeable for array in kept)
 
 
 def spoil(*arrays):

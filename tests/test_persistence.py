@@ -213,6 +213,8 @@ MISTYPED = {
             ("RAPS", {"penalty": -1.0}), ("RAPS", {"free_ranks": 1.5}), ("SAPS", {"weight": None}),
         ]
     },
+    "another score than was used": ({"header": put("score", {"name": "THR", "settings": {}})}, "those that THR gives"),
+    "scores that no label has": ({"scores": np.full(40, -np.inf)}, "`scores` must be those that .* gives"),
     "a score by number": ({"header": put("score", {"name": 3, "settings": {}})}, "`score` must be one of APS"),
 }  # fmt: skip
 

@@ -147,3 +147,32 @@ def test_reading_and_writing_need_no_torch(predictions, tmp_path):
         f"NodePredictions.load({str(path)!r}); print([m for m in ('torch', 'pyarrow', 'numba') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+TAMPERED = {
+    "a list": "[1, 2]",
+    "a number": "7",
+    "half an object": '{"dataset": ',
+    "nesting without end": "[" * 100_000,
+    "a dataset that is no name": '{"dataset": 3}',
+    "a model that is no name": '{"model": ["sage"]}',
+    "settings that are no mapping": '{"settings": [1]}',
+    "class names that are a number": '{"class_names": 2}',
+    "class names that are one text": '{"class_names": "ab"}',
+    "class names that are a mapping": '{"class_names": {"a": 1, "b": 2}}',
+    "too few class names": '{"class_names": ["a"]}',
+}
+
+
+@pytest.mark.parametrize("kind", TAMPERED)
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_metadata_that_was_tampered_with_is_refused_by_the_name_of_the_file(tmp_path, suffix, kind):
+    path = tmp_path / f"bent{suffix}"
+    text, rows = TAMPERED[kind], [[0.5, 0.5], [0.25, 0.75]]
+    if suffix == ".npz":
+        np.savez(path, node=np.arange(2), probabilities=np.array(rows), about=np.array(text))
+    else:
+        table = pa.table({"node": [0, 1], "probabilities": rows})
+        pa.parquet.write_table(table.replace_schema_metadata({b"napsets": text.encode()}), path)
+    with pytest.raises(FileFormatError, match=f"bent{suffix}"):
+        NodePredictions.load(path)

@@ -73,7 +73,7 @@ def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
         ({"score": 3}, "`score` must be one of aps, raps, saps, thr, or have the methods matrix and at; got 3"),
         ({"score": ns.APS}, r"`score` must be one of .* \(write APS\(\) with brackets\)"),
         ({"seed": "abc"}, "`seed` must be an integer; got 'abc'"),
-        ({"seed": -1}, "`seed` must be an integer from 0 to 2\\^64 − 1; got -1"),
+        ({"seed": -1}, "`seed` must be at least 0 and below 2\\^64; got -1"),
         ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
     ],
 )
@@ -234,3 +234,16 @@ def test_zero_hops_know_nothing_and_say_so():
         warnings.simplefilter("error")
         naps(hops=1).predict(NODES)
         assert (naps(hops=0, fallback="global").predict(NODES).member == split().predict(NODES).member).all()
+
+
+@pytest.mark.parametrize("setting", [{"score": "thr"}, {"seed": 5}], ids=["score", "seed"])
+def test_a_score_or_seed_assigned_after_calibrate_asks_for_another_calibration(setting, tmp_path):
+    ring = ns.Graph.from_edge_index([np.arange(30), np.roll(np.arange(30), 1)], num_nodes=30)
+    given = (np.tile([0.7, 0.3], (30, 1)), np.arange(30) % 2, np.arange(20))
+    for predictor in (ns.NAPS().calibrate(ring, *given), ns.SplitConformal().calibrate(*given)):
+        for name, value in setting.items():
+            setattr(predictor, name, value)
+        with pytest.raises(ns.NotCalibratedError, match="called again: `score` or `seed` was changed"):
+            predictor.predict([25])
+        with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
+            predictor.save(tmp_path / "a.npz")

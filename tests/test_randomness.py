@@ -70,3 +70,8 @@ def test_strings_go_through_fnv_1a_of_their_utf_8_bytes():
     assert hash_ids(np.array(texts, dtype=object)).tolist() == expected
     assert hash_ids([texts[2]]).tolist() == [expected[2]]
     assert hash_ids([""]).tolist() == [fnv1a("")]
+
+
+def test_text_that_utf8_cannot_hold_is_refused():
+    with pytest.raises(ns.InvalidInputError, match="`ids` must be text that UTF-8 can hold"):
+        ns.node_uniforms(["\ud800", "b"])

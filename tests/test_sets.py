@@ -21,7 +21,10 @@ def make(**changes):
         "alpha": 0.1,
         "num_nodes": 8,
     }
-    return ns.PredictionSets(**(values | changes))
+    values |= changes
+    for name in ("support", "effective_size"):  # as many as there are sets, whatever was changed
+        values[name] = np.resize(values[name], len(values["member"]))
+    return ns.PredictionSets(**values)
 
 
 def test_sizes_labels_and_length_read_the_member_matrix():
@@ -126,10 +129,36 @@ def test_notebooks_get_a_table_that_is_safe_to_show():
     assert "<b>" not in page
     assert "∞" in page
     assert page.count("<tr>") == 4
-    many = make(nodes=np.arange(25), member=np.ones((25, 2), bool), thresholds=np.ones(25), support=np.ones(25, int))
+    many = make(nodes=np.arange(25), member=np.ones((25, 2), bool), thresholds=np.ones(25), num_nodes=25)
     assert "… and 15 more" in many._repr_html_()
 
 
 def test_sets_cannot_be_changed_by_assignment():
     with pytest.raises(AttributeError):
         make().alpha = 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"nodes": [-1, 0]}, "`nodes` must hold ids from 0 to 4; got -1"),
+        ({"nodes": [0, 10]}, "`nodes` must hold ids from 0 to 4; got 10"),
+        ({"support": [1]}, r"`support` must have one entry a row of `member`, 2; got shape \(1,\)"),
+        ({"effective_size": [[1.0, 1.0]]}, "`effective_size` must have one entry a row"),
+        ({"support": ["a", "b"]}, "`support` must hold numbers"),
+        ({"thresholds": [0.5, float("nan")]}, "`thresholds` must hold numbers, none of them NaN"),
+    ],
+)
+def test_fields_that_do_not_fit_each_other_are_refused(changed, message):
+    fields = {
+        "nodes": [0, 1], "member": np.eye(2, dtype=bool), "thresholds": [0.5, 0.6], "support": [1, 1],
+        "effective_size": [1.0, 1.0], "alpha": 0.1, "num_nodes": 5,
+    }  # fmt: skip
+    ns.PredictionSets(**fields)
+    with pytest.raises(ns.InvalidInputError, match=message):
+        ns.PredictionSets(**fields | changed)
+
+
+def test_names_of_nodes_are_text_in_a_notebook_and_nothing_else():
+    sets = ns.PredictionSets(["<script>"], np.ones((1, 2), bool), [0.5], [1], [1.0], 0.1)
+    assert "<script>" not in sets._repr_html_()

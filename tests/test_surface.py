@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.kernels import few
 from oracles import same_bits
 
 SOURCE = str(Path(ns.__file__).parents[1])
@@ -108,6 +109,11 @@ print(json.dumps("numba" in sys.modules))
     assert in_new_process(code) is False
 
 
+AS_IF_LARGE = """
+from napsets.kernels import csr, few, plan
+csr.FEW_EDGES, few.FEW_COUNTS, plan._TRIFLE = -1, -1, 0
+"""
+
 ASK = f"""
 import json, numpy as np, napsets as ns
 graph = ns.Graph.from_edge_index({EDGES.tolist()}, 6)
@@ -120,10 +126,7 @@ def expected():
 
 
 def test_kernels_are_kept_for_later_processes(tmp_path):
-    code = f"""
-from napsets.kernels import csr, plan
-csr.FEW_EDGES, plan._TRIFLE = -1, 0  # as if the graph were large
-{ASK}
+    code = f"""{AS_IF_LARGE}{ASK}
 from numba.core.dispatcher import Dispatcher
 from napsets.kernels import csr, shallow
 kernels = [f for m in (csr, shallow) for f in vars(m).values() if isinstance(f, Dispatcher) and f.signatures]
@@ -147,7 +150,7 @@ from numba.core import caching
 for kind in list(vars(caching).values()):
     if isinstance(kind, type) and issubclass(kind, caching._CacheLocator):
         kind.from_function = classmethod(lambda cls, function, path: None)
-{ASK}
+{AS_IF_LARGE}{ASK}
 from napsets.kernels import csr
 print(json.dumps([answer, type(csr._mirror._cache).__name__]))
 """
@@ -158,9 +161,10 @@ print(json.dumps([answer, type(csr._mirror._cache).__name__]))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_child_process_gives_the_same_bits(method):
+def test_a_child_process_gives_the_same_bits(method, monkeypatch):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"there is no {method} here")
+    monkeypatch.setattr(few, "FEW_COUNTS", -1)  # or neither kernels nor threads would run
     graph = ns.Graph.from_edge_index(EDGES, 6)
     here = ns.hop_thresholds(graph, *QUESTION, threads=2)  # threads have run before the fork
     with multiprocessing.get_context(method).Pool(1) as pool:

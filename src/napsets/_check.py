@@ -6,6 +6,7 @@ what it must be, then what came.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +27,7 @@ from napsets._values import (
     check_share,
     shown,
 )
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, NapsetsWarning
 
 __all__ = [
     "LARGEST_HOPS",
@@ -158,10 +159,7 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
         if low < 0 or high >= size:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}")
         if (low, high) == (0, 1) and array.size == size > 2:
-            raise InvalidInputError(
-                f"`{name}` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a "
-                f"mask, pass it with .astype(bool)."
-            )
+            _suspect_mask(name, refuse=unique)
     index = array.astype(np.int64, copy=False)
     if unique and index.size:
         counts = np.bincount(index, minlength=0)
@@ -170,6 +168,14 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
                 f"`{name}` must not repeat a node; node {int(counts.argmax())} appears {counts.max()} times"
             )
     return index
+
+
+def _suspect_mask(name: str, *, refuse: bool) -> None:
+    """Refuse integers that look like a mask where no node may repeat; elsewhere they could be meant, so warn."""
+    what = "integers 0 and 1, one a node. If they are a mask, pass it with .astype(bool)"
+    if refuse:
+        raise InvalidInputError(f"`{name}` must hold node ids or be a boolean mask; got {what}.")
+    warnings.warn(f"`{name}` is taken for node ids, the nodes 0 and 1 again and again; got {what}", NapsetsWarning, 4)
 
 
 def check_node(name: str, value: object, size: int) -> int:

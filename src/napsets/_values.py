@@ -86,7 +86,7 @@ def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | No
     """Return an integer of at least `minimum` and, where given, at most `maximum`."""
     try:
         count = operator.index(cast(SupportsIndex, value))
-    except TypeError as error:
+    except _NO_NUMBER as error:
         if isinstance(value, float) and math.isfinite(value) and value.is_integer():
             count = int(value)
         else:
@@ -107,10 +107,10 @@ def check_seed(value: object) -> int:
     """Return a seed: an integer from 0 to 2⁶⁴−1, for all that draw at random alike."""
     try:
         seed = operator.index(cast(SupportsIndex, value))
-    except TypeError as error:
+    except _NO_NUMBER as error:
         raise InvalidInputError(f"`seed` must be an integer; got {shown(value)}") from error
     if not 0 <= seed < 2**64:
-        raise InvalidInputError(f"`seed` must be an integer from 0 to 2^64 − 1; got {shown(seed)}")
+        raise InvalidInputError(f"`seed` must be at least 0 and below 2^64; got {shown(seed)}")
     return seed
 
 

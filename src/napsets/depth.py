@@ -20,7 +20,7 @@ def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
 
     Few hops are returned as they are, without a look at the graph. In an undirected graph, no two nodes of a component
     are further apart than twice the depth of a search from any of its nodes, which takes one pass over the edges to
-    find. In a directed one a search from each of `nodes` is needed.
+    find. In a directed one `nodes` are searched from, until one of them reaches as far as `hops`.
     """
     if hops <= FEW_HOPS:
         return hops
@@ -34,15 +34,17 @@ def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
     deepest = 0
     for start in range(0, sources.size, _SOURCES_AT_ONCE):
         part = sources[start : start + _SOURCES_AT_ONCE]
-        deepest = max(deepest, int(balls.deepest_search(part, graph.indptr, graph.indices, stamps, queue)))
+        deepest = max(deepest, int(balls.deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
+        if deepest == hops:
+            break
     return min(hops, deepest)
 
 
-def check_room(graph: Graph, nodes: int, hops: int) -> None:
-    """Refuse a search so deep that a count for each node and hop, and a bit for each node and hop, cannot be held."""
+def check_room(nodes: int, hops: int) -> None:
+    """Refuse a search so deep that a count for each node and hop cannot be held, nor put in order."""
     if hops <= FEW_HOPS:
         return
-    needed = 8 * hops * (nodes + graph.num_nodes // 64 + 1)
+    needed = 16 * hops * nodes
     if needed > _MOST_BYTES:
         raise InvalidInputError(
             f"`hops` must be fewer: this graph is up to {hops:,} hops deep, and the counts of {nodes:,} nodes by hop "

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import check_index, check_probabilities, check_scores
+from napsets._check import check_index, check_probabilities, check_scores, check_seed
 from napsets._files import reading, replacing
 from napsets._frozen import sealed
 from napsets._names import choose
-from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
+from napsets.errors import FileFormatError, InvalidInputError
 from napsets.graph import Graph
 from napsets.predictors import NAPS, CalibrationData, SplitConformal, hop_weights_of
 from napsets.scores import SCORES, make_score
@@ -25,13 +25,13 @@ FORMAT = "napsets-predictor-1"
 #: Files call a score by its class.
 CLASSES: dict[str, type] = {score.__name__: score for score in SCORES.values()}
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (NAPS, SplitConformal)}
+#: Rows whose scores are computed again at a time.
+_CHUNK_ROWS = 1 << 16
 
 
 def save(predictor: Any, path: str | os.PathLike[str]) -> None:
     """Write a calibrated `NAPS` or `SplitConformal`."""
-    data: CalibrationData | None = predictor.data_
-    if data is None:
-        raise NotCalibratedError(f"{type(predictor).__name__}.save() needs calibrate(...) to be called first")
+    data: CalibrationData = predictor._calibrated("save")
     arrays: dict[str, Any] = {
         "probabilities": data.probabilities,
         "calibration": data.calibration,
@@ -91,17 +91,34 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
         raise InvalidInputError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
     if u.size and not (u.min() >= 0 and u.max() <= 1):
         raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
-    data = CalibrationData(p, calibration, scores, u)
+    data = CalibrationData(p, calibration, scores, u, made["score"], check_seed(made["seed"]))
     if choose("kind", header["kind"], KINDS) is SplitConformal:
         split = SplitConformal(**made)
+        _check_scores(data)
         split.data_ = data
         return split
     naps = NAPS(hops=settings["hops"], decay=settings["decay"], fallback=settings["fallback"], **made)
     graph = Graph(arrays["indptr"], arrays["indices"], undirected=settings["undirected"])
     if graph.num_nodes != p.shape[0]:
         raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
+    _check_scores(data)
     naps.data_, naps.index_ = data, CalibrationIndex(graph, scores, calibration)
     return naps
+
+
+def _check_scores(data: CalibrationData) -> None:
+    """Refuse scores that no label of their node has: they belong to another score, or to other probabilities."""
+    for start in range(0, data.calibration.size, _CHUNK_ROWS):
+        nodes = data.calibration[start : start + _CHUNK_ROWS]
+        scores = data.scores[start : start + _CHUNK_ROWS]
+        matrix = data.score.matrix(data.probabilities[nodes], data.u[nodes])
+        strange = ~np.isclose(matrix, scores[:, None], rtol=0, atol=1e-9).any(axis=1)
+        if strange.any():
+            at = int(strange.argmax())
+            raise InvalidInputError(
+                f"`scores` must be those that {type(data.score).__name__} gives the calibration nodes; node "
+                f"{nodes[at]} has {scores[at]:g}, which none of its labels has"
+            )
 
 
 def _describe(score: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from napsets._check import (
     shown,
 )
 from napsets._files import reading, replacing
-from napsets._frozen import frozen, sealed
+from napsets._frozen import Sealed, frozen, sealed
 from napsets._names import choose
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
@@ -41,7 +41,7 @@ SPLITS = ("train", "validation", "test", "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NodePredictions:
+class NodePredictions(Sealed):
     """Class probabilities of nodes, with what is known of those nodes.
 
     Arrays that somebody could still write to are copied.

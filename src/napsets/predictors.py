@@ -28,7 +28,7 @@ from napsets._check import (
     check_seed,
     shown,
 )
-from napsets._frozen import frozen, sealed
+from napsets._frozen import Sealed, frozen, sealed
 from napsets.decay import Decay, check_decay, hop_weights
 from napsets.depth import useful_hops
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
@@ -48,7 +48,7 @@ _CHUNK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationData:
+class CalibrationData(Sealed):
     """What calibration leaves behind: checked arrays, and the calibration nodes' scores at their labels.
 
     Arrays that somebody could still write to are copied.
@@ -58,6 +58,8 @@ class CalibrationData:
     calibration: IntArray
     scores: FloatArray
     u: FloatArray
+    score: Score  #: what they were scored with
+    seed: int
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "calibration", "scores", "u"):
@@ -104,11 +106,19 @@ class _Predictor:
         if names.shape != (p.shape[0],):
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
         u = sealed(node_uniforms(names, self.seed))
-        return CalibrationData(p, chosen, make_score(self.score).at(p[chosen], y[chosen], u[chosen]), u)
+        score = make_score(self.score)
+        return CalibrationData(p, chosen, score.at(p[chosen], y[chosen], u[chosen]), u, score, self.seed)
 
-    def _calibrated(self) -> CalibrationData:
+    def _calibrated(self, asked: str = "predict") -> CalibrationData:
+        """Check the settings, which may have been assigned since, and return what was calibrated with them."""
+        self._check_settings()
         if self.data_ is None:
-            raise NotCalibratedError(f"{type(self).__name__}.predict() needs calibrate(...) to be called first")
+            raise NotCalibratedError(f"{type(self).__name__}.{asked}() needs calibrate(...) to be called first")
+        if (self.score, self.seed) != (self.data_.score, self.data_.seed):
+            raise NotCalibratedError(
+                f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
+                f"changed after it"
+            )
         return self.data_
 
     def _chosen(self, nodes: ArrayLike, data: CalibrationData) -> IntArray:
@@ -266,7 +276,6 @@ class NAPS(_Predictor):
         """
         data = self._calibrated()
         assert self.index_ is not None
-        self._check_settings()
         alpha = check_alpha(alpha)
         chosen = self._chosen(nodes, data)
         weights = hop_weights_of(self, self.index_.graph, chosen)
@@ -314,7 +323,6 @@ class SplitConformal(_Predictor):
     def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
         data = self._calibrated()
-        self._check_settings()
         alpha = check_alpha(alpha)
         chosen = self._chosen(nodes, data)
         empty = Graph(np.zeros(data.probabilities.shape[0] + 1, dtype=np.int64), np.empty(0, dtype=np.int32))

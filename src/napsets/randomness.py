@@ -54,7 +54,10 @@ def hash_ids(ids: ArrayLike) -> UInt64Array:
         array = array.astype(np.str_)
     if array.dtype.kind != "U":
         raise InvalidInputError(f"`ids` must be integers or strings; got dtype {array.dtype}")
-    return _fnv1a(np.char.encode(array, "utf-8"))
+    try:
+        return _fnv1a(np.char.encode(array, "utf-8"))
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"`ids` must be text that UTF-8 can hold; got {error.object!r} among them") from error
 
 
 def _fnv1a(texts: npt.NDArray[np.bytes_]) -> UInt64Array:

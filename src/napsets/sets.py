@@ -23,7 +23,7 @@ from napsets._check import (
     check_integers,
     check_names,
 )
-from napsets._frozen import frozen
+from napsets._frozen import Sealed, frozen, sealed
 from napsets._names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 
@@ -43,7 +43,7 @@ def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: Int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets:
+class PredictionSets(Sealed):
     """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
 
     Attributes
@@ -83,15 +83,22 @@ class PredictionSets:
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         if self.num_nodes is not None:
             object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
-        if self.thresholds.dtype.kind not in "fiub":
-            raise InvalidInputError(f"`thresholds` must hold numbers; got dtype {self.thresholds.dtype}")
         if self.member.ndim != 2 or self.member.dtype != np.bool_:
             what = f"{self.member.dtype} of shape {self.member.shape}"
             raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {what}")
-        for name in ("nodes", "thresholds"):
-            if getattr(self, name).shape != self.member.shape[:1]:
-                got = f"{len(self)}; got shape {getattr(self, name).shape}"
-                raise InvalidInputError(f"`{name}` must have one entry a row of `member`, {got}")
+        for name in ("nodes", "thresholds", "support", "effective_size"):
+            column = getattr(self, name)
+            if column.shape != self.member.shape[:1]:
+                raise InvalidInputError(
+                    f"`{name}` must have one entry a row of `member`, {len(self)}; got shape {column.shape}"
+                )
+            if name != "nodes" and (column.dtype.kind not in "fiub" or np.isnan(column).any()):
+                raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
+        if self.nodes.dtype.kind in "iu" and self.nodes.size:
+            low, high = int(self.nodes.min()), int(self.nodes.max())
+            if low < 0 or (self.num_nodes is not None and high >= self.num_nodes):
+                most = "" if self.num_nodes is None else f" to {self.num_nodes - 1}"
+                raise InvalidInputError(f"`nodes` must hold ids from 0{most}; got {low if low < 0 else high}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
@@ -108,8 +115,7 @@ class PredictionSets:
     @cached_property
     def sizes(self) -> IntArray:
         """Number of labels in each set."""
-        sizes: IntArray = self.member.sum(axis=1, dtype=np.int64)
-        return sizes
+        return sealed(self.member.sum(axis=1, dtype=np.int64))
 
     @property
     def infinite(self) -> int:
@@ -224,7 +230,7 @@ class PredictionSets:
             labels: npt.NDArray[Any] = np.flatnonzero(self.member[i])
             names = [str(y) if self.class_names is None else self.class_names[y] for y in labels]
             yield (
-                str(self.nodes[i]),
+                escape(str(self.nodes[i])),
                 escape("{" + ", ".join(names) + "}"),
                 str(self.sizes[i]),
                 f"{self.thresholds[i]:.4f}" if np.isfinite(self.thresholds[i]) else "∞",

@@ -269,15 +269,24 @@ def _thresholds(
     progress: Any,
     strategy: str | None,
 ) -> HopThresholds:
+    from napsets.kernels.few import are_few, thresholds_of_few
+    from napsets.kernels.threads import available_threads
+
     weights = _weight_rows(hop_weights)
     alphas = np.array([check_alpha(rate) for rate in _rates(alpha)])
     # Hops at which there is no node add nothing to any sum, not even a rounding error.
     weights = np.ascontiguousarray(weights[:, : useful_hops(index.graph, nodes, weights.shape[1])])
     decays, hops = weights.shape
-    check_room(index.graph, nodes.size, hops)
+    check_room(nodes.size, hops)
     values = np.full((nodes.size, decays, alphas.size), np.inf)
     counts = np.zeros((nodes.size, hops), dtype=np.int64)
-    if hops and nodes.size:
+    if strategy is None and hops and are_few(index.graph, nodes.size, hops):
+        available_threads(threads)
+        used = None if splits is None or pair_split is None else splits[pair_split]
+        values, counts = thresholds_of_few(index, nodes, used, weights, 1.0 - alphas)
+        if progress is not None and nodes.size:
+            progress(nodes.size, nodes.size)
+    elif hops and nodes.size:
         from napsets.kernels.search import Job, handling_order, search
 
         order = handling_order(index.graph, nodes, hops)

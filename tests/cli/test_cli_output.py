@@ -16,6 +16,7 @@ from rich.console import Console
 from napsets.cli._comparison import comparison_table, halves
 from napsets.cli._output import Output, number, percent
 from napsets.errors import InvalidInputError
+from worlds import make_world
 
 
 def test_the_comparison_fits_80_columns():
@@ -59,7 +60,8 @@ def test_halves_share_no_node_and_follow_the_seed():
         halves(nodes[:1], seed=0)
 
 
-def test_a_command_says_once_that_it_compiles_unless_it_is_quiet(world, tmp_path):
+def test_a_command_says_once_that_it_compiles_unless_it_is_quiet(tmp_path):
+    world = make_world(tmp_path, nodes=600)  # of fewer nodes no kernel is compiled
     command = [sys.executable, "-m", "napsets", "predict", *world.files, "-o", str(tmp_path / "sets.parquet")]
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     first, later = (

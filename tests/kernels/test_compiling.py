@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import csr, ranking
+from napsets.kernels import csr, plan, ranking
+from napsets.kernels import few as module
 from napsets.kernels._jit import read_only
 from oracles import same_bits
 
@@ -50,14 +51,15 @@ def in_new_process(code, cache):
     return json.loads(done.stdout)
 
 
-def test_a_small_graph_needs_few_kernels_and_compiling_them_is_told_once(tmp_path):
-    code = "print(json.dumps([*compiled(100), heard]))"
-    answer, names, heard = in_new_process(code, tmp_path)
-    assert 0 < len(names) <= 14
+def test_a_small_graph_needs_no_kernels_and_a_larger_one_few_which_is_told_once(tmp_path):
+    code = "print(json.dumps([compiled(100)[1], *compiled(1500), heard]))"
+    none, answer, names, heard = in_new_process(code, tmp_path)
+    assert none == []
+    assert 0 < len(names) <= 16
     assert "_sparse" in names
     (told,) = heard
     assert told.startswith("compiling kernels, once on this machine")
-    assert in_new_process(code, tmp_path) == [answer, [], []]
+    assert in_new_process(code, tmp_path) == [[], answer, [], []]
 
 
 def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(tmp_path):
@@ -106,14 +108,39 @@ def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
 
 
 @pytest.mark.parametrize("hops", [1, 2, 5])
-def test_a_trifle_and_more_have_the_same_thresholds(hops, monkeypatch):
-    from napsets.kernels import plan
-
+@pytest.mark.parametrize("undirected", [True, False])
+def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, undirected, monkeypatch):
     rng = np.random.default_rng(hops)
-    graph = ns.Graph.from_edge_index(rng.integers(80, size=(2, 200)), 80)
-    index = ns.CalibrationIndex(graph, rng.random(40), np.arange(40))
-    trifle = ns.neighbourhood_thresholds(index, np.arange(80), np.ones(hops), 0.2)
+    graph = ns.Graph.from_edge_index(rng.integers(60, size=(2, 90)), 60, undirected=undirected)
+    calibration = rng.permutation(60)[:40]
+    index = ns.CalibrationIndex(graph, np.round(rng.random(40), 1), calibration)
+    splits = rng.random((3, 40)) < [[0.0], [0.3], [0.9]]
+    nodes = [rng.integers(60, size=size) for size in (20, 0, 30)]
+    weights = rng.random((3, hops))
+    weights[0] = 1.0
+
+    def thresholds():
+        alone = ns.neighbourhood_thresholds(index, np.arange(60), weights, [0.1, 0.5, 0.9])
+        return [alone, *ns.split_thresholds(index, splits, nodes, weights, [0.2, 0.7])]
+
+    few = thresholds()
+    monkeypatch.setattr(module, "FEW_COUNTS", -1)
+    trifle = thresholds()
     monkeypatch.setattr(plan, "_TRIFLE", 0)
-    more = ns.neighbourhood_thresholds(index, np.arange(80), np.ones(hops), 0.2)
-    assert same_bits(trifle.values, more.values)
-    assert np.array_equal(trifle.hop_counts, more.hop_counts)
+    for found in zip(few, trifle, thresholds(), strict=True):
+        for other in found[1:]:
+            assert same_bits(found[0].values, other.values)
+            assert np.array_equal(found[0].hop_counts, other.hop_counts)
+            assert found[0].hop_counts.dtype == other.hop_counts.dtype
+    assert few[0].hop_counts.any()
+
+
+def test_few_nodes_are_reported_as_done():
+    graph, seen = ns.Graph.from_edge_index([[0, 1], [1, 2]], 3), []
+    ns.hop_thresholds(graph, [0.5], [0], [1, 2], [1.0], progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 2)]
+
+
+def test_a_bad_number_of_threads_is_named_however_few_the_nodes_are():
+    with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
+        ns.hop_thresholds(ns.Graph.from_edge_index([[0], [1]], 2), [0.5], [0], [1], [1.0], threads=0)

@@ -136,3 +136,24 @@ def test_counting_edges_stops_soon_after_the_limit(world):
     nodes = np.arange(graph.num_nodes)
     found = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, graph.num_nodes, 0, 1.0)[1]
     assert 100 < found <= 100 + graph.degrees.max()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_very_far_search_gives_the_bits_of_the_others(directed):
+    rng = np.random.default_rng(5)
+    nodes, hops = 260, 90
+    chain = np.stack([np.arange(nodes - 11), np.arange(1, nodes - 10)])  # the last nodes are isolated
+    edges = np.hstack([chain, rng.integers(0, nodes - 10, (2, 4))])
+    graph = ns.Graph.from_edge_index(edges, nodes, undirected=not directed)
+    calibration = np.sort(rng.permutation(nodes)[:150])
+    index = ns.CalibrationIndex(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
+    weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), rng.random(hops) < 0.5])
+    splits = rng.random((3, 150)) < 0.7
+    asked = [np.arange(s, nodes, 2) for s in (0, 1, 0)]
+    for dense, found in zip(
+        ns.split_thresholds(index, splits, asked, weights, [0.1, 0.5], strategy="dense"),
+        ns.split_thresholds(index, splits, asked, weights, [0.1, 0.5], threads=2),
+        strict=True,
+    ):
+        assert same_bits(found.values, dense.values)
+        assert np.array_equal(found.hop_counts, dense.hop_counts)

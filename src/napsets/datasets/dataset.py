@@ -20,7 +20,7 @@ from napsets._check import (
     check_names,
     check_settings,
 )
-from napsets._frozen import frozen, sealed
+from napsets._frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, check_graph
 
@@ -38,7 +38,7 @@ SPLIT_NAMES = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NodeDataset:
+class NodeDataset(Sealed):
     """A graph, and what is known of its nodes. Arrays that somebody could still write to are copied.
 
     Parameters

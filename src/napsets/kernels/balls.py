@@ -45,8 +45,8 @@ def cut_balls(indptr, indices, roots, radius, alive, members):
 
 
 @jit
-def _search_depth(source, indptr, indices, mark, stamps, queue):
-    """Return the distance of the furthest node that can be reached, and how many can; all get the mark."""
+def _search_depth(source, indptr, indices, hops, mark, stamps, queue):
+    """Return the distance of the furthest node within so many hops, and how many there are; all get the mark."""
     stamps[source] = mark
     queue[0] = source
     first, last, depth = np.int64(0), np.int64(1), np.int64(0)
@@ -61,18 +61,20 @@ def _search_depth(source, indptr, indices, mark, stamps, queue):
                     stamps[v] = mark
                     queue[last] = v
                     last += 1
-        if last == end:
+        if last == end or depth == hops:
             return depth, last
         depth += 1
 
 
 @jit
-def deepest_search(sources, indptr, indices, stamps, queue):
-    """Return the distance of the furthest node from any of the sources; `stamps` holds no marks but sources'."""
+def deepest_search(sources, indptr, indices, hops, stamps, queue):
+    """Return the distance of the furthest node within `hops` of any source; `stamps` holds no marks but sources'."""
     deepest = np.int64(0)
     for i in range(sources.shape[0]):
-        depth, _ = _search_depth(sources[i], indptr, indices, sources[i], stamps, queue)
+        depth, _ = _search_depth(sources[i], indptr, indices, hops, sources[i], stamps, queue)
         deepest = max(deepest, depth)
+        if deepest == hops:
+            break
     return deepest
 
 
@@ -85,7 +87,7 @@ def component_reach(indptr, indices):
     reach = np.int64(0)
     for root in range(nodes):
         if stamps[root] < 0:
-            depth, size = _search_depth(root, indptr, indices, root, stamps, queue)
+            depth, size = _search_depth(root, indptr, indices, nodes, root, stamps, queue)
             reach = max(reach, min(2 * depth, size - 1))
     return reach
 

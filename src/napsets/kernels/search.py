@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.graph import Graph
-from napsets.kernels import deep, shallow
+from napsets.kernels import deep, far, shallow
+from napsets.kernels._jit import read_only
 from napsets.kernels.csr import row_ranges
 from napsets.kernels.hub_rows import NO_VECTORS, HubRows
 from napsets.kernels.plan import Batch, is_trifle, plan
+from napsets.kernels.selection import selection_inputs
 from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
 from napsets.quantile import ROUNDING
 
@@ -28,6 +30,8 @@ __all__ = ["Job", "handling_order", "search"]
 DEEP_BYTES = 2 << 30
 #: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
 _SHARES = 4
+#: Sources of a very far search between two looks at whether to stop.
+_FAR_SOURCES = 4
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ def handling_order(graph: Graph, nodes: npt.NDArray[np.int64], hops: int) -> npt
 def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
     """Fill the job's thresholds and counts."""
     count = available_threads(threads)
+    if strategy is None and job.hops > far.MANY_HOPS:
+        run(_far_pieces(job), threads=count, total=job.sources.size, progress=progress)
+        return
     workspace_bytes = _Workspace.size(job)
     batches = plan(
         job.index.graph,
@@ -136,6 +143,21 @@ def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first
     kernel(job.index.numbers[job.sources[first:last]], *graph, job.hops, *job.selection(first, last))
 
 
+# -- one source at a time, very far ---------------------------------------------------------------------------------
+
+
+def _far_pieces(job: Job) -> Iterator[Piece]:
+    for first in range(0, job.sources.size, _FAR_SOURCES):
+        last = min(first + _FAR_SOURCES, job.sources.size)
+        yield last - first, partial(_far, job, first, last)
+
+
+def _far(job: Job, first: int, last: int, stop: Stop) -> None:
+    graph, index = job.index.graph, job.index
+    inputs = selection_inputs(*job.selection(first, last))
+    far.far_thresholds(job.sources[first:last], graph.indptr, graph.indices, read_only(index.numbers), *inputs)
+
+
 # -- 512 sources at a time -----------------------------------------------------------------------------------------
 
 
@@ -162,7 +184,7 @@ def _run_deep(
         spaces.put(_Workspace(job))
     report = None if progress is None else lambda ready, _: progress(done + ready, total)
     with Crew(threads) as crew:
-        shares = _Shares(job, crew, _SHARES * threads)
+        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads)
         pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
         run(pieces, threads=abreast, total=total - done, progress=report)
 
