@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from napsets._names import choose
 from napsets.decay import Decay, hop_weights
 from napsets.errors import FileFormatError
-from napsets.scores import APS, RAPS, SAPS, THR, Score
+from napsets.scores import APS, SCORES, Score
 from napsets.spark.batches import Progress
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
@@ -148,6 +148,9 @@ def predict_files(
                 "allow_empty": bool(allow_empty),
                 "fallback": "full",
                 "directed": not undirected,
+                "ids": ids,
+                "labels_are": labels_are,
+                "skip_unknown": False,
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
             about = _described(settings, shapes, tables["probabilities"])
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
@@ -164,7 +167,7 @@ def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFram
 def _score_name(score: Score | None) -> str:
     """Return what a sets file calls a score: its short name, or all of it where it is not set up as usual."""
     chosen = APS() if score is None else score
-    usual = type(chosen) in (APS, RAPS, SAPS, THR) and chosen == type(chosen)()
+    usual = type(chosen) in SCORES.values() and chosen == type(chosen)()
     return type(chosen).__name__.lower() if usual else repr(chosen)
 
 
