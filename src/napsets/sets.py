@@ -94,11 +94,11 @@ class PredictionSets(Sealed):
                 )
             if name != "nodes" and (column.dtype.kind not in "fiub" or np.isnan(column).any()):
                 raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
-        if self.nodes.dtype.kind in "iu" and self.nodes.size:
-            low, high = int(self.nodes.min()), int(self.nodes.max())
-            if low < 0 or (self.num_nodes is not None and high >= self.num_nodes):
-                most = "" if self.num_nodes is None else f" to {self.num_nodes - 1}"
-                raise InvalidInputError(f"`nodes` must hold ids from 0{most}; got {low if low < 0 else high}")
+        if self.num_nodes is not None and len(self):  # otherwise they may be any names
+            low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
+            if low < 0 or high >= self.num_nodes:
+                bad = low if low < 0 else high
+                raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
@@ -161,6 +161,8 @@ class PredictionSets(Sealed):
 
     def _of_nodes(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         nodes = check_integers("nodes", self.nodes)
+        if nodes.min(initial=0) < 0:
+            raise InvalidInputError(f"`nodes` must hold ids from 0 to be found in `labels`; got {nodes.min()}")
         needed = int(nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
         if labels.size < needed or (self.num_nodes is not None and labels.size != needed):
             at_least = "at least " if self.num_nodes is None else ""

@@ -13,7 +13,7 @@ import pytest
 import napsets as ns
 from napsets.kernels import csr, plan, ranking
 from napsets.kernels import few as module
-from napsets.kernels._jit import read_only
+from napsets.kernels._jit import lined_zeros, read_only
 from oracles import same_bits
 
 PREDICT = """
@@ -144,3 +144,14 @@ def test_few_nodes_are_reported_as_done():
 def test_a_bad_number_of_threads_is_named_however_few_the_nodes_are():
     with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
         ns.hop_thresholds(ns.Graph.from_edge_index([[0], [1]], 2), [0.5], [0], [1], [1.0], threads=0)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 7), (2, 872)])
+def test_room_for_kernels_is_zero_and_begins_at_a_line_of_the_cache(shape):
+    for room in (lined_zeros(shape, np.uint64) for _ in range(5)):
+        assert room.shape == shape
+        assert room.dtype == np.uint64
+        assert not room.any()
+        assert room.ctypes.data % 64 == 0
+        assert room.flags.c_contiguous
+        assert room.flags.writeable

@@ -23,6 +23,7 @@ def row(method, seed, protocol="strict", **measured):
         "amazon-computers", "shadow-sage", seed, protocol, method, 0 if method == "APS" else 2, repetitions=10
     )
     rest = {"infinite_rate": 0.0, "support": 500.0, "test_nodes": 12_000, "seconds": 0.1, "train_seconds": 1.0}
+    rest |= {"empty_rate": 0.05, "singleton_rate": 0.6, "full_rate": 0.01, "eligible": 9_000}
     return cell.row(accuracy=0.8 + seed / 100, **{**METRICS, **rest, **measured})
 
 

@@ -87,6 +87,8 @@ def test_another_process_gives_the_same_bytes(world: dict[str, Any], tmp_path: P
     (tmp_path / "elsewhere").mkdir()
     there = tmp_path / "elsewhere" / "b.html"
     environment = os.environ | {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(folder for folder in folders if folder)
     subprocess.run([sys.executable, "-c", code, there], check=True, cwd=Path(__file__).parent, env=environment)
     assert ns.report.write_report(tmp_path / "a.html", **world).read_bytes() == there.read_bytes()
 

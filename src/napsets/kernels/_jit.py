@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -21,10 +22,12 @@ from numba.extending import intrinsic
 
 from napsets.errors import NapsetsWarning
 
-__all__ = ["count_bits", "count_bits_of_eight", "jit", "lowest_bit", "part", "prefetch", "read_only"]
+__all__ = ["count_bits", "count_bits_of_eight", "jit", "lined_zeros", "lowest_bit", "part", "prefetch", "read_only"]
 
 #: Nobody calls kernels from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
+
+_LINE = 64  # bytes
 
 #: What was said once in this process, and need not be said again.
 _said: set[str] = set()
@@ -49,9 +52,23 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
     passed to them like this, so that they are compiled once whoever owns the array.
     """
+    if array.flags.c_contiguous and not array.flags.writeable:
+        return array
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return zeros for a kernel to work in, from the start of a line of the cache on.
+
+    NumPy's own may begin anywhere, and then every read of eight words touches two lines. Kernels do not make such
+    arrays themselves, because they would take longer to compile.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + _LINE, dtype=np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(dtype).reshape(shape)
 
 
 class _Cache(FunctionCache):

@@ -48,6 +48,11 @@ class Job:
     thresholds: npt.NDArray[np.float64]
     hop_counts: npt.NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        # Once here, and not again for each piece of work.
+        for name in ("masks", "weights", "levels"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
     @property
     def hops(self) -> int:
         """Depth of the search."""
@@ -129,7 +134,13 @@ def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Pi
         columns, middles, labels = index.graph.indices, index.stops, index.numbers
     use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
     hubs = index.hubs if use_hubs else HubRows(index.stops, middles, NO_VECTORS)
-    rows = (index.starts, middles if job.hops == 1 else index.stops, columns, labels)
+    middles, hubs = read_only(middles), HubRows(*map(read_only, hubs))
+    rows = (
+        read_only(index.starts),
+        middles if job.hops == 1 else read_only(index.stops),
+        read_only(columns),
+        None if labels is None else read_only(labels),
+    )
     kernels: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
         "dense": (shallow.dense_thresholds, (*rows, *hubs)),
         "sparse": (shallow.sparse_thresholds, (*rows, middles)),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, lowest_bit, part, prefetch, read_only
+from napsets.kernels._jit import jit, lined_zeros, lowest_bit, part, prefetch, read_only
 from napsets.kernels.selection import BLOCK_WORDS, select, selection_inputs
 
 __all__ = ["count_touched", "dense_thresholds", "hubs", "sparse_thresholds"]
@@ -148,10 +148,9 @@ def dense_thresholds(
     Pairs of source i stand at ``pair_offsets[i]..pair_offsets[i+1]``; ``masks[pair_split[p]]`` are its calibrators.
     """
     words, mask_words = (starts.size + 63) // 64, masks.shape[1]
-    # Made here and not by the kernel, which would take longer to compile.
     room = (
         np.arange(mask_words),
-        np.zeros((hops, max(words, mask_words)), np.uint64),
+        lined_zeros((hops, max(words, mask_words)), np.uint64),
         np.zeros(words, np.uint64),
         np.empty(starts.size, columns.dtype),
         np.empty(vectors.shape[0] + 1, np.int64),
@@ -271,8 +270,8 @@ def sparse_thresholds(
         np.zeros((hops, (words + 63) // 64), np.uint64),
         np.zeros(words, np.uint64),
         np.empty(starts.size, columns.dtype),
-        np.zeros((hops, mask_words), np.uint64),
-        np.zeros(mask_words, np.uint64),
+        lined_zeros((hops, mask_words), np.uint64),
+        lined_zeros((mask_words,), np.uint64),
         np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64),
         np.empty((hops, 2), np.int64),
     )
