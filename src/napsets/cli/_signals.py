@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 __all__ = ["Interrupted", "leave_at_once", "stopping", "working"]
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+_IMPORTING = "<frozen importlib._bootstrap>"
+_MOMENT = 0.02  # seconds
 
 _asked = False
 
@@ -56,4 +60,8 @@ def _leave(number: int, frame: Any) -> None:
 def _interrupt(number: int, frame: Any) -> None:
     global _asked
     _asked = True
+    if frame is not None and frame.f_code.co_filename == _IMPORTING:
+        # What is raised while a module is loaded may be lost in a callback of Python's own: ask again in a moment.
+        threading.Timer(_MOMENT, os.kill, (os.getpid(), number)).start()
+        return
     raise Interrupted
