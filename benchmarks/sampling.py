@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from napsets._files import replacing
 from napsets.datasets import dcsbm_graph
+from napsets.files.places import replacing
 from napsets.graph import Graph
 from napsets.kernels.sampling import neighbours, shadow
 

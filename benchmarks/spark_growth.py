@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import napsets as ns
-from napsets.decay import hop_weights
+from napsets.localisers.decay import hop_weights
 from napsets.spark.adjacency import PAIRS_PER_PART
 from napsets.spark.arrow import Settings
 from napsets.spark.batches import Checkpoints, stored_edges

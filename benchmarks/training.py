@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from napsets._files import replacing
+from napsets.files.places import replacing
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 PAPER_MODELS = ("graphsage-mean", "graphsage-max", "shadow-sage", "shadow-gcn")

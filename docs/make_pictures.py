@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import napsets as ns
-from napsets.comparison import compare
-from napsets.inspection import hop_rings, inspect_node
+from napsets.advice.inspection import hop_rings, inspect_node
+from napsets.evaluation.comparison import compare
 
 IMAGES = Path(__file__).parent / "images"
 ALPHA = 0.1

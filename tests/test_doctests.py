@@ -13,7 +13,8 @@ import napsets
 ROOT = Path(napsets.__file__).parent
 CORE = sorted(
     f"napsets.{path.relative_to(ROOT).with_suffix('').as_posix().replace('/', '.')}"
-    for path in (*ROOT.glob("*.py"), *ROOT.glob("kernels/*.py"))
+    for room in (".", "checks", "kernels", "scores", "localisers", "evaluation", "advice")
+    for path in ROOT.joinpath(room).glob("*.py")
     if not path.name.startswith("__")
 )
 
@@ -27,7 +28,7 @@ def test_the_examples_of(name):
 def test_what_people_call_first_has_an_example():
     finder = doctest.DocTestFinder()
     shown = {test.name for name in CORE for test in finder.find(import_module(name)) if test.examples}
-    for name in ("graph.Graph.from_edge_index", "scores.aps_scores", "thresholds.hop_thresholds",
-                 "quantile.weighted_quantile", "predictors.NAPS", "decay.hop_weights", "theory.sbm_favours_naps",
-                 "theory.coverage_gap_bound", "randomness.node_uniforms"):  # fmt: skip
+    for name in ("graph.Graph.from_edge_index", "scores.ranked.aps_scores", "localisers.neighbourhoods.hop_thresholds",
+                 "quantile.weighted_quantile", "methods.NAPS", "localisers.decay.hop_weights", "advice.theory.sbm_favours_naps",
+                 "advice.theory.coverage_gap_bound", "randomness.node_uniforms"):  # fmt: skip
         assert f"napsets.{name}" in shown

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.speed.render import write_results
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.sections import SECTIONS, Effort
-from napsets._files import replacing
+from napsets.files.places import replacing
 
 RESULTS = Path(__file__).parents[1] / "results"
 

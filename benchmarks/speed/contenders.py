@@ -13,9 +13,9 @@ import scipy.sparse
 from scipy.optimize import brentq
 
 import napsets
-from napsets._check import FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
-from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 
 __all__ = ["DECAYS", "by_napsets", "by_networkx", "by_sparse_products", "decay_weights", "to_networkx"]
 

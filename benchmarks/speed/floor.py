@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from napsets._check import IntArray
+from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
 
 __all__ = ["compile_floor", "traverse"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.summary import grouped
-from napsets._files import replacing
+from napsets.files.places import replacing
 
 __all__ = ["NAMES", "write_plots"]
 

@@ -13,8 +13,13 @@ import numpy as np
 import napsets
 from benchmarks.speed.contenders import DECAYS, decay_weights
 from napsets import datasets
-from napsets._check import FloatArray, IntArray
-from napsets.thresholds import CalibrationIndex, HopThresholds, neighbourhood_thresholds, split_thresholds
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.localisers.neighbourhoods import (
+    CalibrationIndex,
+    HopThresholds,
+    neighbourhood_thresholds,
+    split_thresholds,
+)
 
 __all__ = ["repeat_protocol"]
 

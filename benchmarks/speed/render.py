@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.speed import plots
 from benchmarks.speed.summary import Group, Spread, grouped, per_round, quotient
-from napsets._files import replacing
+from napsets.files.places import replacing
 
 __all__ = ["write_results"]
 

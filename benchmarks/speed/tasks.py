@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.speed import contenders, floor, graphs, processes
 from benchmarks.speed.protocol import repeat_protocol
-from napsets._check import IntArray
+from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
 
 __all__ = ["TASKS", "Spec", "peak_bytes", "warm_up"]

@@ -17,11 +17,17 @@ from napsets.errors import (
     NapsetsWarning,
     NotCalibratedError,
 )
+from napsets.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from napsets.decay import hop_weights
-    from napsets.graph import Graph
-    from napsets.metrics import (
+    from napsets.advice.theory import (
+        coverage_gap_bound,
+        expected_homophily,
+        node_homophily,
+        sbm_favours_naps,
+        weighted_gap_bound,
+    )
+    from napsets.evaluation.metrics import (
         coverage,
         coverage_by_class,
         coverage_by_degree,
@@ -34,21 +40,19 @@ if TYPE_CHECKING:
         size_given_coverage,
         sscv,
     )
-    from napsets.predictors import NAPS, SplitConformal
+    from napsets.graph import Graph
+    from napsets.localisers.decay import hop_weights
+    from napsets.localisers.neighbourhoods import (
+        CalibrationIndex,
+        hop_thresholds,
+        neighbourhood_thresholds,
+        split_thresholds,
+    )
+    from napsets.methods import NAPS, SplitConformal
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
     from napsets.scores import APS, RAPS, SAPS, THR, aps_scores
     from napsets.sets import PredictionSets
-    from napsets.theory import (
-        coverage_gap_bound,
-        expected_homophily,
-        node_homophily,
-        sbm_favours_naps,
-        weighted_gap_bound,
-    )
-    from napsets.thresholds import CalibrationIndex, hop_thresholds, neighbourhood_thresholds, split_thresholds
-
-__version__ = "0.1.0"
 
 __all__ = [
     "APS",
@@ -100,21 +104,21 @@ __all__ = [
 #: The core, which brings NumPy: imported when it is first asked for too, so that the command can be stopped (Ctrl-C)
 #: without a word from the moment it starts.
 _CORE = {
-    "hop_weights": "napsets.decay",
+    "hop_weights": "napsets.localisers.decay",
     "Graph": "napsets.graph",
-    "coverage": "napsets.metrics",
-    "coverage_by_class": "napsets.metrics",
-    "coverage_by_degree": "napsets.metrics",
-    "empty_rate": "napsets.metrics",
-    "full_rate": "napsets.metrics",
-    "mean_size": "napsets.metrics",
-    "neighbourhood_partition": "napsets.metrics",
-    "pccv": "napsets.metrics",
-    "singleton_rate": "napsets.metrics",
-    "size_given_coverage": "napsets.metrics",
-    "sscv": "napsets.metrics",
-    "NAPS": "napsets.predictors",
-    "SplitConformal": "napsets.predictors",
+    "coverage": "napsets.evaluation.metrics",
+    "coverage_by_class": "napsets.evaluation.metrics",
+    "coverage_by_degree": "napsets.evaluation.metrics",
+    "empty_rate": "napsets.evaluation.metrics",
+    "full_rate": "napsets.evaluation.metrics",
+    "mean_size": "napsets.evaluation.metrics",
+    "neighbourhood_partition": "napsets.evaluation.metrics",
+    "pccv": "napsets.evaluation.metrics",
+    "singleton_rate": "napsets.evaluation.metrics",
+    "size_given_coverage": "napsets.evaluation.metrics",
+    "sscv": "napsets.evaluation.metrics",
+    "NAPS": "napsets.methods",
+    "SplitConformal": "napsets.methods",
     "weighted_quantile": "napsets.quantile",
     "node_uniforms": "napsets.randomness",
     "APS": "napsets.scores",
@@ -123,20 +127,20 @@ _CORE = {
     "THR": "napsets.scores",
     "aps_scores": "napsets.scores",
     "PredictionSets": "napsets.sets",
-    "coverage_gap_bound": "napsets.theory",
-    "expected_homophily": "napsets.theory",
-    "node_homophily": "napsets.theory",
-    "sbm_favours_naps": "napsets.theory",
-    "weighted_gap_bound": "napsets.theory",
-    "CalibrationIndex": "napsets.thresholds",
-    "hop_thresholds": "napsets.thresholds",
-    "neighbourhood_thresholds": "napsets.thresholds",
-    "split_thresholds": "napsets.thresholds",
+    "coverage_gap_bound": "napsets.advice.theory",
+    "expected_homophily": "napsets.advice.theory",
+    "node_homophily": "napsets.advice.theory",
+    "sbm_favours_naps": "napsets.advice.theory",
+    "weighted_gap_bound": "napsets.advice.theory",
+    "CalibrationIndex": "napsets.localisers.neighbourhoods",
+    "hop_thresholds": "napsets.localisers.neighbourhoods",
+    "neighbourhood_thresholds": "napsets.localisers.neighbourhoods",
+    "split_thresholds": "napsets.localisers.neighbourhoods",
 }
 
 # What is heavy, or needs an extra, is imported when it is first asked for.
 _LAZY = {
-    "NodePredictions": "napsets.predictions",
+    "NodePredictions": "napsets.files.predictions",
     "datasets": "napsets.datasets",
     "gnn": "napsets.gnn",
     "paper": "napsets.paper",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import (
+from napsets.checks.arguments import (
     ArrayLike,
     IntArray,
     as_array,
@@ -20,8 +20,8 @@ from napsets._check import (
     check_node,
     shown,
 )
-from napsets._frozen import frozen, sealed
-from napsets._rows import check_rows, check_symmetry
+from napsets.checks.frozen import frozen, sealed
+from napsets.checks.rows import check_rows, check_symmetry
 from napsets.errors import InvalidInputError, MissingDependencyError
 
 if TYPE_CHECKING:

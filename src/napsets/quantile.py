@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets._check import ArrayLike, FloatArray, IntArray, as_array, check_alpha, check_scores
-from napsets.decay import LARGEST_WEIGHT
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_alpha, check_scores
 from napsets.errors import InvalidInputError
 
-__all__ = ["ROUNDING", "effective_size", "hop_quantile", "required_mass", "weighted_quantile"]
+__all__ = ["LARGEST_WEIGHT", "ROUNDING", "effective_size", "hop_quantile", "required_mass", "weighted_quantile"]
 
 #: The part of the required mass that rounding may cost: what is reached exactly must count as reached.
 ROUNDING = 1e-9
+
+#: Heavier weights could overflow when the masses of many nodes are added; the test point weighs 1.
+LARGEST_WEIGHT = 1e100
 
 
 def required_mass(total: float, alpha: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, FloatArray, as_column, check_seed
+from napsets.checks.arguments import ArrayLike, FloatArray, as_column, check_seed
 from napsets.errors import InvalidInputError
 
 __all__ = ["hash_ids", "node_uniforms"]

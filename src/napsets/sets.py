@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import (
+from napsets.checks.arguments import (
     ArrayLike,
     BoolArray,
     FloatArray,
@@ -23,8 +23,8 @@ from napsets._check import (
     check_integers,
     check_names,
 )
-from napsets._frozen import Sealed, frozen, sealed
-from napsets._names import choose
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 
 __all__ = ["Per", "PredictionSets", "members"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from napsets.cli._advice import full_note
-from napsets.tables import read_sets
+from napsets.files import read_sets
 from worlds import make_world, write
 
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.inspection import inspect_node
-from napsets.tables import read_sets
+from napsets.advice.inspection import inspect_node
+from napsets.files import read_sets
 from worlds import CLASSES, make_world, write
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from napsets.tables import read_sets
+from napsets.files import read_sets
 from worlds import CLASSES, make_world, write
 
 

@@ -13,9 +13,10 @@ import pytest
 
 import napsets as ns
 from napsets.cli._like import read_record
+from napsets.evaluation.comparison import compare
+from napsets.files import read_sets
 from napsets.report.packing import unpacked
 from napsets.report.record import calibrating_nodes, record_of
-from napsets.tables import read_sets
 from worlds import CLASSES, make_world
 
 FLAGS: dict[str, list[object]] = {
@@ -251,7 +252,7 @@ def test_a_record_brings_back_the_calibration_nodes(share):
     edges = rng.integers(0, n, (2, 3000))
     y = rng.integers(0, 2, n)
     p = rng.dirichlet([1, 1], n)
-    found = ns.comparison.compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
+    found = compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
     record = json.loads(json.dumps(record_of(found, {})))
     assert np.array_equal(calibrating_nodes(record, ns.randomness.hash_ids(ids)), chosen)
     assert len(json.dumps(record)) < 700  # bits where many calibrate, gaps where few do

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.tables import read_inputs, read_sets
-from napsets.tables.evaluation import judge
+from napsets.files import read_inputs, read_sets
+from napsets.files.evaluation import judge
 from worlds import make_world, write
 
 CLASSES = ["1", "2", "3"]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets import comparison, datasets
+from napsets import datasets
+from napsets.evaluation import comparison
 from worlds import make_world
 
 

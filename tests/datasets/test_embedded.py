@@ -12,8 +12,8 @@ import pytest
 
 from napsets.datasets import amazon_predictions, load, random_split
 from napsets.datasets.amazon import pack, round_rows, unpack
+from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
-from napsets.predictions import NodePredictions
 
 TRAINED = Path(__file__).parents[2] / "results" / "predictions"
 

@@ -214,7 +214,7 @@ def test_007_and_7_are_two_nodes(tmp_path):
 
 
 def test_ids_are_those_that_the_command_reads(tmp_path):
-    from napsets.tables import read_probabilities
+    from napsets.files import read_probabilities
 
     for ids in (["007", "7", "NA"], ["7", "12", "-3"], ["a", "1e3", "+1"]):
         text = "".join(f"{node},1.0\n" for node in ids)

@@ -112,8 +112,8 @@ def of_thresholds(world: World) -> dict[str, np.ndarray]:
 
 def of_metrics(world: World) -> dict[str, np.ndarray]:
     """What is made of sets: metrics, partitions, the comparison, the advice."""
-    from napsets.comparison import compare
-    from napsets.recommendation import recommend
+    from napsets.advice.recommendation import recommend
+    from napsets.evaluation.comparison import compare
 
     parts = ns.neighbourhood_partition(world.graph, world.nodes, min_size=5, seed=3)
     compared = compare(

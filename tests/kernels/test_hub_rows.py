@@ -8,7 +8,7 @@ import pytest
 import napsets as ns
 from napsets.kernels import hub_rows as module
 from napsets.kernels.hub_rows import hub_rows, least_hub_degree
-from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from oracles import same_bits
 
 

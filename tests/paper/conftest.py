@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from napsets.files.predictions import NodePredictions
 from napsets.paper import SETUPS, Laboratory, Setup
-from napsets.predictions import NodePredictions
 
 SMALL = Setup(
     "small",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.inspection import inspect_node
+from napsets.advice.inspection import inspect_node
 from oracles import same_bits
 from strategies import problems
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.comparison import Comparison, compare
+from napsets.evaluation.comparison import Comparison, compare
 from skips import lacking
 
 READY = "document.documentElement.dataset.ready === 'true'"

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse.csgraph
 
 import napsets as ns
-from napsets.comparison import METHODS, Comparison
-from napsets.decay import hop_weights
+from napsets.evaluation.comparison import METHODS, Comparison
+from napsets.localisers.decay import hop_weights
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]

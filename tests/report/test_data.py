@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 import napsets as ns
-from napsets.comparison import METHODS, Comparison
+from napsets.evaluation.comparison import METHODS, Comparison
 from napsets.report import ReportData, report_data
 from napsets.report.data import wilson
 from napsets.report.words import cards, cell, headline, method_table, percent, summary_table

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
-from napsets.comparison import METHODS, Comparison
+from napsets.evaluation.comparison import METHODS, Comparison
 from napsets.report import explorer as module
 from napsets.report.explorer import BINS, DRAWN_NODES, REASONS, Explorer, explorer
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.comparison import Comparison
+from napsets.evaluation.comparison import Comparison
 
 
 @pytest.fixture(scope="module")

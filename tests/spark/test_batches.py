@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.decay import hop_weights
+from napsets.localisers.decay import hop_weights
 from napsets.quantile import hop_quantile
 
 from .cases import Case, assert_same_bits, random_case

@@ -109,7 +109,7 @@ def regions(folder: Path, labels: list[str]) -> dict[str, str]:
 
 
 def test_only_an_empty_cell_of_csv_is_no_label(spark: Any, tmp_path: Path) -> None:
-    from napsets.tables import read_sets
+    from napsets.files import read_sets
 
     paths = regions(tmp_path, ["EU", "NA", "null", '"say ""NaN"""', "", '""', "-1", "NA"])
     ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1, alpha=0.6)

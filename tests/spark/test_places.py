@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.tables import read_sets
-from napsets.tables.sets_file import COLUMNS
+from napsets.files import read_sets
+from napsets.files.sets_file import COLUMNS
 from worlds import World, make_world, write
 
 pytestmark = pytest.mark.spark
@@ -205,14 +205,14 @@ def test_addresses_are_kept_apart_too(path: str, told: str) -> None:
 
 def dead_mark() -> str:
     """The mark of a process that is gone."""
-    code = "from napsets._drafts import draft_mark; print(draft_mark())"
+    code = "from napsets.files.drafts import draft_mark; print(draft_mark())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_what_killed_runs_left_is_removed_and_what_living_ones_write_is_not(
     spark: Any, world: World, tmp_path: Path
 ) -> None:
-    from napsets._drafts import draft_mark
+    from napsets.files.drafts import draft_mark
 
     output, dead, alive = tmp_path / "sets.parquet", dead_mark(), draft_mark()
     left = [f".sets.parquet.{dead}", f".sets.parquet.work/.claim.{dead}", f".sets.parquet.work/napsets-{'0' * 16}"]
@@ -224,7 +224,7 @@ def test_what_killed_runs_left_is_removed_and_what_living_ones_write_is_not(
 
 
 def test_the_work_of_a_living_run_is_left_to_it(spark: Any, world: World, tmp_path: Path) -> None:
-    from napsets._drafts import draft_mark
+    from napsets.files.drafts import draft_mark
 
     work = tmp_path / ".sets.parquet.work"
     (work / f".claim.{draft_mark()}").mkdir(parents=True)

@@ -14,13 +14,13 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from napsets._files import protecting, recording
 from napsets.cli._config import apply_config
 from napsets.cli._errors import report_error
 from napsets.cli._output import Output
 from napsets.cli._signals import Interrupted, stopping, working
 from napsets.cli._terminal import visible
 from napsets.errors import NapsetsWarning
+from napsets.files.places import protecting, recording
 
 __all__ = ["Command", "Commands", "add_command", "guarded"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import IntArray, check_seed
+from napsets.checks.arguments import IntArray, check_seed
 from napsets.cli._output import number, table
 from napsets.errors import InvalidInputError
 

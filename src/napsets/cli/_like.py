@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from napsets._check import shown
+from napsets.checks.arguments import shown
 from napsets.cli._options import ScoreName
 from napsets.errors import FileFormatError, NapsetsError
 
 if TYPE_CHECKING:
-    from napsets._check import IntArray
-    from napsets.tables import Inputs
+    from napsets.checks.arguments import IntArray
+    from napsets.files import Inputs
 
 __all__ = ["Like", "Record", "read_record"]
 
@@ -86,7 +86,7 @@ class Record:
 
 def read_record(path: Path) -> Record:
     """Read what a sets file or a report says of how it was made, and refuse what napsets does not say."""
-    from napsets.tables.settings import check_recorded
+    from napsets.files.settings import check_recorded
 
     report = path.suffix.lower() in (".html", ".htm")
     written = _of_report(path) if report else _of_sets(path)
@@ -101,8 +101,8 @@ def _of_report(path: Path) -> dict[str, Any]:
 
 
 def _of_sets(path: Path) -> dict[str, Any]:
-    from napsets.tables.formats import open_table
-    from napsets.tables.sets_file import COLUMNS, METADATA_KEY
+    from napsets.files.formats import open_table
+    from napsets.files.sets_file import COLUMNS, METADATA_KEY
 
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from napsets import scores
-from napsets._check import LARGEST_HOPS
-from napsets.decay import DECAYS, check_decay
+from napsets.checks.arguments import LARGEST_HOPS
 from napsets.errors import InvalidInputError
+from napsets.localisers.decay import DECAYS, check_decay
 from napsets.scores import Score
 
 __all__ = [

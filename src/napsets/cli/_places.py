@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from napsets._files import check_output
 from napsets.errors import InvalidInputError
+from napsets.files.places import check_output
 
 __all__ = ["REPORT_SUFFIXES", "writable_file", "writable_folder", "wrong_use"]
 

@@ -11,7 +11,7 @@ __all__ = ["version_option"]
 
 def _show(value: bool) -> None:
     if value:
-        from napsets import __version__
+        from napsets.version import __version__
 
         typer.echo(f"napsets {__version__}")
         raise typer.Exit

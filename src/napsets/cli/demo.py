@@ -39,7 +39,7 @@ def demo(
     compares APS with the NAPS variants on the other half, and writes the report. Takes less than two minutes.
     """
     from napsets import datasets
-    from napsets.comparison import CURVE_ALPHAS, compare
+    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)

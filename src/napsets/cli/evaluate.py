@@ -45,9 +45,9 @@ def evaluate(
     Sets whose node has no label in --labels are left out and counted; so are labels without a set. Labels that were
     used to make the sets should not be used to judge them.
     """
-    from napsets.comparison import size_strata
-    from napsets.tables import read_sets
-    from napsets.tables.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
+    from napsets.evaluation.comparison import size_strata
+    from napsets.files import read_sets
+    from napsets.files.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
 
     ranges = None if strata is None else _parse_strata(strata)
     with run.steps() as steps:

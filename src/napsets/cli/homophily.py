@@ -28,7 +28,7 @@ def homophily(
     exceed Σ p², which labels drawn at random with the same frequencies p would have (H_rand). Nodes without a
     labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them stands beside it.
     """
-    from napsets.tables import read_graph
+    from napsets.files import read_graph
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, directed=directed, ids=ids.value, stage=steps.stage)

@@ -33,8 +33,8 @@ from napsets.cli._options import (
 from napsets.cli._output import Output, number, percent, table
 
 if TYPE_CHECKING:
-    from napsets.inspection import NodeInspection
-    from napsets.tables import Inputs
+    from napsets.advice.inspection import NodeInspection
+    from napsets.files import Inputs
 
 __all__ = ["EXAMPLES", "inspect"]
 
@@ -77,8 +77,8 @@ def inspect(
     labels calibrate.
     """
     from napsets import NAPS
-    from napsets.inspection import inspect_node
-    from napsets.tables import read_inputs
+    from napsets.advice.inspection import inspect_node
+    from napsets.files import read_inputs
 
     weights = make_decay(decay, hops)
     with run.steps() as steps:

@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets._files import check_apart
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._options import (
     AllowEmpty,
@@ -41,6 +40,7 @@ from napsets.cli._options import (
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
 from napsets.errors import NapsetsWarning
+from napsets.files.places import check_apart
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -134,7 +134,7 @@ def _predict_here(
     reading: dict[str, Any],
 ) -> dict[str, Any]:
     from napsets import NAPS
-    from napsets.tables import check_writable, describe_settings, read_inputs, write_predictions
+    from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 
     with wrong_use("--output"):
         check_writable(target, files.values())

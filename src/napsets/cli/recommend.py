@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from napsets._check import LARGEST_HOPS
+from napsets.checks.arguments import LARGEST_HOPS
 from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
 
 if TYPE_CHECKING:
-    from napsets.recommendation import Recommendation
+    from napsets.advice.recommendation import Recommendation
 
 __all__ = ["EXAMPLES", "recommend"]
 
@@ -44,8 +44,8 @@ def recommend(
     Says which hops and decay to use, how many nodes lack support, and why, in the paper's terms: homophily, the bound
     on the coverage gap, and the size of the calibration sample. A guide for choosing settings, not a guarantee.
     """
-    from napsets.recommendation import recommend as look
-    from napsets.tables import read_graph
+    from napsets.advice.recommendation import recommend as look
+    from napsets.files import read_graph
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, nodes, directed=directed, ids=ids.value, stage=steps.stage)

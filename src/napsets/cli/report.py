@@ -70,8 +70,8 @@ def report(
 
     Labels that judge sets are never used to make them.
     """
-    from napsets.comparison import CURVE_ALPHAS, compare
-    from napsets.tables import read_inputs, read_labels
+    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+    from napsets.files import read_inputs, read_labels
 
     writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page

@@ -96,8 +96,8 @@ def _scope(
     alpha: float | None,
 ) -> Scope:
     """Narrow or change a scope by what was given."""
-    from napsets._check import check_alpha
-    from napsets._names import choose
+    from napsets.checks.arguments import check_alpha
+    from napsets.checks.names import choose
     from napsets.paper import INFERENCES, MODELS, PROTOCOLS, setups
 
     changes: dict[str, Any] = {}

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray
-from napsets._files import replacing
-from napsets._frozen import sealed
+from napsets.checks.arguments import IntArray
+from napsets.checks.frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
+from napsets.files.places import replacing
+from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
-from napsets.predictions import NodePredictions
 
 __all__ = ["amazon_computers", "amazon_predictions", "pack", "round_rows", "unpack"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import (
+from napsets.checks.arguments import (
     IntArray,
     as_array,
     as_column,
@@ -20,7 +20,7 @@ from napsets._check import (
     check_names,
     check_settings,
 )
-from napsets._frozen import Sealed, frozen, sealed
+from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, check_graph
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray
-from napsets._files import reading
+from napsets.checks.arguments import IntArray
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import FileFormatError
+from napsets.files.places import reading
 
 if TYPE_CHECKING:
-    from napsets.tables.formats import TableFile
-    from napsets.tables.ids import NodeIds
+    from napsets.files.formats import TableFile
+    from napsets.files.ids import NodeIds
 
 __all__ = ["from_files"]
 
@@ -65,7 +65,7 @@ def from_files(
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the type of the file of features; in CSV, integers if every id looks like one.
     """
-    from napsets.tables.edges import read_edges
+    from napsets.files.edges import read_edges
 
     nodes, matrix = _read_features(Path(features), ids)
     graph = read_edges(edges, nodes, undirected=undirected, ids=ids)
@@ -96,8 +96,8 @@ def from_files(
 
 
 def _read_features(path: Path, ids: IdKind) -> tuple[NodeIds, Any]:
-    from napsets.tables.formats import arrow, open_table
-    from napsets.tables.ids import NodeIds
+    from napsets.files.formats import arrow, open_table
+    from napsets.files.ids import NodeIds
 
     table = open_table("features", path)
     if {"indptr", "indices", "data", "shape"} <= set(table.columns):
@@ -112,8 +112,8 @@ def _read_features(path: Path, ids: IdKind) -> tuple[NodeIds, Any]:
 
 
 def _feature_rows(table: TableFile, columns: list[str], ids: IdKind) -> tuple[NodeIds, npt.NDArray[np.float32]]:
-    from napsets.tables.ids import NodeIds, id_column
-    from napsets.tables.numbers import joined_ids, list_rows, number_column
+    from napsets.files.ids import NodeIds, id_column
+    from napsets.files.numbers import joined_ids, list_rows, number_column
 
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *columns]):
@@ -141,10 +141,10 @@ def _read_labels(
     path: PathLike, nodes: NodeIds, ids: IdKind
 ) -> tuple[IntArray, tuple[str, ...] | None, list[IntArray] | None]:
     """Return a label for each of `nodes`, the names of the classes if they have any, and the split if it is given."""
-    from napsets.tables.classes import class_indices
-    from napsets.tables.formats import arrow, open_table
-    from napsets.tables.ids import UnknownIds, known_places
-    from napsets.tables.labels import label_texts, refuse_repeated
+    from napsets.files.classes import class_indices
+    from napsets.files.formats import arrow, open_table
+    from napsets.files.ids import UnknownIds, known_places
+    from napsets.files.labels import label_texts, refuse_repeated
 
     pa = arrow()
     table = open_table("labels", path)
@@ -190,7 +190,7 @@ def _numbered(
 
 
 def _words(table: TableFile, column: Any) -> npt.NDArray[np.str_]:
-    from napsets.tables.formats import arrow
+    from napsets.files.formats import arrow
 
     pa = arrow()
     if pa.types.is_dictionary(column.type):

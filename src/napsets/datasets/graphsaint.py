@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray
-from napsets._files import reading
-from napsets._frozen import sealed
+from napsets.checks.arguments import IntArray
+from napsets.checks.frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError, NapsetsError
+from napsets.files.places import reading
 from napsets.graph import Graph
 
 __all__ = ["flickr", "read_graphsaint", "reddit2"]

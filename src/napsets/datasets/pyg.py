@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import as_array
+from napsets.checks.arguments import as_array
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from napsets._names import choose
+from napsets.checks.names import choose
 from napsets.datasets.amazon import amazon_computers
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.graphsaint import flickr, reddit2

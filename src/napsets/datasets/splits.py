@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from napsets._check import IntArray, check_count, check_list, check_number, check_seed
+from napsets.checks.arguments import IntArray, check_count, check_list, check_number, check_seed
 from napsets.errors import InvalidInputError
 
 __all__ = ["random_split"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import IntArray, check_count, check_list, check_number, check_seed, check_share
-from napsets._frozen import sealed
+from napsets.checks.arguments import IntArray, check_count, check_list, check_number, check_seed, check_share
+from napsets.checks.frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import InvalidInputError

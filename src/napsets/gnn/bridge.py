@@ -14,12 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from napsets._check import ArrayLike, as_array, check_index, check_integers
-from napsets._names import choose
+from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers
+from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
 from napsets.graph import Graph
-from napsets.predictors import NAPS
+from napsets.methods import NAPS
 from napsets.sets import PredictionSets
 
 __all__ = ["predict_sets", "probabilities_of"]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from napsets._files import reading, replacing
 from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files.places import reading, replacing
 
 __all__ = ["fingerprint", "load_checkpoint", "save_checkpoint"]
 

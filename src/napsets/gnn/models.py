@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
-from napsets._names import choose
+from napsets.checks.names import choose
 from napsets.gnn.settings import Settings
 
 __all__ = ["MODELS", "ModelEntry", "Stack", "build_model"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from napsets._names import choose
+from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 
 __all__ = ["PRESETS", "Settings", "settings_for"]

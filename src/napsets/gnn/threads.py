@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import torch
 
-from napsets._check import check_count
+from napsets.checks.arguments import check_count
 
 __all__ = ["THREADS", "torch_threads"]
 

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from napsets._check import check_seed
-from napsets._names import choose
+from napsets.checks.arguments import check_seed
+from napsets.checks.names import choose
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
+from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
 from napsets.gnn.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from napsets.gnn.inference import exact_logits, sampled_logits
@@ -22,7 +23,6 @@ from napsets.gnn.progress import training_bar
 from napsets.gnn.settings import Settings, settings_for
 from napsets.gnn.threads import torch_threads
 from napsets.gnn.trainer import NodeView, Trainer
-from napsets.predictions import NodePredictions
 
 __all__ = ["TrainedModel", "fit", "predict", "train"]
 

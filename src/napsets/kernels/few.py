@@ -16,7 +16,7 @@ from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
     from napsets.graph import Graph
-    from napsets.thresholds import CalibrationIndex
+    from napsets.localisers.neighbourhoods import CalibrationIndex
 
 __all__ = ["FEW_COUNTS", "are_few", "thresholds_of_few"]
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import shown
+from napsets.checks.arguments import shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.kernels.shallow import count_touched

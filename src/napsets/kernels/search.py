@@ -22,7 +22,7 @@ from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threa
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
-    from napsets.thresholds import CalibrationIndex
+    from napsets.localisers.neighbourhoods import CalibrationIndex
 
 __all__ = ["Job", "handling_order", "search"]
 

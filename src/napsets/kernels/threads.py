@@ -15,7 +15,7 @@ from threading import Event, Lock, Semaphore
 from types import TracebackType
 from typing import Any
 
-from napsets._check import check_count
+from napsets.checks.arguments import check_count
 
 __all__ = ["Crew", "Piece", "Progress", "Stop", "available_threads", "run"]
 

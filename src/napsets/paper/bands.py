@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets._check import BoolArray, FloatArray, check_alpha, check_count
+from napsets.checks.arguments import BoolArray, FloatArray, check_alpha, check_count
 from napsets.quantile import required_mass
 
 __all__ = ["coverage_law", "drawn_coverage_law", "median_band"]

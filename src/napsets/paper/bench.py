@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph
-from napsets.metrics import neighbourhood_partition
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from napsets.paper.setups import Setup
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
-from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset
+    from napsets.files.predictions import NodePredictions
     from napsets.paper.cells import CoverageCell
-    from napsets.predictions import NodePredictions
 
 __all__ = ["Bench", "Predictor", "eligible_nodes"]
 

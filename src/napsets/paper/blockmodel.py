@@ -20,17 +20,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from napsets._check import FloatArray, IntArray
+from napsets.advice.theory import sbm_favours_naps
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.datasets.synthetic import sbm_graph
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
+from napsets.methods import split_thresholds_of
 from napsets.paper.cells import Cell
 from napsets.paper.store import Row
-from napsets.predictors import split_thresholds_of
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
-from napsets.theory import sbm_favours_naps
-from napsets.thresholds import CalibrationIndex, neighbourhood_thresholds
 
 __all__ = ["BlockCell", "Draw", "informative", "lemma_boundary", "simulate"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from napsets._files import replacing
 from napsets.errors import MissingDependencyError
+from napsets.files.places import replacing
 from napsets.paper.blockmodel import lemma_boundary
 from napsets.paper.cells import METHODS
 from napsets.paper.grids import Scope

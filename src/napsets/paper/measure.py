@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napsets._check import FloatArray, IntArray
+from napsets.advice.theory import expected_homophily, node_homophily
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.metrics import (
+from napsets.evaluation.metrics import (
     coverage,
     empty_rate,
     full_rate,
@@ -27,7 +28,6 @@ from napsets.paper.protocols import Found, protocol_of
 from napsets.paper.setups import setup_of
 from napsets.paper.store import Row
 from napsets.sets import PredictionSets, members
-from napsets.theory import expected_homophily, node_homophily
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from napsets._files import replacing
-from napsets._names import choose
+from napsets.checks.names import choose
+from napsets.files.places import replacing
 from napsets.paper import claims, tables
 from napsets.paper.figures import ablation_figure, block_figure, save_figure
 from napsets.paper.grids import TARGETS, Scope

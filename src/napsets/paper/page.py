@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from napsets._files import replacing
+from napsets.files.places import replacing
 from napsets.paper.cells import MODELS
 from napsets.paper.claims import block_paragraph, claims_table, paragraph
 from napsets.paper.figures import save_figure

@@ -16,13 +16,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from napsets._check import BoolArray, FloatArray, IntArray
-from napsets.decay import hop_weights
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import HopThresholds, neighbourhood_thresholds, split_thresholds
 from napsets.paper.bench import Bench
 from napsets.paper.cells import METHODS
 from napsets.paper.setups import Setup
 from napsets.quantile import weighted_quantile
-from napsets.thresholds import HopThresholds, neighbourhood_thresholds, split_thresholds
 
 __all__ = ["AsPublished", "Found", "Protocol", "Strict", "protocol_of"]
 
@@ -155,6 +155,6 @@ def _of_everyone(bench: Bench, weights: tuple[tuple[float, ...], ...], alphas: t
 
 def protocol_of(name: str) -> Protocol:
     """Return a protocol by its name."""
-    from napsets._names import choose
+    from napsets.checks.names import choose
 
     return choose("protocol", name, {protocol.name: protocol for protocol in (Strict(), AsPublished())})

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from napsets._names import choose
+from napsets.checks.names import choose
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from napsets._files import reading, replacing
 from napsets.errors import MissingDependencyError, NapsetsError
+from napsets.files.places import reading, replacing
 
 __all__ = ["Row", "RowStore"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from napsets._frozen import sealed
+from napsets.checks.frozen import sealed
 from napsets.datasets import NodeDataset, dcsbm_graph, random_split
 
 __all__ = ["reddit2_like"]

@@ -13,7 +13,7 @@ from napsets.paper.setups import setup_of
 
 if TYPE_CHECKING:
     from napsets.datasets import NodeDataset
-    from napsets.predictions import NodePredictions
+    from napsets.files.predictions import NodePredictions
 
 __all__ = ["TrainedPredictions"]
 
@@ -39,7 +39,7 @@ class TrainedPredictions:
 
     def __call__(self, cell: CoverageCell, data: NodeDataset) -> NodePredictions:
         """Return the predictions, training only where there is no file yet; one training serves both inferences."""
-        from napsets.predictions import NodePredictions
+        from napsets.files.predictions import NodePredictions
 
         path = self.path(cell)
         if not path.exists():

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import ArrayLike, BoolArray, IntArray
-from napsets.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.checks.arguments import ArrayLike, BoolArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
 from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
@@ -178,7 +178,7 @@ def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
 
 
 def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tuple[str, str]]:
-    from napsets import __version__
+    from napsets.version import __version__
 
     graph = found.index.graph
     nodes, classes = found.data.probabilities.shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from napsets.comparison import METHODS
+from napsets.evaluation.comparison import METHODS
 from napsets.report.data import Row
 
 __all__ = ["COLOUR", "INTERVAL_TIPS", "METHOD", "NAMES", "SHAPE", "chart", "coverage", "dots", "layer", "number"]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets._check import FloatArray, IntArray
-from napsets.comparison import METHODS, Comparison
-from napsets.decay import hop_weights
+from napsets.advice.inspection import hop_rings
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.evaluation.comparison import METHODS, Comparison
 from napsets.graph import Graph
-from napsets.inspection import hop_rings
+from napsets.localisers.decay import hop_weights
 from napsets.report.names import shown_name
 
 __all__ = ["REASONS", "Explorer", "explorer"]

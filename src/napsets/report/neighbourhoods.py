@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
 
 __all__ = ["Quotient", "ball_of_nodes", "force_layout", "quotient"]

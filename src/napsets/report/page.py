@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import ArrayLike
-from napsets._files import check_output, replacing
-from napsets.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
+from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.evaluation.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
+from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, page_data
@@ -60,7 +60,7 @@ def write_report(
     path : path
         Where to write, a name that ends in .html or .htm; replaced whole or not at all.
     graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
-        As in `napsets.comparison.compare`.
+        As in `napsets.evaluation.comparison.compare`.
     class_names, title, dataset, model, tables
         As in `write_page`, which writes a page about a comparison that was made already.
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from napsets._check import BoolArray, IntArray
-from napsets._files import reading
-from napsets.comparison import Comparison
+from napsets.checks.arguments import BoolArray, IntArray
 from napsets.errors import FileFormatError
+from napsets.evaluation.comparison import Comparison
+from napsets.files.places import reading
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.packing import packed, unpacked
 from napsets.scores import Score
@@ -29,7 +29,7 @@ _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
-    from napsets import __version__
+    from napsets.version import __version__
 
     nodes = found.index.graph.num_nodes
     calibrates = np.zeros(nodes, dtype=bool)

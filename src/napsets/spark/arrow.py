@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from napsets._check import FloatArray, IntArray, check_probabilities, check_scores
+from napsets.checks.arguments import FloatArray, IntArray, check_probabilities, check_scores
 from napsets.errors import InvalidInputError
+from napsets.localisers.neighbourhoods import HopThresholds
 from napsets.quantile import hop_quantile
 from napsets.randomness import node_uniforms
 from napsets.scores import Score
 from napsets.sets import PredictionSets, members
-from napsets.thresholds import HopThresholds
 
 __all__ = ["Settings", "calibration_scores", "prediction_sets", "thresholds"]
 

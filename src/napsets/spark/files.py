@@ -12,18 +12,18 @@ from typing import Any, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets._names import choose
-from napsets.decay import Decay, hop_weights
+from napsets.checks.names import choose
 from napsets.errors import FileFormatError
+from napsets.files.formats import SIDECAR
+from napsets.files.ids import CANONICAL_INTEGER
+from napsets.files.sets_file import describe_settings
+from napsets.localisers.decay import Decay, hop_weights
 from napsets.scores import APS, SCORES, Score
 from napsets.spark.batches import Progress
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
-from napsets.tables.formats import SIDECAR
-from napsets.tables.ids import CANONICAL_INTEGER
-from napsets.tables.sets_file import describe_settings
 
 __all__ = ["SetsSummary", "predict_files"]
 

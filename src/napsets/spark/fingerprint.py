@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-import napsets
 from napsets.scores import APS, RAPS, SAPS, THR, Score
 from napsets.spark.tables import named
+from napsets.version import __version__
 
 __all__ = ["of"]
 
@@ -26,7 +26,7 @@ def of(tables: Mapping[str, DataFrame | None], settings: Mapping[str, Any]) -> s
     A score of somebody else's making gets a fingerprint of its own each time, because its name may not tell all that
     it depends on.
     """
-    told = [napsets.__version__]
+    told = [__version__]
     told += [f"{name}: {_setting(value)}" for name, value in settings.items()]
     told += [f"{name}: {None if table is None else _content(table)}" for name, table in tables.items()]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]

@@ -17,12 +17,12 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from napsets._drafts import STALE, draft_mark, is_abandoned
-from napsets._files import check_apart, check_output, note_written
 from napsets.errors import InvalidInputError
+from napsets.files.drafts import STALE, draft_mark, is_abandoned
+from napsets.files.formats import SIDECAR, arrow
+from napsets.files.places import check_apart, check_output, note_written
+from napsets.files.sets_file import COLUMNS
 from napsets.spark.batches import file_system, hadoop_path
-from napsets.tables.formats import SIDECAR, arrow
-from napsets.tables.sets_file import COLUMNS
 
 __all__ = ["UNREADABLE", "absolute", "beside", "check_early", "check_target", "local_path", "write_text"]
 

@@ -11,10 +11,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets._check import check_alpha, check_count
-from napsets._names import choose
-from napsets.decay import Decay, hop_weights
+from napsets.checks.arguments import check_alpha, check_count
+from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.localisers.decay import Decay, hop_weights
 from napsets.randomness import node_uniforms
 from napsets.scores import APS, Score
 from napsets.spark import arrow, fingerprint

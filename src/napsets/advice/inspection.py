@@ -1,0 +1,269 @@
+"""Why is this node's set what it is: its neighbourhood by hop, the weights, the scores, the threshold."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
+from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.graph import Graph, check_graph
+from napsets.localisers.decay import FEW_HOPS
+from napsets.localisers.neighbourhoods import neighbourhood_thresholds
+from napsets.methods import NAPS, hop_weights_of
+from napsets.quantile import required_mass
+from napsets.scores import make_score
+from napsets.sets import PredictionSets
+
+__all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_node"]
+
+
+@dataclass(frozen=True)
+class HopSummary:
+    """What stands at one distance from a node.
+
+    Attributes
+    ----------
+    hop : int
+        The distance.
+    nodes, calibration : int
+        How many nodes are there, and how many of them have a label that counts.
+    weight : float
+        Weight of each of those.
+    mass : float
+        Their weights together.
+    within : int
+        How many of their scores are at most the threshold.
+    median_score : float
+        The median of their scores; NaN where there are none.
+    """
+
+    hop: int
+    nodes: int
+    calibration: int
+    weight: float
+    mass: float
+    within: int
+    median_score: float
+
+
+@dataclass(frozen=True, eq=False)
+class NodeInspection:
+    """Everything that one node's set follows from.
+
+    `member`, `threshold`, `support` and `effective_size` are what `NAPS.predict` gives for the node, to the last bit.
+
+    Attributes
+    ----------
+    node : int
+        The node.
+    alpha : float
+        Error rate.
+    u : float
+        The node's uniform number.
+    probabilities, scores : numpy.ndarray
+        Of each label.
+    member : numpy.ndarray
+        Which labels are in the set: those with a score of at most the threshold, and the best one where the set would
+        be empty and the predictor does not allow that.
+    threshold : float
+        τ; +∞ where the mass falls short and nothing else was asked for.
+    support : int
+        How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
+        threshold of all stands in.
+    effective_size : float
+        (Σw)²/Σw² over them.
+    calibrates : bool
+        Whether the node itself is a calibration node. Its own score is left out here.
+    hops : tuple of HopSummary
+        The neighbourhood by distance.
+    neighbours : numpy.ndarray
+        The calibration nodes in reach, by score and then by number.
+    neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
+        Their distances, weights and scores at their labels.
+    total_mass, needed_mass, reached_mass : float
+        Of the neighbours: Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
+    neighbourhood_support : int
+        How many of the neighbours have positive weight.
+    neighbourhood_effective_size : float
+        (Σw)²/Σw² over the neighbours.
+    fell_back : bool
+        Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
+        of all calibration nodes.
+    """
+
+    node: int
+    alpha: float
+    u: float
+    probabilities: FloatArray
+    scores: FloatArray
+    member: BoolArray
+    threshold: float
+    support: int
+    effective_size: float
+    calibrates: bool
+    hops: tuple[HopSummary, ...]
+    neighbours: IntArray
+    neighbour_hops: IntArray
+    neighbour_weights: FloatArray
+    neighbour_scores: FloatArray
+    total_mass: float
+    needed_mass: float
+    reached_mass: float
+    neighbourhood_support: int
+    neighbourhood_effective_size: float
+    fell_back: bool
+
+    def reason(self) -> str:
+        """Say where the threshold comes from, and where a label is in the set for another reason."""
+        if not self.member.any() or (self.scores <= self.threshold).any():
+            return self._threshold_reason()
+        return f"{self._threshold_reason()} No label's score is that low: the best label stands in for the empty set."
+
+    def _threshold_reason(self) -> str:
+        if self.neighbourhood_support == 0:
+            start = "No calibration node is in reach, so there is nothing to calibrate on"
+        elif self.fell_back:
+            start = (
+                f"The {self.neighbourhood_support} calibration nodes in reach weigh {self.total_mass:.4g} together; a "
+                f"threshold needs (1−α)(1+Σw) = {self.needed_mass:.4g}, which they cannot reach"
+            )
+        else:
+            return (
+                f"The threshold {self.threshold:.4f} is the smallest score at which the calibration nodes in reach "
+                f"gather {self.needed_mass:.4g} = (1−α)(1+Σw) of their weight {self.total_mass:.4g}; up to it they "
+                f"weigh {self.reached_mass:.4g}."
+            )
+        if np.isinf(self.threshold):
+            return f"{start}: the threshold is ∞ and the set has every label."
+        return f"{start}: the threshold {self.threshold:.4f} of all calibration nodes stands in."
+
+
+def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
+    """Return the nodes at distance exactly 1, 2, …, `hops` from `node`, each ring ascending.
+
+    Of more than 64 hops, empty rings at the end may be left out.
+
+    Examples
+    --------
+    >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=4)
+    >>> [ring.tolist() for ring in hop_rings(path, 1, 3)]
+    [[0, 2], [3], []]
+    """
+    start, hops = check_node("node", node, check_graph(graph).num_nodes), check_hops("hops", hops)
+    seen = np.zeros(graph.num_nodes, dtype=bool)
+    seen[start] = True
+    ring = np.array([start])
+    rings = []
+    for hop in range(hops):
+        if hop >= FEW_HOPS and not ring.size:  # nor will anything be further away
+            break
+        rows = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in ring]
+        reached = np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+        ring = reached[~seen[reached]].astype(np.int64)
+        seen[ring] = True
+        rings.append(ring)
+    return rings
+
+
+def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeInspection:
+    """Take apart the prediction of one node.
+
+    Parameters
+    ----------
+    predictor : NAPS
+        A calibrated predictor.
+    node : int
+        The node.
+    alpha : float
+        Error rate.
+
+    Examples
+    --------
+    >>> import napsets as ns
+    >>> star = ns.Graph.from_edge_index([[0, 0, 0], [1, 2, 3]], num_nodes=4)
+    >>> naps = ns.NAPS(hops=1, score=ns.THR()).calibrate(star, [[0.8, 0.2]] * 4, [0, 0, 0, 1], calibration=[1, 2, 3])
+    >>> seen = inspect_node(naps, 0, alpha=0.5)
+    >>> seen.support, round(seen.threshold, 2), seen.hops[0].within
+    (3, 0.2, 2)
+    """
+    if not isinstance(predictor, NAPS):
+        raise InvalidInputError(f"`predictor` must be a NAPS; got {type(predictor).__name__}")
+    data, index = predictor.data_, predictor.index_
+    if data is None or index is None:
+        raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
+    alpha = check_alpha(alpha)
+    chosen = np.array([check_node("node", node, index.graph.num_nodes)])
+    weights = hop_weights_of(predictor, index.graph, chosen)
+    around = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
+    sets = _predicted(predictor, chosen, alpha)
+    threshold = float(sets.thresholds[0])
+    probabilities = data.probabilities[chosen]
+    ringed = _neighbours(predictor, int(chosen[0]), weights, threshold)
+    total = float(sum(row.mass for row in ringed["hops"]))
+    reached = float(sum(row.weight * row.within for row in ringed["hops"]))
+    return NodeInspection(
+        node=int(chosen[0]),
+        alpha=alpha,
+        u=float(data.u[chosen[0]]),
+        probabilities=probabilities[0].astype(np.float64),
+        scores=make_score(predictor.score).matrix(probabilities, data.u[chosen])[0],
+        member=sets.member[0],
+        threshold=threshold,
+        support=int(sets.support[0]),
+        effective_size=float(sets.effective_size[0]),
+        calibrates=bool(np.isin(chosen, data.calibration)[0]),
+        total_mass=total,
+        needed_mass=required_mass(total, alpha),
+        reached_mass=reached,
+        neighbourhood_support=int(around.support[0, 0]),
+        neighbourhood_effective_size=float(around.effective_size[0, 0]),
+        fell_back=bool(np.isinf(around.values[0, 0, 0])),
+        **ringed,
+    )
+
+
+def _predicted(predictor: NAPS, node: IntArray, alpha: float) -> PredictionSets:
+    """Return the very set that is explained, whatever the predictor's settings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
+        return predictor.predict(node, alpha, threads=1)
+
+
+def _neighbours(predictor: NAPS, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:
+    """Return the parts of an inspection that come from walking around the node."""
+    data, index = predictor.data_, predictor.index_
+    assert data is not None
+    assert index is not None
+    rows, found, at = [], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for hop, ring in enumerate(hop_rings(index.graph, node, weights.size), start=1):
+        numbers = index.numbers[ring]
+        calibrating = ring[numbers < index.sorted_scores.size]
+        scores = index.sorted_scores[index.numbers[calibrating]]
+        weight = float(weights[hop - 1])
+        rows.append(
+            HopSummary(
+                hop,
+                int(ring.size),
+                int(calibrating.size),
+                weight,
+                weight * calibrating.size,
+                int((scores <= threshold).sum()),
+                float(np.median(scores)) if scores.size else float("nan"),
+            )
+        )
+        found.append(calibrating)
+        at.append(np.full(calibrating.size, hop))
+    nodes, hops = np.concatenate(found), np.concatenate(at)
+    order = np.lexsort((nodes, index.sorted_scores[index.numbers[nodes]]))
+    nodes, hops = nodes[order], hops[order]
+    return {
+        "hops": tuple(rows),
+        "neighbours": nodes,
+        "neighbour_hops": hops,
+        "neighbour_weights": weights[hops - 1] if hops.size else np.empty(0),
+        "neighbour_scores": index.sorted_scores[index.numbers[nodes]],
+    }

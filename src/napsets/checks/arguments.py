@@ -1,0 +1,266 @@
+"""Turning what users pass into arrays, or into an error that names the argument.
+
+Each function takes the argument's name first, because that name opens the message:
+what it must be, then what came.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.values import (
+    LARGEST_HOPS,
+    check_alpha,
+    check_count,
+    check_flag,
+    check_hops,
+    check_kind,
+    check_list,
+    check_names,
+    check_number,
+    check_seed,
+    check_settings,
+    check_share,
+    shown,
+)
+from napsets.errors import InvalidInputError, NapsetsWarning
+
+__all__ = [
+    "LARGEST_HOPS",
+    "ArrayLike",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "as_array",
+    "as_column",
+    "check_alpha",
+    "check_count",
+    "check_flag",
+    "check_hops",
+    "check_index",
+    "check_integers",
+    "check_kind",
+    "check_labels",
+    "check_list",
+    "check_names",
+    "check_node",
+    "check_number",
+    "check_numbers",
+    "check_probabilities",
+    "check_scores",
+    "check_seed",
+    "check_settings",
+    "check_share",
+    "refuse_masked",
+    "shown",
+]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: How far a row of probabilities may be from summing to 1: float32 softmax is within 1e-6,
+#: probabilities written with four decimals within 1e-3.
+ROW_SUM_TOLERANCE = 1e-3
+
+_SOFTMAX = (
+    "If they are logits or other scores, pass them through a softmax (scipy.special.softmax(x, axis=1)); if they were "
+    "rounded, divide each row by its sum."
+)
+
+
+class HasArray(Protocol):
+    """Anything NumPy can convert, torch tensors among them."""
+
+    def __array__(self) -> npt.NDArray[Any]:
+        """Return the values as a NumPy array."""
+
+
+ArrayLike = npt.ArrayLike | HasArray
+
+
+def as_array(name: str, value: object) -> npt.NDArray[Any]:
+    """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and their kin."""
+    if hasattr(value, "toarray"):
+        raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
+    array = as_column(name, value)
+    if array.dtype == object:
+        for item in array.flat:
+            if isinstance(item, int) and not isinstance(item, bool):  # it would not be an object if it had fitted
+                raise InvalidInputError(f"`{name}` must hold numbers of at most 64 bits; got {shown(item)} among them")
+        raise InvalidInputError(
+            f"`{name}` must be an array of numbers; got an array of Python objects. If they are all numbers, convert "
+            f"them with .astype(float) or .astype(int)."
+        )
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def as_column(name: str, value: object) -> npt.NDArray[Any]:
+    """Convert values of any type, names among them."""
+    refuse_masked(name, value)
+    try:
+        return np.asarray(_on_host(value))
+    except MemoryError:
+        raise
+    except Exception as error:  # other libraries' arrays raise what they like, tensors without data among them
+        raise InvalidInputError(f"`{name}` must be an array; got {type(value).__name__}: {error}") from error
+
+
+def _on_host(value: Any) -> Any:
+    """Bring a tensor to memory that NumPy can read, in a type that it knows; leave anything else as it is."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach().cpu()
+    return tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Refuse masked arrays, alone or in a list, that mask anything: NumPy would show what the mask hides."""
+    for part in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise InvalidInputError(
+                f"`{name}` must not be masked, because what a mask hides would count; {np.ma.getmaskarray(part).sum()} "
+                f"entries are. Fill them (.filled(-1) for unknown labels) or drop them (.compressed())."
+            )
+
+
+def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[Any]:
+    """Integers of any width, kept at that width; whole floats are refused, an empty list is not."""
+    array = as_array(name, value)
+    if array.ndim != ndim:
+        raise InvalidInputError(f"`{name}` must have {ndim} dimension{'s' * (ndim > 1)}; got shape {array.shape}")
+    if array.size == 0 and array.dtype.kind == "f":
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidInputError(f"`{name}` must hold integers; got dtype {array.dtype}")
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InvalidInputError(f"`{name}` must hold integers below 2^63; got {array.max()}")
+    return array
+
+
+def check_index(name: str, value: object, size: int, *, unique: bool = False) -> IntArray:
+    """Node indices in 0..size−1, from an index array or a boolean mask of length `size`."""
+    array = as_array(name, value)
+    if array.dtype == np.bool_:
+        if array.shape != (size,):
+            raise InvalidInputError(
+                f"`{name}` as a boolean mask must have one entry a node, shape ({size},); got {array.shape}"
+            )
+        return np.flatnonzero(array).astype(np.int64, copy=False)
+    if array.ndim == 0:
+        array = array.reshape(1)
+    array = check_integers(name, array)
+    if array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < 0 or high >= size:
+            raise InvalidInputError(f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}")
+        if (low, high) == (0, 1) and array.size == size > 2:
+            _suspect_mask(name, refuse=unique)
+    index = array.astype(np.int64, copy=False)
+    if unique and index.size:
+        counts = np.bincount(index, minlength=0)
+        if counts.max() > 1:
+            raise InvalidInputError(
+                f"`{name}` must not repeat a node; node {int(counts.argmax())} appears {counts.max()} times"
+            )
+    return index
+
+
+def _suspect_mask(name: str, *, refuse: bool) -> None:
+    """Refuse integers that look like a mask where no node may repeat; elsewhere they could be meant, so warn."""
+    what = "integers 0 and 1, one a node. If they are a mask, pass it with .astype(bool)"
+    if refuse:
+        raise InvalidInputError(f"`{name}` must hold node ids or be a boolean mask; got {what}.")
+    warnings.warn(f"`{name}` is taken for node ids, the nodes 0 and 1 again and again; got {what}", NapsetsWarning, 4)
+
+
+def check_node(name: str, value: object, size: int) -> int:
+    """Return the id of one node, from 0 to size−1."""
+    array = as_array(name, value)
+    if array.size != 1 or array.dtype == np.bool_:
+        what = "a mask" if array.dtype == np.bool_ else array.size
+        raise InvalidInputError(f"`{name}` must be one node; got {what}. Ask for one at a time, by its id.")
+    return int(check_index(name, array.reshape(1), size)[0])
+
+
+def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+    """Rows on the simplex, float32 or float64, kept at that width."""
+    array = as_array("probabilities", value)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InvalidInputError(
+            f"`probabilities` must have shape (nodes, classes) with at least one class; got {array.shape}"
+        )
+    if num_nodes is not None and array.shape[0] != num_nodes:
+        raise InvalidInputError(
+            f"`probabilities` must have one row a node of the graph, {num_nodes}; got {array.shape[0]} rows"
+        )
+    if array.dtype.kind in "iub":
+        array = array.astype(np.float64)
+    elif array.dtype == np.float16:
+        array = array.astype(np.float32)
+    elif array.dtype not in (np.float32, np.float64):
+        raise InvalidInputError(f"`probabilities` must be float32 or float64; got dtype {array.dtype}")
+    array = np.ascontiguousarray(array)
+    sums = array.sum(axis=1, dtype=np.float64)
+    finite = np.isfinite(sums)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InvalidInputError(f"`probabilities` must be finite; row {row} has a NaN or infinite entry")
+    if array.size and array.min() < 0:
+        row, column = divmod(int(array.argmin()), array.shape[1])
+        raise InvalidInputError(
+            f"`probabilities` must not be negative; row {row}, class {column} is {array[row, column]:.6g}. {_SOFTMAX}"
+        )
+    off = np.abs(sums - 1.0)
+    if off.size and off.max() > ROW_SUM_TOLERANCE:
+        row = int(np.argmax(off > ROW_SUM_TOLERANCE))
+        raise InvalidInputError(
+            f"`probabilities` must have rows that sum to 1; row {row} sums to {sums[row]:.6g}. {_SOFTMAX}"
+        )
+    return array
+
+
+def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
+    """One label a node: 0..num_classes−1, or −1 for unknown."""
+    array = check_integers("labels", value)
+    if array.shape[0] != size:
+        raise InvalidInputError(f"`labels` must have one entry a node, {size} (−1 where unknown); got {array.shape[0]}")
+    if array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < -1 or high >= num_classes:
+            raise InvalidInputError(
+                f"`labels` must be from 0 to {num_classes - 1}, or −1 for unknown; got {low if low < -1 else high}"
+            )
+    return array.astype(np.int64, copy=False)
+
+
+def check_scores(name: str, value: object, *, size: int | None = None) -> FloatArray:
+    """Return a vector of scores without NaN, as float64; −0.0 becomes 0.0, so that equal scores have equal bits."""
+    array = as_array(name, value)
+    if array.ndim != 1:
+        raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
+    if size is not None and array.shape[0] != size:
+        raise InvalidInputError(f"`{name}` must have one entry a calibration node, {size}; got {array.shape[0]}")
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
+    scores = array.astype(np.float64, copy=False) + 0.0
+    missing = np.isnan(scores)
+    if missing.any():
+        raise InvalidInputError(f"`{name}` must not be NaN; entry {int(missing.argmax())} is")
+    return scores
+
+
+def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
+    """Return an array of numbers from 0 to `largest`, as float64."""
+    array = as_array(name, value)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
+    numbers = array.astype(np.float64)
+    bad = ~((numbers >= 0) & (numbers <= largest))  # NaN is bad too
+    if bad.any():
+        raise InvalidInputError(f"`{name}` must be finite, from 0 to {largest:g}; got {numbers[bad][0]:g}")
+    return numbers

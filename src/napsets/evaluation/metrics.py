@@ -1,0 +1,269 @@
+"""How good prediction sets are: coverage, size, and how evenly the coverage is spread.
+
+Every function takes `PredictionSets` and, where it needs the truth, `labels`: one for each node of the graph, indexed
+by node id; or, with ``per="set"``, one for each set in the order of the sets.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_hops,
+    check_index,
+    check_integers,
+    check_kind,
+    check_list,
+    check_seed,
+    shown,
+)
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Graph, check_graph
+from napsets.sets import Per, PredictionSets
+
+__all__ = [
+    "GroupCoverage",
+    "coverage",
+    "coverage_by_class",
+    "coverage_by_degree",
+    "empty_rate",
+    "full_rate",
+    "mean_size",
+    "neighbourhood_partition",
+    "pccv",
+    "singleton_rate",
+    "size_given_coverage",
+    "sscv",
+]
+
+
+_MOST_BINS = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCoverage:
+    """Coverage within groups of nodes.
+
+    Attributes
+    ----------
+    group : list
+        What each group is called: a class index, or an inclusive range of degrees.
+    count : numpy.ndarray
+        Nodes in each group.
+    coverage, mean_size : numpy.ndarray
+        Averages over the group; NaN where it is empty.
+    """
+
+    group: list[object]
+    count: IntArray
+    coverage: FloatArray
+    mean_size: FloatArray
+
+
+def coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
+    """Return the share of sets that contain their node's label.
+
+    Parameters
+    ----------
+    sets : PredictionSets
+        The sets.
+    labels : array of integers
+        The truth: one label for each node of the graph, indexed by node id.
+    per : {"node", "set"}
+        With "set", `labels` has one label for each set instead, in the order of the sets.
+    """
+    return _mean(_checked(sets).contains(labels, per=per))
+
+
+def mean_size(sets: PredictionSets) -> float:
+    """Return the average number of labels in a set. Look at `empty_rate` beside it."""
+    return _mean(_checked(sets).sizes)
+
+
+def size_given_coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
+    """Return the average size of the sets that contain their node's label; NaN where none does."""
+    return _mean(_checked(sets).sizes[sets.contains(labels, per=per)])
+
+
+def singleton_rate(sets: PredictionSets) -> float:
+    """Return the share of sets with exactly one label."""
+    return _mean(_checked(sets).sizes == 1)
+
+
+def empty_rate(sets: PredictionSets) -> float:
+    """Return the share of sets without any label."""
+    return _mean(_checked(sets).sizes == 0)
+
+
+def full_rate(sets: PredictionSets) -> float:
+    """Return the share of sets with every label."""
+    return _mean(_checked(sets).sizes == sets.num_classes)
+
+
+def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]], *, per: Per = "node") -> float:
+    """Return the size-stratified coverage violation (`eq:sscv`): the worst |coverage − (1−α)| over strata of sizes.
+
+    Parameters
+    ----------
+    sets, labels, per
+        As in `coverage`.
+    strata : sequence of (low, high)
+        Inclusive ranges of set sizes, disjoint. A stratum without sets does not count.
+
+    Returns
+    -------
+    float
+        NaN where no set falls into any stratum.
+    """
+    _checked(sets)
+    ranges = [_stratum(stratum) for stratum in check_list("strata", strata, "pairs (low, high)")]
+    if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):
+        raise InvalidInputError(f"`strata` must be disjoint ranges of sizes; got {list(strata)}")
+    groups = [np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high)) for low, high in ranges]
+    left_out = len(sets) - sum(group.size for group in groups)
+    if left_out:
+        warnings.warn(f"`strata` leaves out the sizes of {left_out} sets", NapsetsWarning, stacklevel=2)
+    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
+
+
+def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike], *, per: Per = "node") -> float:
+    """Return the partition-conditional coverage violation (`eq:NCCV`): the worst |coverage − (1−α)| over the parts.
+
+    Parameters
+    ----------
+    sets, labels, per
+        As in `coverage`.
+    partition : sequence of arrays
+        Disjoint arrays of nodes, each a node of `sets`; for instance from `neighbourhood_partition`.
+
+    Returns
+    -------
+    float
+        NaN where there is no part.
+    """
+    size = int(max(_checked(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
+    row = np.full(size, -1, dtype=np.int64)
+    row[sets.nodes] = np.arange(len(sets))
+    parts = [check_index("partition", part, size) for part in check_list("partition", partition, "arrays of nodes")]
+    groups = [row[part] for part in parts]
+    for part, group in zip(parts, groups, strict=True):
+        if (group < 0).any():
+            node = int(part[int((group < 0).argmax())])
+            raise InvalidInputError(f"`partition` must hold nodes that have a set; node {node} has none")
+    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
+
+
+def neighbourhood_partition(
+    graph: Graph, nodes: ArrayLike, radius: int = 2, min_size: int = 30, seed: int = 0
+) -> list[IntArray]:
+    """Cut some nodes into disjoint neighbourhoods, as in the paper's Section 7.
+
+    Take a root at random, its ball of the given radius in the subgraph induced on `nodes`, remove the ball, and
+    repeat with what is left until nothing is.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    nodes : array
+        Node indices or a boolean mask: what to cut up.
+    radius : int
+        Radius of the balls, in hops.
+    min_size : int
+        Balls with fewer nodes are left out.
+    seed : int
+        Seed of the roots.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        Disjoint arrays of nodes in ascending order, the largest ball first.
+    """
+    from napsets.kernels.balls import cut_balls
+
+    chosen = check_index("nodes", nodes, check_graph(graph).num_nodes, unique=True)
+    radius, min_size = check_hops("radius", radius), check_count("min_size", min_size)
+    alive = np.zeros(graph.num_nodes, dtype=bool)
+    alive[chosen] = True
+    # Walking through a shuffled list and skipping what is gone draws each root uniformly from what is left.
+    roots = np.random.default_rng(check_seed(seed)).permutation(np.sort(chosen))
+    members = np.empty(chosen.size, dtype=np.int64)
+    offsets = cut_balls(graph.indptr, graph.indices, roots, radius, alive, members)
+    balls = [np.sort(ball) for ball in np.split(members, offsets[1:-1]) if ball.size >= max(min_size, 1)]
+    return sorted(balls, key=lambda ball: -ball.size)
+
+
+def coverage_by_class(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> GroupCoverage:
+    """Return coverage and mean size among the nodes of each true class; the parameters are those of `coverage`."""
+    y = _checked(sets).own_labels(labels, per=per)
+    return _grouped(sets, sets.contains(y, per="set"), y, list(range(sets.num_classes)))
+
+
+def coverage_by_degree(
+    sets: PredictionSets, labels: ArrayLike, graph: Graph, bins: int | Sequence[int] = 5, *, per: Per = "node"
+) -> GroupCoverage:
+    """Return coverage and mean size by the degree of the node.
+
+    Parameters
+    ----------
+    sets, labels, per
+        As in `coverage`.
+    graph : Graph
+        Where degrees are counted.
+    bins : int or sequence of int
+        So many groups of about equal size, or the smallest degree of each group, ascending.
+    """
+    degrees = check_graph(graph).degrees[_checked(sets).nodes]
+    if as_array("bins", bins).ndim == 0:
+        count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
+        shares = np.linspace(0, 1, count, endpoint=False)
+        lows = np.unique(np.quantile(degrees, shares, method="lower")) if degrees.size else np.array([0])
+    else:
+        lows = check_integers("bins", bins).astype(np.int64, copy=False)
+        if lows.ndim != 1 or lows.size == 0 or (np.diff(lows) <= 0).any():
+            raise InvalidInputError(f"`bins` must be a number of groups or ascending degrees; got {bins!r}")
+    group = np.searchsorted(lows, degrees, side="right") - 1
+    highs = np.append(lows[1:] - 1, max(int(degrees.max(initial=0)), int(lows[-1])))
+    names: list[object] = [(int(low), int(high)) for low, high in zip(lows, highs, strict=True)]
+    return _grouped(sets, sets.contains(labels, per=per), group, names)
+
+
+def _checked(sets: object) -> PredictionSets:
+    return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
+
+
+def _grouped(sets: PredictionSets, covered: BoolArray, group: IntArray, names: list[object]) -> GroupCoverage:
+    inside = group >= 0
+    count = np.bincount(group[inside], minlength=len(names))
+    sums = [np.bincount(group[inside], weights=x[inside], minlength=len(names)) for x in (covered, sets.sizes)]
+    with np.errstate(invalid="ignore"):
+        return GroupCoverage(names, count, sums[0] / count, sums[1] / count)
+
+
+def _worst_violation(covered: BoolArray, groups: list[IntArray], alpha: float) -> float:
+    violations = [abs(_mean(covered[group]) - (1.0 - alpha)) for group in groups if group.size]
+    return max(violations, default=float("nan"))
+
+
+def _mean(values: BoolArray | IntArray) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _stratum(stratum: tuple[int, int]) -> tuple[int, int]:
+    try:
+        low, high = (check_count("strata", end) for end in stratum)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInputError(f"`strata` must be pairs (low, high) of set sizes; got {shown(stratum)}") from error
+    if low > high:
+        raise InvalidInputError(f"`strata` must be pairs with low ≤ high; got {(low, high)}")
+    return low, high

@@ -1,0 +1,33 @@
+"""Files: edges, probabilities, labels, nodes and sets as Parquet, CSV (plain or gzip) or npz."""
+
+from __future__ import annotations
+
+from napsets.files.edges import read_edges
+from napsets.files.ids import NodeIds
+from napsets.files.inputs import Inputs, read_graph, read_inputs
+from napsets.files.labels import read_labels, read_nodes
+from napsets.files.prediction import SetsSummary, memory_bound, write_predictions
+from napsets.files.probabilities import NodeProbabilities, read_probabilities
+from napsets.files.sets_file import check_writable, describe_settings, sets_schema, writing_sets
+from napsets.files.sets_reader import SetsFile, read_sets
+
+__all__ = [
+    "Inputs",
+    "NodeIds",
+    "NodeProbabilities",
+    "SetsFile",
+    "SetsSummary",
+    "check_writable",
+    "describe_settings",
+    "memory_bound",
+    "read_edges",
+    "read_graph",
+    "read_inputs",
+    "read_labels",
+    "read_nodes",
+    "read_probabilities",
+    "read_sets",
+    "sets_schema",
+    "write_predictions",
+    "writing_sets",
+]

@@ -1,0 +1,279 @@
+"""Files of rows as batches of Arrow columns, whatever their format.
+
+A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
+parts), CSV (plain or gzip) and npz look alike from here on, but for one thing: CSV has no types, so the columns that
+hold ids and names are read from it as text. What napsets keeps beside the rows is read here too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files._arrow import arrow
+from napsets.files.csv_format import csv_batches, csv_header, not_utf8
+from napsets.files.npz_format import npz_batches, npz_header
+
+__all__ = [
+    "BATCH_ROWS",
+    "METADATA_KEY",
+    "SIDECAR",
+    "Format",
+    "TableFile",
+    "arrow",
+    "damaged",
+    "format_of",
+    "open_table",
+]
+
+Format = Literal["parquet", "csv", "npz"]
+
+#: Rows that are decoded at a time.
+BATCH_ROWS = 1 << 16
+
+#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
+METADATA_KEY = b"napsets"
+
+#: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
+_TEXT_COLUMNS = {
+    "edges": ("source", "target"),
+    "labels": ("node", "label", "split"),
+    "sets": ("node", "labels"),
+}
+
+#: Deeper JSON is no description of a file; what walks through it later need not expect it.
+_DEEPEST = 20
+
+#: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
+SIDECAR = "_napsets.json"
+
+_SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".npz": "npz",
+}
+
+
+def format_of(name: str, path: str | os.PathLike[str]) -> Format:
+    """Return the format that a file's name asks for; `name` is the argument it came from."""
+    text = os.fspath(path).lower()
+    for suffix, kind in _SUFFIXES.items():
+        if text.endswith(suffix):
+            return kind
+    raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(_SUFFIXES)}; got {os.fspath(path)}")
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of rows.
+
+    Attributes
+    ----------
+    name : str
+        The argument it came from: edges, probabilities, features, labels, nodes or sets. It opens every message.
+    path : Path
+        Where it is.
+    format : {"parquet", "csv", "npz"}
+        What it is.
+    columns : tuple of str
+        Its columns.
+    metadata : dict
+        What a Parquet file carries beside its rows.
+    """
+
+    name: str
+    path: Path
+    format: Format
+    columns: tuple[str, ...]
+    metadata: dict[bytes, bytes]
+
+    @property
+    def typed(self) -> bool:
+        """Whether the file says which type a column has."""
+        return self.format != "csv"
+
+    def require(self, *columns: str) -> None:
+        """Refuse a file that lacks a column."""
+        missing = [column for column in columns if column not in self.columns]
+        if missing:
+            shown = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
+            raise FileFormatError(
+                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; {self.path} lacks "
+                f"{', '.join(missing)}. It has: {shown}. {self._way_out(missing)}"
+            )
+
+    def _way_out(self, missing: Sequence[str]) -> str:
+        spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
+        if spaced:
+            return f"Write {spaced[0].strip()} without the spaces around it: {spaced[0]!r}."
+        marks = [mark for mark in (";", "\t", "|") if any(mark in column for column in self.columns)]
+        if self.format == "csv" and len(self.columns) == 1 and marks:
+            return f"Its columns seem to be separated by {marks[0]!r}: separate them by commas."
+        lower = {column.lower(): column for column in self.columns}
+        for column in missing:
+            near = difflib.get_close_matches(column, list(lower), n=1, cutoff=0.8)
+            if near:
+                return f"Rename its {'array' if self.format == 'npz' else 'column'} {lower[near[0]]} to {column}."
+        return "Rename its columns, or pass another file."
+
+    def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """Give record batches of the columns, in the order of the file."""
+        with damaged(self.name, self.path):
+            if self.format == "parquet":
+                yield from _parquet_batches(self.name, self.path, list(columns), rows)
+            elif self.format == "csv":
+                text = _TEXT_COLUMNS.get(self.name, ("node",))
+                yield from csv_batches(self.name, self.path, columns, text, rows)
+            else:
+                yield from npz_batches(self.name, self.path, columns, rows)
+
+    def about(self) -> dict[str, Any]:
+        """Return what napsets wrote beside the rows, empty where it wrote nothing.
+
+        Its ``class_names``, where there are any, are distinct strings.
+        """
+        try:
+            about = json.loads(self.metadata.get(METADATA_KEY, b"{}"))
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise self._bad_about(f"holds no JSON: {reason}") from error
+        if not isinstance(about, dict):
+            raise self._bad_about(f"holds no JSON object; it is {_shortened(about)}")
+        if not _is_flat(about):
+            raise self._bad_about(f"is nested deeper than {_DEEPEST} levels")
+        names = about.get("class_names")
+        listed = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        if names is not None and not listed:
+            raise self._bad_about(f"has class_names that are no list of strings: {_shortened(names)}")
+        if names is not None and len(set(names)) < len(names):
+            raise self._bad_about(f"has class_names that repeat a name: {_shortened(names)}")
+        return about
+
+    def _bad_about(self, what: str) -> FileFormatError:
+        return FileFormatError(
+            f"`{self.name}` must be described as napsets describes it; the metadata of {self.path} {what}. "
+            f"Write the file anew."
+        )
+
+    def num_rows(self) -> int | None:
+        """Return the number of rows, where that can be known without reading them."""
+        if self.format != "parquet":
+            return None
+        with damaged(self.name, self.path):
+            return sum(int(arrow().parquet.read_metadata(part).num_rows) for part in _parts(self.path))
+
+
+def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
+    """Open a file far enough to know its columns."""
+    source, kind = Path(path), format_of(name, path)
+    if not source.exists():
+        raise FileFormatError(f"`{name}` must be a file; there is none at {source}. Check the path.")
+    if source.is_dir() and kind != "parquet":
+        raise FileFormatError(f"`{name}` must be a file; {source} is a folder")
+    with damaged(name, source):
+        metadata: dict[bytes, bytes] = {}
+        if kind == "csv":
+            columns = csv_header(name, source)
+        else:
+            columns, metadata = _parquet_header(source) if kind == "parquet" else npz_header(name, source)
+    repeated = sorted({column for column in columns if columns.count(column) > 1})
+    if repeated:
+        raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
+    return TableFile(name, source, kind, tuple(columns), metadata)
+
+
+@contextmanager
+def damaged(name: str, path: Path) -> Iterator[None]:
+    """Turn what a truncated or mistyped file makes its reader raise into an error that names the file."""
+    pa = arrow()
+    # Zip files that are encrypted or packed in a way that Python lacks raise a RuntimeError.
+    kinds = (
+        pa.ArrowException,
+        ValueError,
+        LookupError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,
+        OSError,
+    )
+    try:
+        yield
+    except (FileFormatError, InvalidInputError, UnicodeDecodeError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise not_utf8(name, path, error) from error
+        raise
+    except kinds as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault, not the file's; a damaged zip file leads to places before its start
+        reason = " ".join(str(error).split())
+        raise FileFormatError(
+            f"`{name}` must be a whole file of the kind its name says; {path} is truncated or of another kind: {reason}"
+        ) from error
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether JSON is nested at most `_DEEPEST` levels deep."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, (dict, list))
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return not level
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+# -- Parquet -------------------------------------------------------------------------------------------------------
+
+
+def _parts(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    parts = sorted(part for part in path.rglob("*.parquet") if not part.name.startswith(("_", ".")))
+    if not parts:
+        raise FileFormatError(f"{path} must hold Parquet files; there are none in this folder")
+    return parts
+
+
+def _parquet_header(path: Path) -> tuple[list[str], dict[bytes, bytes]]:
+    schema = arrow().parquet.read_schema(_parts(path)[0])
+    return list(schema.names), dict(schema.metadata or {}) | _sidecar(path)
+
+
+def _sidecar(path: Path) -> dict[bytes, bytes]:
+    """Return what a folder of parts says of them all, where Spark's engine has written it."""
+    file = path / SIDECAR
+    return {METADATA_KEY: file.read_bytes()} if file.is_file() else {}
+
+
+def _parquet_batches(name: str, path: Path, columns: list[str], rows: int) -> Iterator[Any]:
+    for part in _parts(path):
+        # Without prefetching and with a small buffer, what is in memory is a batch, not a row group.
+        with arrow().parquet.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
+            missing = [column for column in columns if column not in file.schema_arrow.names]
+            if missing:
+                raise FileFormatError(
+                    f"`{name}` must have the same columns in all its parts; {part} lacks {', '.join(missing)}"
+                )
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
+                batch.validate(full=True)  # text that is no UTF-8 would otherwise fail somewhere else
+                yield batch

@@ -1,0 +1,120 @@
+"""npz as batches of Arrow columns: each array is a column, a matrix is a column of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.errors import FileFormatError
+from napsets.files._arrow import arrow
+
+__all__ = ["npz_array", "npz_batches", "npz_header"]
+
+_ENDS = ("source", "target")
+
+#: Arrays with a row a node: where there are no ids, their rows are the nodes 0, 1, 2, …
+_A_ROW_A_NODE = ("probabilities", "features", "label")
+
+#: Arrays that are matrices.
+_MATRICES = ("probabilities", "features")
+
+
+def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
+    """Return the names of the columns, and the settings that napsets keeps beside them."""
+    with np.load(path, allow_pickle=False) as archive:
+        names = list(archive.files)
+        metadata = {b"napsets": str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
+    if "edge_index" in names:
+        if set(_ENDS) & set(names):
+            raise FileFormatError(
+                f"`{name}` must hold either edge_index or source and target; {path} holds both. Keep one of them."
+            )
+        names += _ENDS
+    if "node" not in names and set(_A_ROW_A_NODE) & set(names):
+        names.append("node")
+    return names, metadata
+
+
+def npz_batches(name: str, path: Path, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    """Give record batches of the columns, of at most so many rows."""
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = _arrays(name, path, archive, columns)
+    lengths = {column: len(array) for column, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise FileFormatError(f"`{name}` must have arrays of one length; {path} has {lengths}")
+    for start in range(0, max(lengths.values(), default=0), rows):
+        parts = [_arrow_column(arrays[column][start : start + rows]) for column in columns]
+        yield arrow().RecordBatch.from_arrays(parts, names=list(columns))
+
+
+def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int = 1) -> npt.NDArray[Any]:
+    """Return an array of numbers or text with so many dimensions, in this machine's byte order."""
+    array = _loaded(name, path, archive, column)
+    if array.ndim != ndim:
+        shape = "one row a node and one column a class or feature" if ndim == 2 else "one dimension"
+        raise FileFormatError(f"`{name}` must have {shape} in its array {column}; {path} has shape {array.shape}")
+    if column in _MATRICES and not array.shape[1]:
+        raise FileFormatError(f"`{name}` must have at least one entry in each row of {column}; {path} has none")
+    if array.dtype.kind not in "iufbUS" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+        raise FileFormatError(
+            f"`{name}` must hold numbers or text in its array {column}; {path} has dtype {array.dtype}"
+        )
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _arrays(name: str, path: Path, archive: Any, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    ends = _edge_index(name, path, archive) if "source" in columns and "edge_index" in archive.files else {}
+    arrays = {
+        column: ends[column]
+        if column in ends
+        else npz_array(name, path, archive, column, ndim=2 if column in _MATRICES else 1)
+        for column in columns
+        if column in ends or column in archive.files
+    }
+    if "node" in columns and "node" not in arrays:
+        whole = next(column for column in _A_ROW_A_NODE if column in archive.files)
+        arrays["node"] = np.arange(len(_loaded(name, path, archive, whole)))
+    return arrays
+
+
+def _loaded(name: str, path: Path, archive: Any, column: str) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = archive[column]
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
+        way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
+        raise FileFormatError(
+            f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
+            f"{column}.astype({way}) instead."
+        ) from error
+    return array
+
+
+def _edge_index(name: str, path: Path, archive: Any) -> dict[str, npt.NDArray[Any]]:
+    array = _loaded(name, path, archive, "edge_index")
+    shape = array.shape
+    if len(shape) != 2 or shape[0] != 2:
+        transposed = len(shape) == 2 and shape[1] == 2
+        way = "Transpose it: edge_index.T." if transposed else "Keep sources and targets alone, one row each."
+        if len(shape) < 2:
+            way = "Put sources and targets into one row each: np.stack([source, target])."
+        raise FileFormatError(f"`{name}` must hold edge_index of shape (2, edges); {path} has shape {shape}. {way}")
+    if array.dtype.kind == "f":
+        raise FileFormatError(
+            f"`{name}` must hold integers in its array edge_index; {path} has dtype {array.dtype}. Write "
+            f'edge_index.astype("int64") instead.'
+        )
+    return dict(zip(_ENDS, npz_array(name, path, archive, "edge_index", ndim=2), strict=True))
+
+
+def _arrow_column(array: npt.NDArray[Any]) -> Any:
+    pa = arrow()
+    if array.ndim == 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1])
+    return pa.array(array)

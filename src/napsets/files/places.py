@@ -1,0 +1,157 @@
+"""Files that appear whole or not at all, places that may be written to, and damaged files that say so."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+
+from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from napsets.files.drafts import draft_mark, sweep
+
+__all__ = ["check_apart", "check_output", "note_written", "protecting", "reading", "recording", "replacing"]
+
+AnyPath = str | os.PathLike[str]
+
+_WRITTEN: ContextVar[list[Path] | None] = ContextVar("written", default=None)
+
+#: Inputs that whoever writes does not know of, such as the settings file of a command.
+_PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
+
+
+@contextmanager
+def replacing(path: AnyPath) -> Iterator[Path]:
+    """Give a path to write to, beside `path` and with its suffix; rename it to `path` if all went well.
+
+    A link stays a link: what it leads to is replaced. What killed runs have left in the folder is removed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, replacing(f"{folder}/a.txt") as draft:
+    ...     _ = draft.write_text("whole")
+    """
+    named = Path(path)
+    check_apart(named, ())
+    target = Path(os.path.realpath(named))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
+    # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
+    # that of the name given, by which the format was chosen.
+    draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield draft
+        draft.replace(target)
+        note_written(named)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def protecting(*paths: AnyPath | None) -> Iterator[None]:
+    """Keep files from being written to meanwhile: `check_apart` takes them for inputs wherever it is called."""
+    token = _PROTECTED.set((*_PROTECTED.get(), *(Path(path) for path in paths if path is not None)))
+    try:
+        yield
+    finally:
+        _PROTECTED.reset(token)
+
+
+@contextmanager
+def recording() -> Iterator[list[Path]]:
+    """Give the list of what is written from here on, so that an error can say truly what is there."""
+    written: list[Path] = []
+    token = _WRITTEN.set(written)
+    try:
+        yield written
+    finally:
+        _WRITTEN.reset(token)
+
+
+def note_written(path: AnyPath) -> None:
+    """Note that a file or folder is there now, whole."""
+    written = _WRITTEN.get()
+    if written is not None:
+        written.append(Path(path))
+
+
+@contextmanager
+def reading(path: AnyPath) -> Iterator[Path]:
+    """Turn whatever a missing or damaged file makes its reader raise into a FileFormatError that names the file."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileFormatError(f"{source} must be a file; there is none")
+    try:
+        yield source
+    except (FileFormatError, MissingDependencyError):
+        raise
+    except Exception as error:
+        raise FileFormatError(f"{source} is truncated or of another kind: {error}") from error
+
+
+# -- where may be written ------------------------------------------------------------------------------------------
+
+
+def check_output(
+    path: AnyPath, inputs: Iterable[AnyPath | None] = (), suffixes: Iterable[str] = (), *, name: str = "output"
+) -> Path:
+    """Refuse, before any work is done, a file that must not or cannot be written; one rule for all commands.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. One that is there is replaced, unless it is an input or no plain file.
+    inputs : iterable of path or None
+        What is read: `path` may be none of these, under whatever name, and lie inside none of them. What is being
+        protected (see `protecting`) counts too.
+    suffixes : iterable of str
+        Endings of which the name must have one, in capital letters or small; any where there are none.
+    name : str
+        The argument that the path came from.
+    """
+    target, endings = Path(path), tuple(suffixes)
+    if endings and not target.name.lower().endswith(endings):
+        raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {target}")
+    check_apart(target, inputs, name=name)
+    if target.is_dir():
+        raise InvalidInputError(f"`{name}` must be a file; {target} is a folder. Name a file in it.")
+    if target.exists() and not target.is_file():
+        raise InvalidInputError(f"`{name}` must be a file; {target} is a device or a pipe")
+    # Folders that are not there yet are made when the file is, so the nearest that is there decides.
+    folder = next(parent for parent in Path(os.path.realpath(target)).parents if parent.exists())
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+    return target
+
+
+def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None], *, name: str = "output") -> None:
+    """Refuse an output that is an input, lies inside one or holds one, whatever the paths are called."""
+    target = Path(output)
+    for path in (*inputs, *_PROTECTED.get()):
+        if path is None:
+            continue
+        source = Path(path)
+        if _same(source, target):
+            raise InvalidInputError(f"`{name}` would overwrite the input {source}; name another file")
+        if _is_inside(target, source):
+            raise InvalidInputError(f"`{name}` must lie outside the inputs; {target} lies in the input {source}")
+        if _is_inside(source, target):
+            raise InvalidInputError(
+                f"`{name}` must not hold an input, which would be lost; {target} holds the input {source}"
+            )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path lies in a folder, by its own name or once links are followed."""
+    parents = {*Path(os.path.abspath(path)).parents, *Path(os.path.realpath(path)).parents}
+    return any(_same(parent, folder) for parent in parents)
+
+
+def _same(first: Path, second: Path) -> bool:
+    with suppress(OSError):
+        return first.samefile(second)
+    return False  # one of them is not there

@@ -1,0 +1,273 @@
+"""NodePredictions: what a classifier said of which nodes, in one file that everything downstream reads.
+
+The file is Parquet with the columns ``node``, ``label``, ``split`` and ``probabilities`` (a list a row) and, in its
+metadata, the names of dataset, model and classes and the settings; or npz with the same names. A model trained
+elsewhere joins in by writing ``node`` and ``probabilities``; the rest is optional.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    IntArray,
+    as_column,
+    check_integers,
+    check_labels,
+    check_names,
+    check_probabilities,
+    check_settings,
+    shown,
+)
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.names import choose
+from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from napsets.files.places import reading, replacing
+
+__all__ = ["NodePredictions"]
+
+#: The key of the Parquet file's metadata that holds the names and settings as JSON.
+METADATA_KEY = b"napsets"
+SPLITS = ("train", "validation", "test", "")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodePredictions(Sealed):
+    """Class probabilities of nodes, with what is known of those nodes.
+
+    Arrays that somebody could still write to are copied.
+
+    Parameters
+    ----------
+    nodes : array of shape (n,)
+        Node ids, each once; all nodes of a graph or some of them.
+    probabilities : array of shape (n, classes)
+        One row a node, on the simplex.
+    labels : array of shape (n,)
+        True labels; −1 where unknown.
+    split : array of str, optional
+        The part each node lay in when the model was trained: train, validation, test, or an empty string.
+    dataset, model : str
+        Their names.
+    settings : mapping
+        How the model was trained; anything that JSON can hold.
+    class_names : sequence of str, optional
+        One name a class.
+
+    Examples
+    --------
+    >>> NodePredictions([7, 9], [[0.9, 0.1], [0.2, 0.8]], [0, 0]).accuracy
+    0.5
+    """
+
+    nodes: IntArray
+    probabilities: npt.NDArray[Any]
+    labels: IntArray
+    split: npt.NDArray[np.str_] = None  # type: ignore[assignment]  # becomes empty strings
+    dataset: str = ""
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    class_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        nodes = check_integers("nodes", self.nodes).astype(np.int64, copy=False)
+        if nodes.size and (nodes.min() < 0 or np.unique(nodes).size != nodes.size):
+            raise InvalidInputError("`nodes` must hold ids of at least 0, each once; some repeat or are negative")
+        probabilities = check_probabilities(self.probabilities)
+        size, classes = probabilities.shape
+        if size != nodes.size:
+            raise InvalidInputError(f"`probabilities` must have one row a node, {nodes.size}; got {size}")
+        labels = check_labels(self.labels, size=size, num_classes=classes)
+        split = np.full(size, "") if self.split is None else as_column("split", self.split)
+        if split.dtype.kind not in "UO" or not all(isinstance(part, str) for part in split.flat):
+            raise InvalidInputError(f"`split` must hold train, validation, test or nothing; got {shown(self.split)}")
+        split = split.astype(str)
+        strange = sorted(set(np.unique(split).tolist()) - set(SPLITS))
+        if split.shape != (size,) or strange:
+            got = repr(strange[0]) if strange else f"shape {split.shape}"
+            raise InvalidInputError(f"`split` must hold train, validation, test or nothing for each node; got {got}")
+        names = check_names("class_names", self.class_names)
+        if names is not None and len(names) != classes:
+            raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
+        for name in ("dataset", "model"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(f"`{name}` must be a name; got {shown(getattr(self, name))}")
+        checked = {"nodes": nodes, "probabilities": probabilities, "labels": labels, "split": split}
+        for name, array in checked.items():
+            object.__setattr__(self, name, frozen(array))
+        object.__setattr__(self, "class_names", names)
+        object.__setattr__(self, "settings", check_settings(self.settings))
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    @property
+    def predicted(self) -> IntArray:
+        """The most probable class of each node."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy on the labelled test nodes; on all labelled nodes where no split is known."""
+        return self.accuracy_on("test" if "test" in self.split else None)
+
+    def accuracy_on(self, part: str | None) -> float:
+        """Accuracy on the labelled nodes of one part of the split, or on all; NaN where there are none."""
+        chosen = self.labels >= 0
+        if part is not None:
+            chosen &= self.split == _part("part", part)
+        if not chosen.any():
+            return float("nan")
+        return float((self.predicted[chosen] == self.labels[chosen]).mean())
+
+    def part(self, name: str) -> IntArray:
+        """Return the ids of the nodes in one part of the split."""
+        return np.asarray(self.nodes[self.split == _part("name", name)])
+
+    def take(self, nodes: ArrayLike) -> NodePredictions:
+        """Return the predictions of some nodes, by their ids and in that order.
+
+        Handy together with ``graph.subgraph(nodes)``, whose node i is then row i.
+        """
+        wanted = check_integers("nodes", nodes).astype(np.int64, copy=False)
+        order = np.argsort(self.nodes, kind="stable")
+        at = np.searchsorted(self.nodes, wanted, sorter=order)
+        rows = order[np.minimum(at, max(self.nodes.size - 1, 0))] if self.nodes.size else np.zeros_like(wanted)
+        missing = np.flatnonzero(self.nodes[rows] != wanted) if self.nodes.size else np.arange(wanted.size)
+        if missing.size:
+            raise InvalidInputError(f"`nodes` must have predictions; node {wanted[missing[0]]} has none")
+        return replace(
+            self,
+            nodes=wanted,
+            probabilities=sealed(self.probabilities[rows]),
+            labels=sealed(self.labels[rows]),
+            split=sealed(self.split[rows]),
+        )
+
+    def __len__(self) -> int:
+        return self.nodes.size
+
+    def __repr__(self) -> str:
+        return (
+            f"NodePredictions({len(self):,} nodes, {self.num_classes} classes, dataset {self.dataset!r}, "
+            f"model {self.model!r}, accuracy {self.accuracy:.3f})"
+        )
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the predictions to a ``.parquet`` or ``.npz`` file, whole or not at all; return its path."""
+        target = Path(path)
+        if target.suffix not in (".parquet", ".npz"):
+            raise InvalidInputError(f"`path` must end in .parquet or .npz; got {target.name!r}")
+        about = {"dataset": self.dataset, "model": self.model, "settings": dict(self.settings)}
+        try:
+            text = json.dumps(about | {"class_names": self.class_names})
+        except TypeError as error:
+            raise InvalidInputError(f"`settings` must be something that JSON can hold: {error}") from error
+        arrays = {"node": self.nodes, "label": self.labels, "split": self.split, "probabilities": self.probabilities}
+        with replacing(target) as draft:
+            if target.suffix == ".npz":
+                np.savez_compressed(draft, about=np.array(text), **arrays)  # type: ignore[arg-type]
+            else:
+                _write_parquet(draft, arrays, text)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> NodePredictions:
+        """Read a file that `save`, or anyone else, wrote."""
+        source = Path(path)
+        with reading(source):
+            columns, text = _read_npz(source) if source.suffix == ".npz" else _read_parquet(source)
+            about = json.loads(text) if text else {}
+            if not isinstance(about, dict):
+                raise FileFormatError(f"{source} must have a JSON object for its metadata; it has {shown(about)}")
+        missing = sorted({"node", "probabilities"} - set(columns))
+        if missing:
+            raise FileFormatError(f"{source} must have the columns node and probabilities; it lacks {missing[0]}")
+        unknown = np.full(columns["node"].shape, -1)
+        try:
+            return cls(
+                columns["node"],
+                columns["probabilities"],
+                columns.get("label", unknown),
+                columns.get("split", np.full(unknown.shape, "")),
+                about.get("dataset", ""),
+                about.get("model", ""),
+                about.get("settings", {}),
+                about.get("class_names"),
+            )
+        except InvalidInputError as error:
+            raise FileFormatError(f"{source}: {error}") from error
+
+
+def _part(argument: str, name: str) -> str:
+    return choose(argument, name, {part: part for part in SPLITS})
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "gnn") from error
+    return pa
+
+
+def _write_parquet(path: Path, arrays: Mapping[str, Any], text: str) -> None:
+    pa = _pyarrow()
+    rows = arrays["probabilities"]
+    offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32 if rows.size < 2**31 else np.int64)
+    kind = pa.ListArray if rows.size < 2**31 else pa.LargeListArray
+    columns = {name: pa.array(array) for name, array in arrays.items() if name != "probabilities"}
+    columns["probabilities"] = kind.from_arrays(offsets, pa.array(rows.ravel()))
+    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: text.encode()})
+    pa.parquet.write_table(table, path)
+
+
+def _read_parquet(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    pa = _pyarrow()
+    table = pa.parquet.read_table(path)
+    columns = {}
+    for name in set(table.column_names) & {"node", "label", "split", "probabilities"}:
+        column = table.column(name).combine_chunks()
+        if column.null_count:
+            raise FileFormatError(f"{path} must have no empty cell; the column {name} has {column.null_count}")
+        if name == "probabilities":
+            columns[name] = _rectangle(path, column)
+        else:
+            values = column.to_numpy(zero_copy_only=False)
+            columns[name] = values.astype(str) if values.dtype == object else values
+    text = (table.schema.metadata or {}).get(METADATA_KEY, b"")
+    return columns, text.decode()
+
+
+def _rectangle(path: Path, lists: Any) -> npt.NDArray[Any]:
+    """Turn a list column whose lists are all of one length into a matrix, without a Python object a row."""
+    values = lists.flatten().to_numpy(zero_copy_only=False)
+    if len(lists) == 0 or values.size % len(lists):
+        raise FileFormatError(f"{path} must have as many probabilities for each node, and at least one node")
+    classes = values.size // len(lists)
+    lengths = np.diff(lists.offsets.to_numpy()) if hasattr(lists, "offsets") else np.full(len(lists), classes)
+    if (lengths != classes).any():
+        row = int(np.argmax(lengths != classes))
+        raise FileFormatError(f"{path} must have {classes} probabilities in each row; row {row} has {lengths[row]}")
+    return values.reshape(len(lists), classes)  # type: ignore[no-any-return]
+
+
+def _read_npz(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
+    with np.load(path, allow_pickle=False) as parts:
+        columns = {name: sealed(parts[name]) for name in parts.files}
+    about = columns.pop("about", None)
+    return columns, "" if about is None else str(about)

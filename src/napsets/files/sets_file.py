@@ -1,0 +1,176 @@
+"""Writing the sets file: one row a node, written as it is made, with the settings in its metadata.
+
+Columns: ``node`` (as the user's files had it), ``labels`` (list of class names), ``size``, ``threshold`` (+∞ where the
+neighbourhood has too little mass), ``support``, ``effective_size``, ``alpha``. In Parquet the key ``napsets`` of the
+file's metadata holds a JSON object with the version and the settings. CSV has no lists and no place for
+settings: there ``labels`` is a JSON array in a cell. npz keeps lists as ``labels`` and ``offsets``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from napsets.files.formats import METADATA_KEY, arrow, format_of
+from napsets.files.places import check_output, replacing
+
+__all__ = [
+    "COLUMNS",
+    "METADATA_KEY",
+    "ROW_GROUP",
+    "check_writable",
+    "describe_settings",
+    "sets_schema",
+    "writing_sets",
+]
+
+#: Nodes written at a time, and rows of a Parquet row group.
+ROW_GROUP = 1 << 16
+
+COLUMNS = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
+
+
+def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
+    """Refuse a sets file that cannot or must not be written, before any work is done; see `check_output`."""
+    format_of("output", path)
+    check_output(path, inputs)
+
+
+def sets_schema(id_type: Any, metadata: Mapping[str, Any]) -> Any:
+    """Return the Arrow schema of a sets file."""
+    pa = arrow()
+    types = [id_type, pa.list_(pa.string()), pa.int32(), pa.float64(), pa.int64(), pa.float64(), pa.float64()]
+    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(COLUMNS, types, strict=True)]
+    return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata).encode()})
+
+
+def describe_settings(
+    settings: Mapping[str, Any], class_names: list[str], *, nodes: int, calibration: int
+) -> dict[str, Any]:
+    """Return what the metadata of a sets file says: the version, the classes and how the sets were made."""
+    from napsets.version import __version__
+
+    return {
+        "napsets": __version__,
+        "class_names": class_names,
+        "num_nodes": nodes,
+        "calibration": calibration,
+        **settings,
+    }
+
+
+class Writer(Protocol):
+    """What takes the sets, some nodes at a time."""
+
+    def write(self, table: Any) -> None:
+        """Add rows."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+@contextmanager
+def writing_sets(path: str | os.PathLike[str], id_type: Any, metadata: Mapping[str, Any]) -> Iterator[Writer]:
+    """Give a writer of sets; the file appears under its name when all went well, and otherwise not at all.
+
+    Parameters
+    ----------
+    path : path
+        Where to; the ending chooses the format.
+    id_type : pyarrow.DataType
+        Type of the ids.
+    metadata : mapping
+        What JSON can hold: version and settings.
+    """
+    target = Path(path)
+    kind = format_of("output", target)
+    schema = sets_schema(id_type, metadata)
+    with replacing(target) as draft:
+        if kind == "parquet":
+            writer: Writer = _ParquetWriter(draft, schema)
+        elif kind == "csv":
+            writer = _CsvWriter(draft, compress=target.name.lower().endswith(".gz"))
+        else:
+            writer = _NpzWriter(draft, metadata)
+        try:
+            yield writer
+        except BaseException:
+            _abandon(writer)
+            raise
+        writer.close()
+
+
+def _abandon(writer: Writer) -> None:
+    """Close what will be thrown away; that it cannot be finished is known already."""
+    try:
+        writer.close()
+    except (OSError, ValueError, arrow().ArrowException):
+        return
+
+
+class _ParquetWriter:
+    def __init__(self, draft: Path, schema: Any) -> None:
+        self.schema = schema
+        self.writer = arrow().parquet.ParquetWriter(draft, schema, compression="zstd")
+
+    def write(self, table: Any) -> None:
+        self.writer.write_table(table.cast(self.schema), row_group_size=ROW_GROUP)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class _CsvWriter:
+    def __init__(self, draft: Path, *, compress: bool) -> None:
+        self.file = open(draft, "wb")  # noqa: SIM115  (closed by close)
+        # Neither the time nor the draft's name go into the file: the same sets are the same bytes.
+        self.stream: Any = gzip.GzipFile("", "wb", fileobj=self.file, mtime=0) if compress else self.file
+        self.header = True
+
+    def write(self, table: Any) -> None:
+        pa = arrow()
+        texts = pa.array([json.dumps(names, ensure_ascii=False) for names in table.column("labels").to_pylist()])
+        table = table.set_column(1, "labels", texts)
+        pa.csv.write_csv(table, self.stream, pa.csv.WriteOptions(include_header=self.header))
+        self.header = False
+
+    def close(self) -> None:
+        try:
+            self.stream.close()
+        finally:
+            self.file.close()
+
+
+class _NpzWriter:
+    """Keeps all rows until the end: npz cannot grow."""
+
+    def __init__(self, draft: Path, metadata: Mapping[str, Any]) -> None:
+        self.draft = draft
+        self.metadata = metadata
+        self.tables: list[Any] = []
+
+    def write(self, table: Any) -> None:
+        self.tables.append(table)
+
+    def close(self) -> None:
+        if not self.tables:
+            return
+        table = arrow().concat_tables(self.tables).combine_chunks()
+        arrays = {name: _plain(table.column(name)) for name in COLUMNS if name != "labels"}
+        lists = table.column("labels").combine_chunks()
+        offsets = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
+        about = np.array(json.dumps(self.metadata))
+        with open(self.draft, "wb") as stream:
+            np.savez_compressed(stream, labels=_plain(lists.flatten()), offsets=offsets, about=about, **arrays)
+
+
+def _plain(column: Any) -> Any:
+    values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
+    return values.astype(np.str_) if values.dtype == object else values

@@ -1,0 +1,247 @@
+"""Reading a sets file, and refusing one whose parts contradict each other."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.errors import FileFormatError
+from napsets.files.classes import sorted_names
+from napsets.files.formats import TableFile, arrow, damaged, open_table
+from napsets.files.ids import NodeIds, id_column, looks_integer
+from napsets.files.npz_format import npz_array
+from napsets.files.sets_file import COLUMNS
+from napsets.files.settings import check_recorded
+from napsets.sets import PredictionSets
+
+__all__ = ["SetsFile", "read_sets"]
+
+_NUMBERS = tuple(name for name in COLUMNS if name not in ("node", "labels"))
+
+
+@dataclass(frozen=True, eq=False)
+class SetsFile:
+    """A sets file in memory.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        The ids of the nodes, in the order of the file.
+    sets : PredictionSets
+        Their sets, on the places 0..n−1.
+    metadata : dict
+        Version and settings; empty where the file has none.
+    complete : bool
+        Whether the file says what all classes are; otherwise they are those that some set has.
+    """
+
+    ids: NodeIds
+    sets: PredictionSets
+    metadata: dict[str, Any]
+    complete: bool
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes."""
+        return list(self.sets.class_names or ())
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a file as it has them: ids, numbers by column, and all labels one after the other."""
+
+    ids: Any
+    numbers: dict[str, npt.NDArray[Any]]
+    labels: Any
+    lengths: IntArray
+
+
+def read_sets(path: str | os.PathLike[str]) -> SetsFile:
+    """Read a sets file of any of the formats.
+
+    Raises
+    ------
+    FileFormatError
+        Where the file is no sets file, or its columns and its metadata contradict each other or what numbers can be.
+    """
+    table = open_table("sets", path)
+    table.require(*COLUMNS)
+    metadata = table.about()
+    check_recorded(table.name, table.path, metadata)
+    with damaged("sets", table.path):
+        rows = _npz_rows(table) if table.format == "npz" else _rows(table)
+    names = metadata.get("class_names")
+    class_names = sorted_names(rows.labels.unique().to_pylist()) if names is None else list(names)
+    numbers = _checked(table, rows)
+    alpha = _alpha(table, numbers["alpha"], metadata)
+    sets = PredictionSets(
+        np.arange(rows.lengths.size),
+        _member(table, rows, class_names),
+        numbers["threshold"],
+        numbers["support"].astype(np.int64),
+        numbers["effective_size"],
+        alpha,
+        class_names,
+        num_nodes=rows.lengths.size,
+    )
+    return SetsFile(NodeIds(rows.ids, "sets", table.path), sets, metadata, names is not None)
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _rows(table: TableFile) -> _Rows:
+    pa = arrow()
+    ids, labels, lengths = [], [], []
+    numbers: dict[str, list[Any]] = {name: [] for name in _NUMBERS}
+    for batch in table.batches(COLUMNS):
+        ids.append(id_column(table, batch, "node", "auto"))
+        lists = batch.column("labels")
+        if not table.typed:
+            lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
+        labels.append(_flat(table, lists))
+        lengths.append(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
+        for name in _NUMBERS:
+            numbers[name].append(_numbers(table, batch.column(name), name))
+    if not ids:
+        raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
+    nodes = pa.concat_arrays(ids)
+    if not table.typed and looks_integer(nodes):
+        nodes = nodes.cast(pa.int64())
+    joined = {name: np.concatenate(parts) for name, parts in numbers.items()}
+    return _Rows(nodes, joined, pa.concat_arrays(labels), np.concatenate(lengths).astype(np.int64))
+
+
+def _flat(table: TableFile, lists: Any) -> Any:
+    """Return the labels of all lists, one after the other."""
+    pa = arrow()
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
+    flat = lists.flatten()
+    if pa.types.is_nested(flat.type):
+        raise FileFormatError(f"`sets` must hold lists of names in its column labels; {table.path} nests them")
+    if lists.null_count or flat.null_count:
+        raise FileFormatError(f"`sets` must have no empty cell; the column labels of {table.path} has some")
+    return flat.cast(pa.large_string())
+
+
+def _numbers(table: TableFile, values: Any, name: str) -> npt.NDArray[Any]:
+    types = arrow().types
+    if not (types.is_integer(values.type) or types.is_floating(values.type)):
+        raise FileFormatError(f"`sets` must hold numbers in its column {name}; in {table.path} it is {values.type}")
+    if values.null_count:
+        raise FileFormatError(f"`sets` must have no empty cell; the column {name} of {table.path} has some")
+    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return array
+
+
+def _npz_rows(table: TableFile) -> _Rows:
+    """Read arrays: the set of node i is ``labels[offsets[i]:offsets[i + 1]]``."""
+    pa = arrow()
+    table.require("offsets")
+    with np.load(table.path, allow_pickle=False) as archive:
+        arrays = {name: npz_array("sets", table.path, archive, name) for name in (*COLUMNS, "offsets")}
+    labels, offsets = arrays.pop("labels"), arrays.pop("offsets")
+    lengths = {name: array.size for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1 or not arrays["node"].size:
+        raise FileFormatError(
+            f"`sets` must have arrays of one length, at least 1, but for labels and offsets; {table.path} has {lengths}"
+        )
+    if not _cut(offsets, arrays["node"].size, labels.size):
+        raise FileFormatError(
+            f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
+            f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
+        )
+    batch = pa.RecordBatch.from_arrays([pa.array(arrays["node"])], names=["node"])
+    numbers = {name: _numbers(table, pa.array(arrays[name]), name) for name in _NUMBERS}
+    names = pa.array(labels.astype(str), pa.large_string())
+    ends: IntArray = offsets.astype(np.int64)
+    return _Rows(id_column(table, batch, "node", "auto"), numbers, names, ends[1:] - ends[:-1])
+
+
+def _cut(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
+    """Whether offsets cut so many labels into so many sets."""
+    if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
+        return False
+    return bool(offsets[0] == 0 and offsets[-1] == labels and (offsets[1:] >= offsets[:-1]).all())
+
+
+def _parsed(table: TableFile, text: str | None) -> list[str]:
+    try:
+        names = json.loads(text or "")
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        shown = repr(text) if text is None or len(text) <= 80 else repr(text[:80]) + "…"
+        raise FileFormatError(
+            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {shown}. "
+            f'The array holds names, as in ["cat", "dog"].'
+        )
+    return names
+
+
+# -- what they say -------------------------------------------------------------------------------------------------
+
+
+def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
+    """Return the numbers as float64, each of which can be what its column says."""
+    numbers = {name: values.astype(np.float64, copy=False) for name, values in rows.numbers.items()}
+    whole = {name: numbers[name] == np.floor(numbers[name]) for name in ("size", "support")}
+    rules: dict[str, tuple[BoolArray, str]] = {
+        "size": (whole["size"] & (numbers["size"] >= 0), "an integer of at least 0"),
+        "threshold": (numbers["threshold"] > -np.inf, "a number or +∞"),
+        "support": (whole["support"] & (numbers["support"] >= 0) & (numbers["support"] < 2**53), "a count"),
+        "effective_size": (np.isfinite(numbers["effective_size"]) & (numbers["effective_size"] >= 0), "at least 0"),
+        "alpha": ((numbers["alpha"] > 0) & (numbers["alpha"] < 1), "strictly between 0 and 1"),
+    }
+    for name, (fine, what) in rules.items():
+        if not fine.all():
+            row = int(fine.argmin())
+            raise FileFormatError(
+                f"each {name} of `sets` must be {what}; row {row} of {table.path} has {numbers[name][row]:g}"
+            )
+    fits = rows.lengths == numbers["size"]
+    if not fits.all():
+        row = int(fits.argmin())
+        raise FileFormatError(
+            f"`sets` must have sizes that fit their lists; row {row} of {table.path} has {rows.lengths[row]} labels "
+            f"and size {numbers['size'][row]:.0f}"
+        )
+    return numbers
+
+
+def _alpha(table: TableFile, column: FloatArray, metadata: dict[str, Any]) -> float:
+    alphas = np.unique(column)
+    if alphas.size != 1:
+        raise FileFormatError(f"`sets` must have one alpha for all rows; {table.path} has {alphas.size} alphas")
+    alpha = float(alphas[0])
+    if metadata.get("alpha", alpha) != alpha:
+        raise FileFormatError(
+            f"`sets` must have the alpha that its metadata says, {metadata['alpha']!r}; the column alpha of "
+            f"{table.path} has {alpha:g}"
+        )
+    return alpha
+
+
+def _member(table: TableFile, rows: _Rows, class_names: list[str]) -> BoolArray:
+    pc = arrow().compute
+    codes = pc.index_in(rows.labels, value_set=arrow().array(class_names, rows.labels.type))
+    if codes.null_count:
+        strange = rows.labels.filter(pc.is_null(codes))[0].as_py()
+        raise FileFormatError(
+            f"`sets` must hold labels that are among the class_names of its metadata; {table.path} has {strange!r}"
+        )
+    member = np.zeros((rows.lengths.size, len(class_names)), dtype=bool)
+    member[np.repeat(np.arange(rows.lengths.size), rows.lengths), codes.to_numpy(zero_copy_only=False)] = True
+    repeated = member.sum(axis=1) != rows.lengths
+    if repeated.any():
+        raise FileFormatError(
+            f"`sets` must have each label once in a set; row {int(repeated.argmax())} of {table.path} repeats one"
+        )
+    return member

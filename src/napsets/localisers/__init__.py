@@ -1,0 +1,1 @@
+"""How a threshold depends on the node: who counts for whom, and how much."""

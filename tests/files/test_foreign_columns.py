@@ -1,0 +1,79 @@
+"""A column that is no class is called by its name, and not called a truncated file or logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from napsets.errors import FileFormatError
+from napsets.files import read_probabilities
+from worlds import write
+
+ROWS = {"node": [1, 2, 3], "cat": [0.5, 0.25, 1.0], "dog": [0.5, 0.75, 0.0]}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+@pytest.mark.parametrize("name", ["city", "label", "split", "source"])
+def test_a_column_of_text_is_named(tmp_path, suffix, name):
+    path = write(tmp_path / f"p{suffix}", ROWS | {name: ["Rome", "Oslo", "Bonn"]})
+    with pytest.raises(FileFormatError) as caught:
+        read_probabilities(path)
+    told = str(caught.value)
+    assert f"the column {name}" in told
+    assert "Drop that column" in told
+    assert str(path) in told
+    assert "truncated" not in told
+
+
+def test_one_word_among_numbers_is_found_with_its_row(tmp_path):
+    cells = ["0.5"] * 70_000
+    cells[69_999] = "half"
+    (tmp_path / "p.csv").write_text("node,a,b\n" + "".join(f"{i},{cell},0.5\n" for i, cell in enumerate(cells)))
+    with pytest.raises(FileFormatError, match=r"numbers in the column a; .*the invalid value 'half' in row 69999"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("extra", [[0, 7, 12], [3.5, -1.0, 2.5], [0.5, 0.1, 0.9], [10**12, 10**13, 10**17]])
+def test_a_column_of_numbers_that_is_no_class_is_named(tmp_path, suffix, extra):
+    path = write(tmp_path / f"p{suffix}", {"node": ROWS["node"], "age": extra} | ROWS)
+    with pytest.raises(FileFormatError) as caught:
+        read_probabilities(path)
+    assert "without the column age: if that is no class, drop it" in str(caught.value)
+    assert "softmax" not in str(caught.value)
+
+
+def test_a_column_that_is_partly_nan_is_named_too(tmp_path):
+    path = write(tmp_path / "p.parquet", ROWS | {"age": [float("nan"), 1.0, 2.0]})
+    with pytest.raises(FileFormatError, match="without the column age"):
+        read_probabilities(path)
+
+
+def test_a_column_is_blamed_only_where_every_bad_row_is_its_fault(tmp_path):
+    size = 70_000
+    table = {"node": np.arange(size), "a": np.full(size, 0.5), "b": np.full(size, 0.5), "c": np.zeros(size)}
+    table["c"][10] = 2.0
+    with pytest.raises(FileFormatError, match=r"1 of the 70,000 rows .* without the column c"):
+        read_probabilities(write(tmp_path / "one.parquet", table))
+    table["a"][size - 1] = 3.0
+    with pytest.raises(FileFormatError, match=r"2 of the 70,000 rows .* softmax"):
+        read_probabilities(write(tmp_path / "two.parquet", table))
+
+
+def test_logits_are_still_called_so(tmp_path):
+    path = write(tmp_path / "p.parquet", {"node": [1, 2], "a": [2.0, 1.5], "b": [3.0, 0.5], "c": [-1.0, 4.0]})
+    with pytest.raises(FileFormatError, match="pass them through a softmax"):
+        read_probabilities(path)
+
+
+def test_the_index_that_pandas_writes_is_pointed_out(tmp_path):
+    (tmp_path / "p.csv").write_text(",node,a,b\n0,x,0.5,0.5\n1,y,0.5,0.5\n")
+    with pytest.raises(FileFormatError, match=r"a name for each column; .* index=False"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_class_may_be_called_as_other_files_call_their_columns(tmp_path, suffix):
+    names = ["source", "target", "label", "labels", "split"]
+    path = write(tmp_path / f"p{suffix}", {"node": [1, 2]} | {name: [0.2, 0.2] for name in names})
+    assert read_probabilities(path).class_names == names

@@ -1,0 +1,157 @@
+"""What a label means does not hang on the other labels: names, or numbers, and never a guess between the two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files import read_labels, read_probabilities
+from worlds import write
+
+CLASSES = ["1", "2", "3"]
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    return read_probabilities(write(tmp_path / "p.parquet", {"node": [10, 11, 12], "a": [1.0, 1.0, 1.0]})).ids
+
+
+def labels_of(tmp_path, nodes, column, classes=CLASSES, suffix=".parquet", **options) -> list[int]:
+    path = write(tmp_path / f"y{suffix}", {"node": [10, 11, 12][: len(column)], "label": column})
+    return read_labels(path, nodes, classes, **options)[0].tolist()
+
+
+def test_names_win_where_every_label_is_one(tmp_path, nodes):
+    notes: list[str] = []
+    assert labels_of(tmp_path, nodes, [1, 2, 1], notes=notes) == [0, 1, 0]
+    assert notes == []
+
+
+def test_one_more_row_does_not_turn_names_into_numbers(tmp_path, nodes):
+    with pytest.raises(FileFormatError) as caught:
+        labels_of(tmp_path, nodes, [1, 2, 0])
+    told = str(caught.value)
+    assert "'1', '2' are names of classes, but '0' can only be numbers" in told
+    assert '--labels-are indices (in Python: labels_are="indices")' in told
+    assert "--labels-are names" not in told
+
+
+@pytest.mark.parametrize(("meaning", "expected"), [("indices", [1, 2, 0]), ("auto", None), ("names", None)])
+def test_the_user_decides_what_a_mixture_is(tmp_path, nodes, meaning, expected):
+    if expected is None:
+        with pytest.raises(FileFormatError, match=r"y\.parquet"):
+            labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning)
+    else:
+        assert labels_of(tmp_path, nodes, [1, 2, 0], labels_are=meaning) == expected
+
+
+def test_names_may_be_read_as_numbers_and_numbers_not_as_names(tmp_path, nodes):
+    assert labels_of(tmp_path, nodes, [1, 2], labels_are="indices") == [1, 2, -1]
+    with pytest.raises(FileFormatError, match=r"class numbers from 0 to 2; .* 1 others: '3'"):
+        labels_of(tmp_path, nodes, [3], labels_are="indices")
+    with pytest.raises(FileFormatError, match=r"class names \('1', '2', '3'\); .* 1 others: '0'"):
+        labels_of(tmp_path, nodes, [0], labels_are="names")
+
+
+def test_numbers_are_read_as_such_where_no_label_is_a_name_and_that_is_noted(tmp_path, nodes):
+    notes: list[str] = []
+    assert labels_of(tmp_path, nodes, [0, 2, 1], ["cat", "dog", "owl"], notes=notes) == [0, 2, 1]
+    assert len(notes) == 1
+    assert "were read as class numbers from 0 (0 is 'cat', 1 is 'dog', 2 is 'owl')" in notes[0]
+    assert labels_of(tmp_path, nodes, [0, 2, 1], ["cat", "dog", "owl"], labels_are="indices") == [0, 2, 1]
+
+
+def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes):
+    notes: list[str] = []
+    assert labels_of(tmp_path, nodes, [2, 0, 1], ["0", "1", "2"], notes=notes) == [2, 0, 1]
+    assert notes == []
+
+
+def test_a_label_that_is_neither_is_called_so_first(tmp_path, nodes):
+    with pytest.raises(FileFormatError, match=r"class names .* or class numbers from 0 to 2; .* 1 others: 'cow'"):
+        labels_of(tmp_path, nodes, ["1", "0", "cow"])
+
+
+def refusal(*arguments, **options) -> str:
+    with pytest.raises(FileFormatError) as caught:
+        labels_of(*arguments, **options)
+    return str(caught.value)
+
+
+def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offered(tmp_path, nodes):
+    told = refusal(tmp_path, nodes, ["3", "1", "0"])
+    assert "'3', '1' are names of classes, but '0' can only be numbers" in told
+    assert "Nor can all be numbers, which '3' is not: write them alike." in told
+    assert "--labels-are" not in told
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
+)
+def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, given, fitting):
+    told = refusal(tmp_path, nodes, column, labels_are=given)
+    assert f"say so with --labels-are {fitting}" in told
+    assert "should be" not in told
+    labels_of(tmp_path, nodes, column, labels_are=fitting)
+    for neither in (["3", "0"], ["cow"]):
+        told = refusal(tmp_path, nodes, neither, labels_are=given)
+        assert "--labels-are" not in told
+        assert "should be" not in told
+
+
+def test_another_word_for_it_is_refused(tmp_path, nodes):
+    with pytest.raises(InvalidInputError, match=r"`labels_are` must be one of auto, names, indices.*did you mean"):
+        labels_of(tmp_path, nodes, [1], labels_are="index")
+
+
+def test_spaces_around_a_name_are_pointed_out(tmp_path, nodes):
+    with pytest.raises(FileFormatError, match="' cat' should be 'cat'"):
+        labels_of(tmp_path, nodes, [" cat", "dog"], ["cat", "dog"])
+
+
+# -- whole numbers with a decimal point ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".npz"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_two_point_zero_is_two_in_every_format(tmp_path, nodes, suffix, as_text):
+    column = [2.0, 1.0, 3.0]
+    column = ["2.0", "1.0", "3."] if as_text else column
+    assert labels_of(tmp_path, nodes, column, suffix=suffix) == [1, 0, 2]
+    numbers = ["2.0", "0.0"] if as_text else [2.0, 0.0]
+    assert labels_of(tmp_path, nodes, numbers, ["cat", "dog", "owl"], suffix=suffix) == [2, 0, -1]
+
+
+def test_a_class_that_is_called_two_point_zero_is_meant_by_that_name(tmp_path, nodes):
+    assert labels_of(tmp_path, nodes, ["2.0", "2", "1"], ["1", "2", "2.0"]) == [2, 1, 0]
+
+
+def test_columns_that_pandas_named_after_floats_are_found_by_whole_numbers(tmp_path, nodes):
+    assert labels_of(tmp_path, nodes, [1, 2], ["1.0", "2.0", "3.0"]) == [0, 1, -1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_without_class_names_numbers_are_the_same_classes_in_every_format(tmp_path, nodes, suffix):
+    path = write(tmp_path / f"y{suffix}", {"node": [10, 11, 12], "label": [10.0, 9.0, 10.0]})
+    labels, names = read_labels(path, nodes, None)
+    assert names == ["9", "10"]
+    assert labels.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("value", [0.5, 1e300, float("inf")])
+def test_other_numbers_are_no_labels(tmp_path, nodes, suffix, value):
+    with pytest.raises(FileFormatError, match=r"`labels` must be class names .* or class numbers .* 1 others"):
+        labels_of(tmp_path, nodes, [value, 1.0], suffix=suffix)
+
+
+def test_measurements_are_no_classes(tmp_path, nodes):
+    for suffix in (".csv", ".parquet"):
+        path = write(tmp_path / f"y{suffix}", {"node": [10, 11], "label": [0.5, 2.0]})
+        with pytest.raises(FileFormatError, match=r"whole class numbers; .* has '0\.5'"):
+            read_labels(path, nodes, None)
+
+
+def test_half_precision_labels_are_numbers_too(tmp_path, nodes):
+    assert labels_of(tmp_path, nodes, np.array([2, np.nan, 1], dtype=np.float16)) == [1, -1, 0]

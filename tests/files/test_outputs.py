@@ -1,0 +1,98 @@
+"""One rule for everything that is written: never an input, never something that is no file of ours to replace."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from napsets.errors import InvalidInputError
+from napsets.files.places import check_apart, check_output, note_written, protecting, recording, replacing
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "in.html"
+    path.write_text("input")
+    return path
+
+
+@pytest.mark.parametrize("how", ["itself", "relative", "dots", "symlink", "hard link", "link to its folder"])
+def test_an_input_is_refused_under_any_name(tmp_path, source, how, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output = {"itself": source, "relative": "in.html", "dots": tmp_path / "x" / ".." / "in.html"}.get(how)
+    (tmp_path / "x").mkdir()
+    if how == "symlink":
+        output = tmp_path / "out.html"
+        output.symlink_to(source)
+    elif how == "hard link":
+        output = tmp_path / "out.html"
+        output.hardlink_to(source)
+    elif how == "link to its folder":
+        (tmp_path / "y").symlink_to(tmp_path)
+        output = tmp_path / "y" / "in.html"
+    with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html; name another file"):
+        check_output(output, [None, source])
+
+
+def test_what_is_protected_is_an_input_of_everything_that_is_written(tmp_path, source):
+    with protecting(None, source):
+        for write in (check_output, lambda path: check_apart(path, [])):
+            with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html"):
+                write(source)
+        with pytest.raises(InvalidInputError, match="would overwrite the input"), replacing(source):
+            pytest.fail("there is nothing to write to")
+    assert source.read_text() == "input"
+    assert check_output(source) == source
+
+
+def test_a_folder_is_no_file_to_write(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"`page` must be a file; .* is a folder. Name a file in it"):
+        check_output(tmp_path, name="page")
+
+
+def test_an_output_inside_an_input_folder_is_refused(tmp_path):
+    (tmp_path / "edges.parquet").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "edges.parquet")
+    for inside in ("edges.parquet/sets.csv", "edges.parquet/deep/er/sets.csv", "link/sets.csv"):
+        with pytest.raises(InvalidInputError, match="`output` must lie outside the inputs"):
+            check_output(tmp_path / inside, [tmp_path / "edges.parquet"])
+
+
+def test_an_output_that_holds_an_input_is_refused(tmp_path, source):
+    (tmp_path / "link").symlink_to(tmp_path)
+    for folder in (tmp_path, tmp_path / "link"):
+        for path in (source, tmp_path / "link" / "in.html"):
+            with pytest.raises(InvalidInputError, match="`output` must not hold an input, which would be lost"):
+                check_apart(folder, [path])
+
+
+def test_a_name_with_another_ending_is_refused_with_those_that_fit(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"`page` must be a file that ends in \.html, \.htm; got .*x\.pdf"):
+        check_output(tmp_path / "x.pdf", suffixes=[".html", ".htm"], name="page")
+    assert check_output(tmp_path / "x.HTML", suffixes=[".html", ".htm"]) == tmp_path / "x.HTML"
+
+
+def test_pipes_and_devices_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InvalidInputError, match="is a device or a pipe"):
+        check_output(tmp_path / "pipe.csv")
+
+
+def test_what_may_be_written_is_left_as_it_is(tmp_path, source):
+    check_output(source)
+    check_output(tmp_path / "new" / "deep" / "x.csv", [source])
+    assert os.listdir(tmp_path) == ["in.html"]
+    assert source.read_text() == "input"
+
+
+def test_what_is_written_can_be_told(tmp_path):
+    with recording() as written:
+        with replacing(tmp_path / "a.txt") as draft:
+            draft.write_text("a")
+            assert written == []
+        note_written(tmp_path / "folder")
+    assert written == [tmp_path / "a.txt", tmp_path / "folder"]
+    with replacing(tmp_path / "b.txt") as draft:
+        draft.write_text("b")
+    assert len(written) == 2

@@ -1,0 +1,251 @@
+"""A calibrated predictor as a file: whole or not at all, the same sets afterwards, and no trust in strangers."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.files import persistence
+from oracles import same_bits
+
+RNG = np.random.default_rng(0)
+SIZE = 60
+GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 200)), SIZE)
+P = RNG.dirichlet(np.ones(4), SIZE)
+Y = RNG.integers(4, size=SIZE)
+NODES = np.arange(40, 60)
+
+
+def naps(**settings):
+    return ns.NAPS(**settings).calibrate(GRAPH, P, Y, calibration=np.arange(40))
+
+
+def split(**settings):
+    return ns.SplitConformal(**settings).calibrate(P, Y, calibration=np.arange(40))
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [
+        naps(hops=2, decay="hyperbolic", seed=3),
+        naps(hops=3, decay=lambda k: 1 / k**2, fallback="global", allow_empty=False),
+        naps(hops=2, decay=np.array([1.0, 0.3]), score=ns.RAPS(0.2, 1)),
+        naps(hops=np.int64(2), seed=np.int32(4), score=ns.SAPS(weight=np.float32(0.25))),
+        naps(score=ns.THR()),
+        split(seed=5, score=ns.APS(randomized=False), allow_empty=False),
+        split(score=ns.SAPS()),
+    ],
+    ids=["named", "function", "array", "numpy", "thr", "split", "split-saps"],
+)
+def test_what_is_read_predicts_what_was_written(tmp_path, predictor):
+    path = tmp_path / "predictor.npz"
+    predictor.save(path)
+    again = type(predictor).load(path)
+    assert type(again) is type(predictor)
+    assert again.score == predictor.score
+    for alpha in (0.05, 0.3):
+        one, other = predictor.predict(NODES, alpha), again.predict(NODES, alpha)
+        assert np.array_equal(one.member, other.member)
+        assert same_bits(one.thresholds, other.thresholds)
+        assert np.array_equal(one.support, other.support)
+    assert os.listdir(tmp_path) == ["predictor.npz"]
+
+
+@pytest.mark.parametrize("undirected", [True, False])
+def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
+    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, undirected=undirected)
+    p, y = RNG.dirichlet(np.ones(4), 100), RNG.integers(4, size=100)
+    predictor = ns.NAPS(hops=10**9, decay=lambda k: 1 / k).calibrate(path, p, y, calibration=np.arange(50, 100))
+    predictor.save(tmp_path / "a.npz")
+    again = ns.NAPS.load(tmp_path / "a.npz")
+    assert len(again.decay) == again.hops == 99
+    assert same_bits(again.predict([0, 20], 0.5).thresholds, predictor.predict([0, 20], 0.5).thresholds)
+
+
+def test_direction_ids_and_float32_survive(tmp_path):
+    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, undirected=False)
+    ids = np.array([f"n{i}" for i in range(SIZE)])
+    predictor = ns.NAPS().calibrate(graph, P.astype(np.float32), Y, calibration=np.arange(40), ids=ids)
+    predictor.save(tmp_path / "a")
+    again = ns.NAPS.load(str(tmp_path / "a"))
+    assert again.index_.graph == graph
+    assert not again.index_.graph.undirected
+    assert again.data_.probabilities.dtype == np.float32
+    assert np.array_equal(again.predict(NODES, 0.3).member, predictor.predict(NODES, 0.3).member)
+
+
+def test_the_file_holds_no_pickle(tmp_path):
+    naps().save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
+        assert json.loads(str(archive["header"]))["format"] == "napsets-predictor-1"
+        assert all(archive[name].dtype != object for name in archive.files)
+
+
+def test_loading_the_other_kind_is_refused(tmp_path):
+    split().save(tmp_path / "a.npz")
+    with pytest.raises(ns.InvalidInputError, match=r"`path` must hold a NAPS; .*a\.npz holds a Split"):
+        ns.NAPS.load(tmp_path / "a.npz")
+
+
+def test_a_score_of_ones_own_cannot_be_saved_and_leaves_no_file(tmp_path):
+    class Mine(ns.APS):
+        pass
+
+    with pytest.raises(ns.InvalidInputError, match="`score` must be one of APS, RAPS, SAPS, THR to be saved; got Mine"):
+        naps(score=Mine()).save(tmp_path / "a.npz")
+    assert not os.listdir(tmp_path)
+
+
+def test_an_interrupted_save_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    split(seed=1).save(path)
+    before = path.read_bytes()
+
+    def half_written(stream, **arrays):
+        stream.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(persistence.np, "savez", half_written)
+    with pytest.raises(KeyboardInterrupt):
+        naps().save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+@pytest.mark.parametrize("make", [naps, split])
+def test_a_file_cut_anywhere_is_refused_by_name(tmp_path, make):
+    path = tmp_path / "cut.npz"
+    make().save(path)
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), max(1, len(whole) // 60)), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ns.FileFormatError, match=r"cut\.npz"):
+            persistence.load(path)
+
+
+def test_a_file_with_a_wrong_byte_is_refused_or_reads_the_same(tmp_path):
+    path = tmp_path / "bent.npz"
+    naps().save(path)
+    whole = bytearray(path.read_bytes())
+    expected = naps().predict(NODES, 0.3)
+    for place in np.random.default_rng(1).integers(len(whole), size=150).tolist():
+        bent = bytearray(whole)
+        bent[place] ^= 0xFF
+        path.write_bytes(bent)
+        with suppress(ns.FileFormatError):
+            again = persistence.load(path)  # that byte means nothing, such as a time of day
+            assert np.array_equal(again.predict(NODES, 0.3).member, expected.member)
+
+
+def rewrite(path, changes):
+    """Change parts of a saved file: arrays by value, the header by a function of it; None removes a part."""
+    with np.load(path) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    for name, change in changes.items():
+        if callable(change):
+            parts[name] = np.array(json.dumps(change(json.loads(str(parts[name])))))
+        elif change is None:
+            del parts[name]
+        else:
+            parts[name] = change
+    np.savez(path, **parts)
+
+
+def drop(key):
+    return lambda header: {k: v for k, v in header.items() if k != key}
+
+
+def put(key, value):
+    return lambda header: header | {key: value}
+
+
+def setting(key, value):
+    return lambda header: header | {"settings": header["settings"] | {key: value}}
+
+
+MISTYPED = {
+    "no header": ({"header": None}, "header"),
+    "a header that is no object": ({"header": lambda h: [1, 2]}, "is truncated or of another kind"),
+    "another format": ({"header": put("format", "napsets-predictor-99")}, "napsets-predictor-1 file; .* says it is '"),
+    "no format": ({"header": drop("format")}, "format"),
+    "no settings": ({"header": drop("settings")}, "settings"),
+    "an unknown kind": ({"header": put("kind", "Oracle")}, "`kind` must be one of NAPS, SplitConformal; got 'Oracle'"),
+    "an unknown score": ({"header": put("score", {"name": "XPS", "settings": {}})}, "`score` must be one of APS"),
+    "a setting no score has": ({"header": put("score", {"name": "APS", "settings": {"x": 1}})}, "x"),
+    "no uniforms": ({"u": None}, "u"),
+    "short uniforms": ({"u": np.zeros(3)}, "`u` must have one entry a node, 60; got 3"),
+    "short scores": ({"scores": np.zeros(3)}, "`scores` must have one entry a calibration node, 40; got 3"),
+    "scores that are NaN": ({"scores": np.full(40, np.nan)}, "`scores` must not be NaN"),
+    "calibration out of range": ({"calibration": np.arange(40) + 30}, "`calibration` must hold ids from 0 to 59"),
+    "calibration that repeats": ({"calibration": np.zeros(40, int)}, "`calibration` must not repeat"),
+    "bad probabilities": ({"probabilities": np.ones((60, 4))}, "`probabilities` must have rows that sum to 1"),
+    "too few probabilities": ({"probabilities": P[:50], "u": np.zeros(50)}, "`probabilities` must have one row a node"),
+    "broken offsets": ({"indptr": np.arange(61)}, "`indptr` must ascend"),
+    "neighbours out of range": ({"indices": np.full(GRAPH.num_edges, 99)}, "`indices` must hold ids"),
+    "neighbours out of order": ({"indices": np.zeros(GRAPH.num_edges, int)}, "`indices` must ascend"),
+    "edges that go one way": (
+        {"indptr": np.r_[0, np.ones(60, int)], "indices": np.array([1], np.int32)}, "0 → 1 has no way back",
+    ),
+    "uniforms above 1": ({"u": np.full(60, 1.5)}, r"`u` must lie in \[0, 1\]; got values from 1.5 to 1.5"),
+    "settings that are a list": ({"header": put("settings", [1])}, "is truncated or of another kind"),
+    "a header nested without end": ({"header": np.array("[" * 100_000)}, "is truncated or of another kind"),
+    **{
+        f"{key} {value!r}": ({"header": setting(key, value)}, f"`{key}` (must|as an array must)")
+        for key, value in [
+            ("fallback", "nonsense"), ("fallback", None), ("fallback", ["full"]), ("seed", "abc"), ("seed", -1),
+            ("seed", 0.5), ("seed", None), ("hops", -1), ("hops", "2"), ("hops", 10**20), ("hops", None),
+            ("decay", "geometic"), ("decay", [1.0]), ("decay", [1.0, 0.5, 0.2]), ("decay", [1.0, -2.0]),
+            ("decay", [1.0, float("nan")]), ("decay", {"a": 1}), ("decay", 7), ("allow_empty", "no"),
+            ("allow_empty", 2), ("undirected", "yes"), ("undirected", None),
+        ]
+    },
+    **{
+        f"{name} with {settings}": (
+            {"header": put("score", {"name": name, "settings": settings})}, f"`{next(iter(settings))}` must",
+        )
+        for name, settings in [
+            ("APS", {"randomized": "yes"}), ("RAPS", {"penalty": "x"}), ("RAPS", {"penalty": float("nan")}),
+            ("RAPS", {"penalty": -1.0}), ("RAPS", {"free_ranks": 1.5}), ("SAPS", {"weight": None}),
+        ]
+    },
+    "another score than was used": ({"header": put("score", {"name": "THR", "settings": {}})}, "those that THR gives"),
+    "scores that no label has": ({"scores": np.full(40, -np.inf)}, "`scores` must be those that .* gives"),
+    "a score by number": ({"header": put("score", {"name": 3, "settings": {}})}, "`score` must be one of APS"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MISTYPED)
+def test_a_mistyped_file_is_refused_with_the_reason(tmp_path, kind):
+    changes, message = MISTYPED[kind]
+    path = tmp_path / "odd.npz"
+    naps().save(path)
+    rewrite(path, changes)
+    with pytest.raises(ns.FileFormatError, match=message) as info:
+        persistence.load(path)
+    assert "odd.npz" in str(info.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"\x93NUMPY\x01\x00", b"PK\x03\x04rest"])
+def test_files_of_another_kind_are_refused(tmp_path, content):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ns.FileFormatError, match="x is truncated or of another kind"):
+        ns.NAPS.load(tmp_path / "x")
+
+
+def test_arrays_and_pickles_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(3))
+    np.save(tmp_path / "p.npy", np.array([{}], dtype=object), allow_pickle=True)
+    for name in ("a.npy", "p.npy"):
+        with pytest.raises(ns.FileFormatError, match=name):
+            ns.NAPS.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["absent.npz", "."])
+def test_a_file_that_is_not_there_is_named(tmp_path, name):
+    with pytest.raises(ns.FileFormatError, match="must be a file; there is none"):
+        ns.NAPS.load(tmp_path / name)

@@ -1,0 +1,70 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from napsets.errors import FileFormatError, MissingDependencyError
+from napsets.files.places import check_output, reading, recording, replacing
+
+
+def test_a_file_appears_whole_under_its_name(tmp_path):
+    with replacing(tmp_path / "deep" / "a.txt") as draft:
+        draft.write_text("new")
+        assert draft.parent == tmp_path / "deep"
+        assert draft.suffix == ".txt"
+        assert not (tmp_path / "deep" / "a.txt").exists()
+    assert (tmp_path / "deep" / "a.txt").read_text() == "new"
+    assert os.listdir(tmp_path / "deep") == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_any_error_leaves_what_was_there(tmp_path, error):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+
+    def write_half():
+        with replacing(target) as draft:
+            draft.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to none yet"])
+def test_a_link_stays_a_link_and_what_it_leads_to_is_replaced(tmp_path, there):
+    target, link = tmp_path / "real" / "old.dat", tmp_path / "link.txt"
+    if there:
+        target.parent.mkdir()
+        target.write_text("old")
+    link.symlink_to(os.path.join("real", "old.dat"))
+    with recording() as written, replacing(check_output(link)) as draft:
+        assert (draft.parent, draft.suffix) == (target.parent, ".txt")
+        draft.write_text("new")
+    assert link.is_symlink()
+    assert (link.read_text(), target.read_text()) == ("new", "new")
+    assert (os.listdir(target.parent), written) == (["old.dat"], [link])
+
+
+def test_permissions_are_those_of_any_new_file(tmp_path):
+    (tmp_path / "plain").write_text("")
+    with replacing(tmp_path / "made") as draft:
+        draft.write_text("")
+    assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_damaged_file_is_named_and_the_cause_kept(tmp_path):
+    path = tmp_path / "a.bin"
+    with pytest.raises(FileFormatError, match=r"a\.bin must be a file; there is none"), reading(path):
+        pass
+    path.write_text("x")
+    with pytest.raises(FileFormatError, match=r"a\.bin is truncated or of another kind: odd") as info, reading(path):
+        raise RuntimeError("odd")
+    assert isinstance(info.value.__cause__, RuntimeError)
+    with pytest.raises(MissingDependencyError), reading(path):
+        raise MissingDependencyError("pyarrow", "cli")

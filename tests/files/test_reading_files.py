@@ -1,0 +1,391 @@
+"""Parquet, CSV and npz say the same; what is wrong in a file is named, counted and listed."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import napsets as ns
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files import read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities
+from worlds import CLASSES, make_world, write
+
+FORMATS = [".parquet", ".csv", ".csv.gz", ".npz"]
+ROWS = {"node": [7, 3, 5], "cat": [0.5, 0.2, 0.1], "dog": [0.5, 0.8, 0.9]}
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    """Return the ids 7, 3 and 5, at the places 0, 1 and 2."""
+    return read_probabilities(write(tmp_path / "known.parquet", ROWS)).ids
+
+
+@pytest.mark.parametrize("ids", ["integer", "string"])
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_every_format_gives_the_same_arrays(tmp_path, suffix, ids):
+    world = make_world(tmp_path, suffix=suffix, ids=ids)
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
+    assert inputs.graph == world.graph
+    assert inputs.ids.take(np.arange(120)).to_pylist() == world.ids.tolist()
+    np.testing.assert_allclose(inputs.probabilities, world.probabilities, rtol=1e-14)
+    np.testing.assert_array_equal(inputs.calibration, world.calibration)
+    np.testing.assert_array_equal(inputs.labels[world.calibration], world.labels[world.calibration])
+    np.testing.assert_array_equal(inputs.nodes, world.rest)
+    assert inputs.class_names == (["0", "1", "2"] if suffix == ".npz" else list(CLASSES))
+
+
+def test_npz_may_hold_an_edge_index_and_leave_ids_out(tmp_path):
+    np.savez(tmp_path / "e.npz", edge_index=np.array([[0, 1], [1, 2]]))
+    np.savez(tmp_path / "p.npz", probabilities=np.full((3, 2), 0.5, dtype=np.float32))
+    np.savez(tmp_path / "y.npz", label=np.array([1, -1, 0]))
+    inputs = read_inputs(tmp_path / "e.npz", tmp_path / "p.npz", tmp_path / "y.npz")
+    assert inputs.graph == ns.Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=3)
+    assert inputs.labels.tolist() == [1, -1, 0]
+    assert inputs.nodes.tolist() == [1]
+    assert inputs.probabilities.dtype == np.float32
+
+
+def test_a_folder_of_parquet_parts_is_one_table(tmp_path):
+    folder = tmp_path / "p.parquet"
+    folder.mkdir()
+    for part in range(3):
+        write(folder / f"part-{part}.parquet", {name: [column[part]] for name, column in ROWS.items()})
+    (folder / "_SUCCESS").touch()
+    table = read_probabilities(folder)
+    assert table.ids.take(np.arange(3)).to_pylist() == ROWS["node"]
+    assert table.values[:, 0].tolist() == ROWS["cat"]
+
+
+def test_predictions_saved_by_the_library_are_read_with_their_class_names(tmp_path):
+    saved = ns.NodePredictions([4, 9], [[0.5, 0.5], [0.1, 0.9]], [0, -1], class_names=("yes", "no"))
+    saved.save(tmp_path / "p.parquet")
+    table = read_probabilities(tmp_path / "p.parquet")
+    assert table.class_names == ["yes", "no"]
+    labels, _ = read_labels(tmp_path / "p.parquet", table.ids, table.class_names)
+    assert labels.tolist() == [0, -1]
+
+
+def test_numbers_keep_their_width(tmp_path):
+    narrow = {"node": [1], "a": np.array([0.25], dtype=np.float32), "b": np.array([0.75], dtype=np.float32)}
+    assert read_probabilities(write(tmp_path / "n.parquet", narrow)).values.dtype == np.float32
+    mixed = narrow | {"b": np.array([0.75])}
+    assert read_probabilities(write(tmp_path / "m.parquet", mixed)).values.dtype == np.float64
+
+
+# -- ids -----------------------------------------------------------------------------------------------------------
+
+
+def test_text_that_only_looks_like_a_number_stays_text(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,b\n007,0.5,0.5\n12,0.5,0.5\n")
+    assert read_probabilities(tmp_path / "p.csv").ids.take(np.arange(2)).to_pylist() == ["007", "12"]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("auto", [7, 12]), ("integer", [7, 12]), ("string", ["7", "12"])])
+def test_csv_ids_are_integers_where_all_look_so_or_what_the_user_says(tmp_path, kind, expected):
+    (tmp_path / "p.csv").write_text("node,a,b\n7,0.5,0.5\n12,0.5,0.5\n")
+    assert read_probabilities(tmp_path / "p.csv", ids=kind).ids.take(np.arange(2)).to_pylist() == expected
+
+
+@pytest.mark.parametrize("largest", [2**60, -(2**60), 922 * 10**16 - 1])
+def test_ids_of_nineteen_digits_are_integers(tmp_path, largest):
+    (tmp_path / "p.csv").write_text(f"node,a,b\n{largest},0.5,0.5\n")
+    assert read_probabilities(tmp_path / "p.csv").ids.take(np.arange(1)).to_pylist() == [largest]
+
+
+def test_ids_beyond_64_bits_are_text(tmp_path):
+    (tmp_path / "p.csv").write_text(f"node,a,b\n{2**64},0.5,0.5\n")
+    assert read_probabilities(tmp_path / "p.csv").ids.take(np.arange(1)).to_pylist() == [str(2**64)]
+
+
+def test_text_ids_are_refused_where_integers_were_asked_for(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,b\nx,0.5,0.5\n")
+    with pytest.raises(FileFormatError, match="must have integer ids, as --ids integer asks"):
+        read_probabilities(tmp_path / "p.csv", ids="integer")
+
+
+def test_ids_of_two_kinds_are_refused_with_the_way_out(tmp_path, nodes):
+    edges = write(tmp_path / "e.parquet", {"source": ["7"], "target": ["3"]})
+    with pytest.raises(FileFormatError, match=r"of one kind in all files.*holds text such as '7'.*--ids string"):
+        read_edges(edges, nodes)
+    texts = read_probabilities(tmp_path / "known.parquet", ids="string").ids
+    assert read_edges(edges, texts, ids="string").num_edges == 2
+
+
+def test_integers_where_the_known_ids_are_strings_are_refused(tmp_path):
+    texts = read_probabilities(write(tmp_path / "s.parquet", ROWS | {"node": ["7", "3", "5"]})).ids
+    with pytest.raises(FileFormatError, match=r"are strings, but the column node of `nodes`.*holds integers"):
+        read_nodes(write(tmp_path / "n.parquet", {"node": [7]}), texts)
+
+
+def test_a_csv_beside_typed_ids_takes_their_kind(tmp_path, nodes):
+    (tmp_path / "n.csv").write_text("node\n5\n7\n")
+    assert read_nodes(tmp_path / "n.csv", nodes).tolist() == [2, 0]
+    (tmp_path / "odd.csv").write_text("node\n5\nx9\n")
+    with pytest.raises(FileFormatError, match="holds text such as 'x9'"):
+        read_nodes(tmp_path / "odd.csv", nodes)
+
+
+def test_ids_that_are_fractions_are_refused(tmp_path, nodes):
+    with pytest.raises(FileFormatError, match=r"integers or strings; the column node .* is double"):
+        read_nodes(write(tmp_path / "n.parquet", {"node": [5.0]}), nodes)
+
+
+def test_missing_ids_are_refused(tmp_path, nodes):
+    with pytest.raises(FileFormatError, match="must have an id in each row"):
+        read_nodes(write(tmp_path / "n.parquet", {"node": pa.array([5, None])}), nodes)
+
+
+def test_categories_of_text_are_text(tmp_path):
+    column = pa.array(["u", "v", "u"]).dictionary_encode()
+    known = read_probabilities(write(tmp_path / "p.parquet", ROWS | {"node": ["u", "v", "w"]})).ids
+    edges = write(tmp_path / "e.parquet", {"source": column, "target": pa.array(["v", "w", "w"])})
+    assert read_edges(edges, known).num_edges == 6
+
+
+def test_ids_that_another_file_lacks_are_counted_and_listed(tmp_path, nodes):
+    edges = write(tmp_path / "e.parquet", {"source": [7, 8, 8, 3], "target": [3, 9, 5, 10]})
+    with pytest.raises(FileFormatError) as caught:
+        read_edges(edges, nodes)
+    assert "4 rows of `edges`" in str(caught.value)
+    assert "lacks: 8, 9, 10. Add them there, or pass --skip-unknown" in str(caught.value)
+    notes: list[str] = []
+    assert read_edges(edges, nodes, skip_unknown=True, notes=notes).num_edges == 2
+    assert notes[0].startswith("left out: 4 rows of `edges`")
+
+
+def test_only_the_first_of_many_unknown_ids_are_listed(tmp_path, nodes):
+    labels = write(tmp_path / "y.parquet", {"node": np.arange(1000, 200_000), "label": ["cat"] * 199_000})
+    with pytest.raises(FileFormatError, match=r"199,000 rows of `labels`.* lacks: 1000, .*1009, …\. Add"):
+        read_labels(labels, nodes, ["cat", "dog"])
+
+
+def test_nodes_named_twice_are_refused(tmp_path, nodes):
+    with pytest.raises(FileFormatError, match=r"`nodes` must have each node once; 1 are .* more than once: 5"):
+        read_nodes(write(tmp_path / "n.parquet", {"node": [5, 5, 7]}), nodes)
+
+
+# -- labels --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["dog", None, "cat"]),
+        pa.array(["dog", "", "cat"]),
+        pa.array([1, -1, 0]),
+        pa.array([1.0, float("nan"), 0.0]),
+        pa.array(["1", "-1", "0"]),
+        pa.array(["dog", None, "cat"]).dictionary_encode(),
+    ],
+)
+def test_labels_are_names_or_numbers_and_may_be_missing(tmp_path, nodes, column):
+    path = write(tmp_path / "y.parquet", {"node": [7, 3, 5], "label": column})
+    labels, names = read_labels(path, nodes, ["cat", "dog"])
+    assert labels.tolist() == [1, -1, 0]
+    assert names == ["cat", "dog"]
+
+
+def test_an_empty_cell_of_a_csv_is_no_label(tmp_path, nodes):
+    (tmp_path / "y.csv").write_text("node,label\n7,dog\n3,\n")
+    assert read_labels(tmp_path / "y.csv", nodes, ["cat", "dog"])[0].tolist() == [1, -1, -1]
+
+
+def test_a_label_that_is_a_name_is_not_read_as_a_number(tmp_path, nodes):
+    path = write(tmp_path / "y.parquet", {"node": [7, 3], "label": [1, 2]})
+    assert read_labels(path, nodes, ["2", "1"])[0].tolist() == [1, 0, -1]
+
+
+def test_labels_that_are_no_class_are_listed(tmp_path, nodes):
+    path = write(tmp_path / "y.parquet", {"node": [7, 3], "label": ["cat", "cow"]})
+    with pytest.raises(FileFormatError, match=r"class names \('cat', 'dog'\) or class numbers .* 1 others: 'cow'"):
+        read_labels(path, nodes, ["cat", "dog"])
+    numbered = write(tmp_path / "z.parquet", {"node": [7], "label": [2]})
+    with pytest.raises(FileFormatError, match=r"from 0 to 1; .* others: '2'"):
+        read_labels(numbered, nodes, ["cat", "dog"])
+
+
+def test_without_class_names_the_labels_are_the_classes_numbers_in_order(tmp_path, nodes):
+    path = write(tmp_path / "y.parquet", {"node": [7, 3, 5], "label": [10, 9, 10]})
+    labels, names = read_labels(path, nodes, None)
+    assert names == ["9", "10"]
+    assert labels.tolist() == [1, 0, 1]
+
+
+# -- probabilities -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0.5, 0.4], [0.5, 0.5]], r"1 of the 2 rows .* row 0, node 1, sums to 0\.9\. .*softmax"),
+        ([[0.5, 0.5], [1.5, -0.5]], r"1 of the 2 rows .* row 1, node 2, has a negative entry, -0\.5"),
+        ([[float("nan"), 0.5], [0.2, 0.2]], r"2 of the 2 rows .* row 0, node 1, sums to nan"),
+    ],
+)
+@pytest.mark.parametrize("layout", ["columns", "list"])
+def test_rows_off_the_simplex_are_counted_and_the_first_named(tmp_path, rows, message, layout):
+    columns = {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}
+    path = write(
+        tmp_path / "p.parquet", {"node": [1, 2]} | (columns if layout == "columns" else {"probabilities": rows})
+    )
+    with pytest.raises(FileFormatError, match=message):
+        read_probabilities(path)
+
+
+def test_rows_are_counted_from_the_top_of_the_file(tmp_path):
+    values = np.full(150_000, 0.5)
+    values[140_000] = 0.75
+    path = write(tmp_path / "p.parquet", {"node": np.arange(150_000), "a": values, "b": np.full(150_000, 0.5)})
+    with pytest.raises(FileFormatError, match=r"1 of the 150,000 rows .*row 140000, node 140000, sums to 1\.25"):
+        read_probabilities(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"node": [1]}, "one column a class beside node"),
+        ({"a": [1.0]}, r"must have the column node; .* lacks node\. It has: a"),
+        ({"node": [1], "a": ["x"]}, r"the column a of .* is string\. Drop that column"),
+        ({"node": [1], "a": pa.array([None], pa.float64())}, "must have no empty cell"),
+        ({"node": [1, 2], "probabilities": [[0.5, 0.5], [1.0]]}, "row 1 of .* has 1, row 0 has 2"),
+        ({"node": [1], "probabilities": ["[1.0]"]}, "must hold a list of numbers"),
+        ({"node": pa.array([], pa.int64()), "a": pa.array([], pa.float64())}, "at least one row"),
+    ],
+)
+def test_tables_of_another_shape_are_refused(tmp_path, columns, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_probabilities(write(tmp_path / "p.parquet", columns))
+
+
+def test_a_word_among_the_numbers_of_a_csv_is_named(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,b\n1,0.5,0.5\n2,half,0.5\n")
+    with pytest.raises(FileFormatError, match="invalid value 'half'"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+def test_the_mark_that_spreadsheets_put_before_a_csv_is_no_part_of_a_name(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,b\r\n1,0.5,0.5\r\n", encoding="utf-8-sig")
+    assert read_probabilities(tmp_path / "p.csv").class_names == ["a", "b"]
+
+
+def test_a_csv_in_another_encoding_is_refused(tmp_path):
+    (tmp_path / "p.csv").write_bytes("node,a,b\nné,0.5,0.5\n".encode("latin-1"))
+    with pytest.raises(FileFormatError, match="must be UTF-8 text"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+# -- damaged files -------------------------------------------------------------------------------------------------
+
+
+def damage(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv.gz", ".npz"])
+def test_a_truncated_file_is_called_so(tmp_path, suffix):
+    world = make_world(tmp_path, suffix=suffix)
+    damage(world.probabilities_file)
+    with pytest.raises(FileFormatError, match=r"`probabilities` must be a whole file .* truncated or of another kind"):
+        read_probabilities(world.probabilities_file)
+
+
+def test_a_file_of_another_kind_is_called_so(tmp_path):
+    (tmp_path / "p.parquet").write_text("node,a\n1,1.0\n")
+    with pytest.raises(FileFormatError, match="truncated or of another kind"):
+        read_probabilities(tmp_path / "p.parquet")
+
+
+def test_an_empty_csv_is_called_damaged(tmp_path):
+    (tmp_path / "p.csv").touch()
+    with pytest.raises(FileFormatError, match="`probabilities` must be a whole file"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileFormatError, match=r"there is none at .*p\.csv"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+def test_an_ending_that_says_nothing_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"ends in \.parquet, \.pq, \.csv, \.csv\.gz, \.npz"):
+        read_probabilities(tmp_path / "p.xlsx")
+
+
+def test_a_repeated_column_is_refused(tmp_path):
+    (tmp_path / "p.csv").write_text("node,a,a\n1,0.5,0.5\n")
+    with pytest.raises(FileFormatError, match="has 'a' more than once"):
+        read_probabilities(tmp_path / "p.csv")
+
+
+def test_arrays_of_several_lengths_are_refused(tmp_path):
+    np.savez(tmp_path / "p.npz", node=np.arange(3), probabilities=np.full((2, 2), 0.5))
+    with pytest.raises(FileFormatError, match="arrays of one length"):
+        read_probabilities(tmp_path / "p.npz")
+
+
+def test_pickles_are_not_opened(tmp_path):
+    np.savez(tmp_path / "p.npz", node=np.array([object()], dtype=object), probabilities=np.full((1, 2), 0.5))
+    with pytest.raises(FileFormatError, match=r"numbers or text in its array node; .* has Python objects"):
+        read_probabilities(tmp_path / "p.npz")
+
+
+def test_columns_are_checked_before_anything_large_is_read(tmp_path):
+    world = make_world(tmp_path)
+    damage(world.probabilities_file)
+    write(tmp_path / "edges.parquet", {"from": [1], "to": [2]})
+    with pytest.raises(FileFormatError, match=r"`edges` must have the columns source, target; .* lacks source, target"):
+        read_inputs(tmp_path / "edges.parquet", world.probabilities_file, world.labels_file)
+
+
+# -- graphs without probabilities ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_without_probabilities_the_nodes_are_those_that_some_file_names(tmp_path, ids):
+    world = make_world(tmp_path, ids=ids)
+    inputs = read_graph(world.edges, world.labels_file)
+    assert sorted(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist()) == sorted(world.ids.tolist())
+    assert inputs.graph.num_edges == world.graph.num_edges
+    assert inputs.calibration.size == world.calibration.size
+
+
+def test_csv_edges_beside_typed_labels_take_their_kind(tmp_path):
+    with gzip.open(tmp_path / "e.csv.gz", "wt") as stream:
+        stream.write("source,target\n1,2\n2,3\n")
+    labels = write(tmp_path / "y.parquet", {"node": pa.array([1, 3], pa.int32()), "label": ["a", "b"]})
+    inputs = read_graph(tmp_path / "e.csv.gz", labels)
+    assert inputs.ids.take(np.arange(3)).to_pylist() == [1, 2, 3]
+    (tmp_path / "x.csv").write_text("source,target\na,b\n")
+    with pytest.raises(FileFormatError, match="those of `labels` are integers, those of `edges` are text"):
+        read_graph(tmp_path / "x.csv", labels)
+
+
+def test_directed_edges_are_followed_one_way(tmp_path):
+    world = make_world(tmp_path)
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, directed=True)
+    assert not inputs.graph.undirected
+    assert inputs.graph == ns.Graph.from_edge_index(world.edge_index, num_nodes=120, undirected=False)
+
+
+def test_labels_of_all_nodes_leave_nothing_to_predict(tmp_path):
+    world = make_world(tmp_path)
+    everyone = write(tmp_path / "all.parquet", {"node": world.ids, "label": world.labels})
+    with pytest.raises(InvalidInputError, match="there is no node to predict"):
+        read_inputs(world.edges, world.probabilities_file, everyone)
+    nobody = write(tmp_path / "none.parquet", {"node": world.ids, "label": np.full(120, -1)})
+    with pytest.raises(FileFormatError, match="must label at least one node"):
+        read_inputs(world.edges, world.probabilities_file, nobody)
+
+
+def test_parquet_is_read_in_batches_that_cross_row_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1], 100_000).astype(np.float32)
+    table = pa.table({"node": np.arange(100_000), "a": p[:, 0], "b": p[:, 1]})
+    pq.write_table(table, tmp_path / "p.parquet", row_group_size=7_777)
+    np.testing.assert_array_equal(read_probabilities(tmp_path / "p.parquet").values, p)

@@ -1,0 +1,217 @@
+"""A sets file whose parts contradict each other, or what numbers can be, is refused by its name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from napsets.errors import FileFormatError
+from napsets.files import read_probabilities, read_sets
+from napsets.files.sets_file import COLUMNS
+
+NAN, INFINITY = float("nan"), float("inf")
+
+#: Three sets: {cat}, {} and {cat, dog}.
+GOOD = {
+    "node": [1, 2, 3],
+    "labels": [["cat"], [], ["cat", "dog"]],
+    "size": pa.array([1, 0, 2], pa.int32()),
+    "threshold": [0.5, 0.0, INFINITY],
+    "support": [12, 9, 0],
+    "effective_size": [11.5, 9.0, 0.0],
+    "alpha": [0.1, 0.1, 0.1],
+}
+ABOUT = {"napsets": "1.0", "class_names": ["cat", "dog"], "alpha": 0.1}
+ARRAYS = {name: np.array(column) for name, column in GOOD.items() if name != "labels"} | {
+    "labels": np.array(["cat", "cat", "dog"]),
+    "offsets": np.array([0, 1, 1, 3]),
+    "about": np.array(json.dumps(ABOUT)),
+}
+
+
+def parquet(path, about=ABOUT, **columns):
+    text = about if isinstance(about, bytes) else json.dumps(about).encode()
+    pq.write_table(pa.table(GOOD | columns).replace_schema_metadata({b"napsets": text}), path)
+    return path
+
+
+def csv(path, **columns):
+    rows = zip(*(GOOD | {"size": [1, 0, 2]} | columns).values(), strict=True)
+    lines = [",".join(COLUMNS)]
+    for node, labels, *numbers in rows:
+        cell = labels if isinstance(labels, str) else json.dumps(labels)
+        quoted = cell.replace('"', '""')
+        lines.append(",".join([str(node), f'"{quoted}"', *map(str, numbers)]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def npz(path, without=(), **arrays):
+    np.savez(path, **{name: array for name, array in (ARRAYS | arrays).items() if name not in without})
+    return path
+
+
+def refused(path, message):
+    with pytest.raises(FileFormatError, match=message) as caught:
+        read_sets(path)
+    assert str(path) in str(caught.value)
+    assert "truncated" not in str(caught.value)
+
+
+def test_what_is_not_tampered_with_is_read_alike(tmp_path):
+    paths = [parquet(tmp_path / "s.parquet"), csv(tmp_path / "s.csv"), npz(tmp_path / "s.npz")]
+    for file in map(read_sets, paths):
+        assert file.sets.sizes.tolist() == [1, 0, 2]
+        assert file.sets.thresholds.tolist() == GOOD["threshold"]
+        assert file.class_names == ["cat", "dog"]
+
+
+#: A column, what is in it, and what is wrong with that; the same in every format.
+NUMBERS = [
+    ("alpha", [2.0] * 3, "each alpha of `sets` must be strictly between 0 and 1; row 0 of .* has 2"),
+    ("alpha", [NAN] * 3, "each alpha of `sets` must be strictly between 0 and 1; row 0 of .* has nan"),
+    ("alpha", [0.0] * 3, "each alpha of `sets` must be strictly between 0 and 1"),
+    ("alpha", [0.1, 0.1, 0.2], "one alpha for all rows; .* has 2 alphas"),
+    ("threshold", [0.5, NAN, 0.5], "each threshold of `sets` must be a number or .∞; row 1 of .* has nan"),
+    ("threshold", [0.5, 0.5, -INFINITY], "each threshold of `sets` must be a number or .∞; row 2 of .* has -inf"),
+    ("support", [1, -3, 0], "each support of `sets` must be a count; row 1 of .* has -3"),
+    ("support", [1.5, 1.0, 1.0], "each support of `sets` must be a count; row 0 of .* has 1.5"),
+    ("support", [NAN, 1.0, 1.0], "each support of `sets` must be a count"),
+    ("support", [1.0, INFINITY, 1.0], "each support of `sets` must be a count"),
+    ("effective_size", [1.0, -2.0, 1.0], "each effective_size of `sets` must be at least 0; row 1"),
+    ("effective_size", [1.0, NAN, 1.0], "each effective_size of `sets` must be at least 0"),
+    ("size", [1, 0, 3], "sizes that fit their lists; row 2 of .* has 2 labels and size 3"),
+    ("size", [1, 0, -2], "each size of `sets` must be an integer of at least 0"),
+    ("size", [1.5, 0.0, 2.0], "each size of `sets` must be an integer of at least 0"),
+    ("node", [1, 2, 1], "each node once; 1 ids are in .* more than once: 1"),
+]
+
+
+@pytest.mark.parametrize(("column", "values", "message"), NUMBERS)
+def test_numbers_that_cannot_be_are_refused_in_every_format(tmp_path, column, values, message):
+    refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
+    refused(csv(tmp_path / "s.csv", **{column: values}), message)
+    refused(npz(tmp_path / "s.npz", **{column: np.array(values)}), message)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("labels", [["cat"], [], ["cat", "cat"]], "each label once in a set; row 2 of .* repeats one"),
+        ("labels", [["cat"], [], ["cat", "cow"]], "labels that are among the class_names of its metadata; .* 'cow'"),
+        ("labels", [["cat"], [], ["cat", None]], "no empty cell; the column labels"),
+        ("labels", [["cat"], None, ["cat", "dog"]], "no empty cell; the column labels"),
+        ("labels", [[["cat"]], [], [["cat"], ["dog"]]], "lists of names in its column labels; .* nests them"),
+        ("labels", ["cat", "", "dog"], "lists in its column labels; in .* it is string"),
+        ("threshold", ["low", "low", "high"], "numbers in its column threshold; in .* it is string"),
+        ("support", pa.array([1, None, 2]), "no empty cell; the column support"),
+        ("alpha", [True, True, True], "numbers in its column alpha; in .* it is bool"),
+        ("node", [1.0, 2.0, 3.0], "ids that are integers or strings"),
+        ("node", pa.array([1, None, 3]), "an id in each row"),
+    ],
+)
+def test_columns_of_another_kind_are_refused(tmp_path, column, values, message):
+    refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        (b"{", "holds no JSON"),
+        (b"", "holds no JSON"),
+        (b"\xff\xfe", "holds no JSON"),
+        (b"9" * 5000, "holds no JSON"),
+        (b"[" * 100_000, "holds no JSON: it is nested too deeply"),
+        (b'{"a":' * 600 + b"1" + b"}" * 600, "nested deeper than 20 levels"),
+        ([1, 2], "holds no JSON object"),
+        ("cat", "holds no JSON object"),
+        (None, "holds no JSON object"),
+        ({"class_names": "cat"}, "class_names that are no list of strings: 'cat'"),
+        ({"class_names": {"cat": 0}}, "class_names that are no list of strings"),
+        ({"class_names": ["cat", 3]}, "class_names that are no list of strings"),
+        ({"class_names": []}, "class_names that are no list of strings"),
+        ({"class_names": ["cat", "dog", "cat"]}, "class_names that repeat a name"),
+    ],
+)
+def test_metadata_that_napsets_did_not_write_is_refused(tmp_path, about, message):
+    refused(parquet(tmp_path / "s.parquet", about), message)
+    text = about.decode("latin-1") if isinstance(about, bytes) else json.dumps(about)
+    if len(text) > 1:
+        refused(npz(tmp_path / "s.npz", about=np.array(text)), message)
+    rows = pa.table({"node": [1], "probabilities": [[0.5, 0.5]]})
+    raw = about if isinstance(about, bytes) else json.dumps(about).encode()
+    pq.write_table(rows.replace_schema_metadata({b"napsets": raw}), tmp_path / "p.parquet")
+    with pytest.raises(FileFormatError, match=message):
+        read_probabilities(tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize("setting", [{"fallback": "none"}, {"calibration": "x"}, {"alpha": 2}, {"hops": -1}])
+def test_settings_that_cannot_be_are_refused(tmp_path, setting):
+    message = "`sets` must record settings that napsets can have"
+    refused(parquet(tmp_path / "s.parquet", ABOUT | setting), message)
+    refused(npz(tmp_path / "s.npz", about=np.array(json.dumps(ABOUT | setting))), message)
+
+
+def test_metadata_that_contradicts_the_columns_is_refused(tmp_path):
+    refused(parquet(tmp_path / "a.parquet", ABOUT | {"alpha": 0.3}), r"the alpha that its metadata says, 0\.3")
+    refused(parquet(tmp_path / "b.parquet", ABOUT | {"class_names": ["cat"]}), "among the class_names")
+    rows = pa.table({"node": [1], "probabilities": [[0.5, 0.5]]})
+    three = json.dumps({"class_names": ["a", "b", "c"]}).encode()
+    pq.write_table(rows.replace_schema_metadata({b"napsets": three}), tmp_path / "p.parquet")
+    with pytest.raises(
+        FileFormatError, match=r"as many entries in each row as its metadata names classes, 3; .* has 2"
+    ):
+        read_probabilities(tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["cat", "", "{}", "null", "3", '["cat", 3]', '[["cat"]]', "[null]", '["cat"', "[" * 100_000, "[true]", '"cat"'],
+)
+def test_cells_that_hold_no_array_of_names_are_refused(tmp_path, cell):
+    refused(csv(tmp_path / "s.csv", labels=[cell, "[]", "[]"], size=[1, 0, 0]), "a JSON array in each cell")
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        np.array([0, 1, 1]),
+        np.array([0, 1, 1, 3, 3]),
+        np.array([0, 1, 1, 2]),
+        np.array([0, 1, 1, 4]),
+        np.array([1, 1, 1, 3]),
+        np.array([0, 2, 1, 3]),
+        np.array([0, 2**63 - 1, -(2**62), 3]),
+        np.array([0.0, 1.0, 1.0, 3.0]),
+        np.array(["0", "1", "1", "3"]),
+        np.array([0, 2**64 - 1, 1, 3], dtype=np.uint64),
+        np.empty(0, dtype=np.int64),
+    ],
+)
+def test_offsets_that_cut_no_sets_are_refused(tmp_path, offsets):
+    refused(npz(tmp_path / "s.npz", offsets=offsets), "offsets that cut its 3 labels into 3 sets")
+
+
+@pytest.mark.parametrize("name", [*COLUMNS, "offsets"])
+def test_an_array_that_is_missing_or_has_another_shape_is_refused(tmp_path, name):
+    refused(npz(tmp_path / "a.npz", without=[name]), "`sets` must have|offsets that cut")
+    refused(npz(tmp_path / "b.npz", **{name: np.array(1)}), f"one dimension in its array {name}")
+    refused(npz(tmp_path / "c.npz", **{name: ARRAYS[name][:2]}), "arrays of one length|offsets that cut")
+
+
+def test_flipped_bytes_never_end_in_a_foreign_exception(tmp_path):
+    rng = np.random.default_rng(0)
+    for path in (parquet(tmp_path / "s.parquet"), npz(tmp_path / "s.npz"), csv(tmp_path / "s.csv")):
+        whole = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+        for _ in range(150):
+            damaged = whole.copy()
+            damaged[rng.integers(0, whole.size, 3)] = rng.integers(0, 256, 3)
+            path.write_bytes(damaged.tobytes())
+            try:
+                read_sets(path)
+            except FileFormatError as error:
+                assert str(path) in str(error)  # noqa: PT017

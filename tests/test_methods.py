@@ -1,0 +1,250 @@
+"""NAPS and SplitConformal: calibrate, predict, and the choices between."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.methods import split_thresholds_of
+from oracles import order_statistic, same_bits
+
+RNG = np.random.default_rng(0)
+SIZE, CLASSES = 400, 5
+GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 1200)), SIZE)
+P = RNG.dirichlet(np.ones(CLASSES), SIZE)
+Y = RNG.integers(CLASSES, size=SIZE)
+CALIBRATION, NODES = np.arange(0, 300), np.arange(300, 400)
+
+
+def naps(**settings):
+    return ns.NAPS(**settings).calibrate(GRAPH, P, Y, calibration=CALIBRATION)
+
+
+def split(**settings):
+    return ns.SplitConformal(**settings).calibrate(P, Y, calibration=CALIBRATION)
+
+
+def test_naps_is_the_score_the_thresholds_and_the_comparison():
+    sets = naps(hops=2, decay="hyperbolic", seed=9).predict(NODES, alpha=0.2)
+    u = ns.node_uniforms(np.arange(SIZE), 9)
+    S = ns.aps_scores(P, u)
+    tau = ns.hop_thresholds(GRAPH, S[CALIBRATION, Y[CALIBRATION]], CALIBRATION, NODES, [1, 0.5], 0.2)
+    assert same_bits(sets.thresholds, tau)
+    assert np.array_equal(sets.member, S[NODES] <= tau[:, None])
+    assert np.array_equal(sets.nodes, NODES)
+    assert (sets.alpha, sets.num_nodes) == (0.2, SIZE)
+
+
+def test_split_conformal_is_the_order_statistic_of_all_calibration_scores():
+    sets = split(seed=9).predict(NODES, alpha=0.2)
+    S = ns.aps_scores(P, ns.node_uniforms(np.arange(SIZE), 9))
+    tau = order_statistic(S[CALIBRATION, Y[CALIBRATION]].tolist(), Fraction(1, 5))
+    assert set(sets.thresholds.tolist()) == {tau}
+    assert np.array_equal(sets.member, S[NODES] <= tau)
+    assert (sets.support == 300).all()
+    assert (sets.effective_size == 300).all()
+
+
+@pytest.mark.parametrize("alpha", [0.003, 0.1, 0.25, 0.5, 0.99])
+def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
+    scores = np.round(np.random.default_rng(1).random(30), 1)
+    index = ns.CalibrationIndex(ns.Graph.from_edge_index([[], []], 40), scores, np.arange(30))
+    thresholds, support = split_thresholds_of(index, np.arange(40), alpha)
+    exact = Fraction(str(alpha))
+    expected = [order_statistic(np.delete(scores, v).tolist() if v < 30 else scores.tolist(), exact) for v in range(40)]
+    assert same_bits(thresholds, expected)
+    assert support.tolist() == [29] * 30 + [30] * 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decay": "geometic"}, r"`decay` must be one of uniform, .*; got 'geometic' \(did you mean 'geometric'\?\)"),
+        ({"decay": [1.0, 0.5, 0.2]}, "`decay` must have a weight for each of the 2 hops; got 3"),
+        ({"decay": lambda k: -1.0}, "`decay` must give finite weights"),
+        ({"hops": -1}, "`hops` must be at least 0; got -1"),
+        ({"hops": 10**20}, "`hops` must be at most 2,147,483,647; got 100000000000000000000"),
+        ({"fallback": "nonsense"}, "`fallback` must be 'full' or 'global'; got 'nonsense'"),
+        ({"score": "rasp"}, r"`score` must be one of aps, raps, saps, thr; got 'rasp' \(did you mean 'raps'\?\)"),
+        ({"score": 3}, "`score` must be one of aps, raps, saps, thr, or have the methods matrix and at; got 3"),
+        ({"score": ns.APS}, r"`score` must be one of .* \(write APS\(\) with brackets\)"),
+        ({"seed": "abc"}, "`seed` must be an integer; got 'abc'"),
+        ({"seed": -1}, "`seed` must be at least 0 and below 2\\^64; got -1"),
+        ({"allow_empty": "no"}, "`allow_empty` must be True or False; got 'no'"),
+    ],
+)
+def test_bad_settings_are_refused_at_once_and_when_they_are_assigned_later(settings, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        ns.NAPS(**settings)
+    (name, value), calibrated = *settings.items(), naps()
+    setattr(calibrated, name, value)
+    with pytest.raises(ns.InvalidInputError, match=message):
+        calibrated.predict(NODES)
+    if name in ("score", "seed", "allow_empty"):
+        with pytest.raises(ns.InvalidInputError, match=message):
+            ns.SplitConformal(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "score"), [("aps", ns.APS()), ("raps", ns.RAPS()), ("saps", ns.SAPS()), ("thr", ns.THR())]
+)
+def test_scores_go_by_name(name, score):
+    assert ns.NAPS(score=name).score == score
+    for make in (naps, split):
+        one, other = make(score=name).predict(NODES, 0.2), make(score=score).predict(NODES, 0.2)
+        assert np.array_equal(one.member, other.member)
+
+
+def test_calibrate_returns_the_predictor():
+    predictor, other = ns.NAPS(), ns.SplitConformal()
+    assert predictor.calibrate(GRAPH, P, Y, calibration=CALIBRATION) is predictor
+    assert other.calibrate(P, Y, calibration=CALIBRATION) is other
+
+
+def test_a_failed_calibration_leaves_the_last_one_in_place():
+    predictor = naps()
+    before = predictor.predict(NODES)
+    with pytest.raises(ns.InvalidInputError):
+        predictor.calibrate(GRAPH, P, Y, calibration=[])
+    assert np.array_equal(predictor.predict(NODES).member, before.member)
+
+
+@pytest.mark.parametrize("predictor", [ns.NAPS(), ns.SplitConformal()])
+def test_predicting_before_calibrating_says_so(predictor):
+    with pytest.raises(ns.NotCalibratedError, match=r"predict\(\) needs calibrate\(...\) to be called first"):
+        predictor.predict([0])
+    with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
+        predictor.save("never-written")
+
+
+def test_nodes_with_too_little_around_them_get_the_full_set():
+    sets = naps(hops=1).predict(NODES, alpha=0.1)
+    short = np.isinf(sets.thresholds)
+    assert short.any()
+    assert (sets.sizes[short] == CLASSES).all()
+    assert (sets.support[short] < 9).all()
+    assert (sets.support[~short] >= 9).all()
+
+
+def test_the_global_fallback_gives_them_the_split_conformal_threshold_instead():
+    full, fallback = (naps(hops=1, fallback=f).predict(NODES, alpha=0.1) for f in ("full", "global"))
+    short = np.isinf(full.thresholds)
+    flat = split().predict(NODES, alpha=0.1)
+    assert same_bits(fallback.thresholds[short], flat.thresholds[short])
+    assert np.array_equal(fallback.member[short], flat.member[short])
+    assert (fallback.support[short] == 300).all()
+    assert (fallback.effective_size[short] == 300).all()
+    assert same_bits(fallback.thresholds[~short], full.thresholds[~short])
+    assert np.array_equal(fallback.support[~short], full.support[~short])
+
+
+def test_empty_sets_can_be_forbidden_as_a_setting_or_in_a_call():
+    loose, strict = split().predict(NODES, 0.9), split(allow_empty=False).predict(NODES, 0.9)
+    assert (loose.sizes == 0).any()
+    assert (strict.sizes > 0).all()
+    assert np.array_equal(split().predict(NODES, 0.9, allow_empty=False).member, strict.member)
+    assert np.array_equal(split(allow_empty=False).predict(NODES, 0.9, allow_empty=True).member, loose.member)
+    assert naps(allow_empty=False).predict(NODES, 0.9).sizes.min() == 1
+
+
+@pytest.mark.parametrize("make", [naps, split])
+def test_calibration_nodes_among_the_nodes_give_a_warning(make):
+    with pytest.warns(
+        ns.NapsetsWarning, match="`nodes` holds 2 calibration nodes; a node's own label is left out"
+    ) as w:
+        make().predict([299, 5, 300])
+    assert w[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().predict([300, 301])
+
+
+@pytest.mark.parametrize("make", [naps, split])
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+def test_a_calibration_nodes_own_label_is_not_in_its_own_set(make):
+    before = make().predict(CALIBRATION, 0.3)
+    for v in (0, 17, 250):
+        changed = Y.copy()
+        changed[v] = (changed[v] + 1) % CLASSES
+        predictor = make()
+        args = (GRAPH, P, changed) if make is naps else (P, changed)
+        after = predictor.calibrate(*args, calibration=CALIBRATION).predict([v], 0.3)
+        assert same_bits(after.thresholds, before.thresholds[[v]])
+
+
+def test_masks_and_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    mask = np.arange(SIZE) < 300
+    one = naps().predict(NODES)
+    predictor = ns.NAPS().calibrate(GRAPH, torch.tensor(P), torch.tensor(Y), calibration=torch.tensor(mask))
+    other = predictor.predict(torch.tensor(~mask))
+    assert np.array_equal(one.member, other.member)
+    grown = torch.tensor(P, requires_grad=True)
+    assert np.array_equal(
+        ns.SplitConformal().calibrate(grown, torch.tensor(Y), calibration=mask).predict(NODES).member,
+        split().predict(NODES).member,
+    )
+
+
+def test_ids_decide_the_uniform_number_and_may_be_strings():
+    names = np.array([f"n{i}" for i in range(SIZE)])
+    by_name = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names)
+    assert same_bits(by_name.data_.u, ns.node_uniforms(names, 0))
+    objects = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names.astype(object))
+    assert np.array_equal(by_name.predict(NODES).member, objects.predict(NODES).member)
+    numbered = ns.SplitConformal().calibrate(P, Y, calibration=CALIBRATION, ids=np.arange(SIZE))
+    assert np.array_equal(numbered.predict(NODES).member, split().predict(NODES).member)
+
+
+def test_seeds_change_the_randomised_sets_and_nothing_else():
+    assert not np.array_equal(naps(seed=0).predict(NODES).member, naps(seed=1).predict(NODES).member)
+    one, other = (naps(seed=s, score=ns.APS(randomized=False)).predict(NODES) for s in (0, 1))
+    assert np.array_equal(one.member, other.member)
+
+
+def test_float32_probabilities_are_kept_at_their_width():
+    predictor = ns.NAPS().calibrate(GRAPH, P.astype(np.float32), Y, calibration=CALIBRATION)
+    assert predictor.data_.probabilities.dtype == np.float32
+    assert len(predictor.predict(NODES)) == 100
+
+
+def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
+
+    from napsets import methods
+
+    whole = naps().predict(NODES)
+    monkeypatch.setattr(methods, "_CHUNK_ROWS", 7)
+    assert np.array_equal(naps().predict(NODES).member, whole.member)
+
+
+def test_no_nodes_have_no_sets():
+    for predictor in (naps(), split(), naps(fallback="global")):
+        sets = predictor.predict([])
+        assert len(sets) == 0
+        assert sets.member.shape == (0, CLASSES)
+
+
+def test_zero_hops_know_nothing_and_say_so():
+    with pytest.warns(ns.NapsetsWarning, match="`hops` is 0: .* every set is full"):
+        assert (naps(hops=0).predict(NODES).sizes == CLASSES).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        naps(hops=1).predict(NODES)
+        assert (naps(hops=0, fallback="global").predict(NODES).member == split().predict(NODES).member).all()
+
+
+@pytest.mark.parametrize("setting", [{"score": "thr"}, {"seed": 5}], ids=["score", "seed"])
+def test_a_score_or_seed_assigned_after_calibrate_asks_for_another_calibration(setting, tmp_path):
+    ring = ns.Graph.from_edge_index([np.arange(30), np.roll(np.arange(30), 1)], num_nodes=30)
+    given = (np.tile([0.7, 0.3], (30, 1)), np.arange(30) % 2, np.arange(20))
+    for predictor in (ns.NAPS().calibrate(ring, *given), ns.SplitConformal().calibrate(*given)):
+        for name, value in setting.items():
+            setattr(predictor, name, value)
+        with pytest.raises(ns.NotCalibratedError, match="called again: `score` or `seed` was changed"):
+            predictor.predict([25])
+        with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
+            predictor.save(tmp_path / "a.npz")
