@@ -28,7 +28,7 @@ def test_the_examples_of(name):
 def test_what_people_call_first_has_an_example():
     finder = doctest.DocTestFinder()
     shown = {test.name for name in CORE for test in finder.find(import_module(name)) if test.examples}
-    for name in ("graph.Graph.from_edge_index", "scores.ranked.aps_scores", "localisers.neighbourhoods.hop_thresholds",
+    for name in ("graph.Graph.from_edge_index", "scores.ranks.aps_scores", "localisers.neighbourhoods.hop_thresholds",
                  "quantile.weighted_quantile", "methods.NAPS", "localisers.decay.hop_weights",
                  "advice.theory.sbm_favours_naps",
                  "advice.theory.coverage_gap_bound", "randomness.node_uniforms"):  # fmt: skip

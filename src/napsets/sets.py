@@ -26,11 +26,24 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.scores import BoundScore
 
-__all__ = ["Per", "PredictionSets", "members"]
+__all__ = ["Per", "PredictionSets", "members", "score_pieces"]
 
 #: What labels have one entry for: each node of the graph, or each set.
 Per = Literal["node", "set"]
+
+
+#: Entries of the score matrix held at a time.
+_CHUNK_ENTRIES = 1 << 20
+
+
+def score_pieces(score: BoundScore, nodes: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Give the scores of every label of the nodes, some rows at a time: which rows, and their matrix."""
+    step = max(1, _CHUNK_ENTRIES // max(1, score.probabilities.shape[1]))
+    for start in range(0, nodes.size, step):
+        rows = slice(start, min(start + step, nodes.size))
+        yield rows, score.matrix(nodes[rows])
 
 
 def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
@@ -64,6 +77,8 @@ class PredictionSets(Sealed):
         Names to use for the classes in tables.
     num_nodes : int, optional
         Nodes of the whole graph: how many labels `contains` and the metrics expect.
+    level : float, optional
+        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha.
     """
 
     nodes: IntArray
@@ -74,6 +89,7 @@ class PredictionSets(Sealed):
     alpha: float
     class_names: Sequence[str] | None = None
     num_nodes: int | None = None
+    level: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("member", "thresholds", "support", "effective_size"):

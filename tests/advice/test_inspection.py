@@ -55,7 +55,7 @@ def test_the_threshold_follows_from_the_neighbours_listed(decay):
         assert seen.total_mass == pytest.approx(seen.neighbour_weights.sum())
         assert (seen.reached_mass >= seen.needed_mass) == (not seen.fell_back)
         assert node not in seen.neighbours
-        assert np.isin(seen.neighbours, naps.data_.calibration).all()
+        assert np.isin(seen.neighbours, naps.calibrated_.scored.calibration).all()
         assert sum(row.calibration for row in seen.hops) == seen.neighbours.size
         assert (np.diff(seen.neighbour_scores) >= 0).all()
 
@@ -106,7 +106,7 @@ def test_the_reason_tells_the_three_cases_apart():
 
 def test_a_calibration_node_is_said_to_be_one():
     naps = calibrated(0)
-    own = int(naps.data_.calibration[0])
+    own = int(naps.calibrated_.scored.calibration[0])
     assert inspect_node(naps, own).calibrates
     assert own not in inspect_node(naps, own).neighbours
 

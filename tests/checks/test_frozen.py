@@ -80,7 +80,7 @@ def test_what_comes_from_another_process_is_read_only_too(again):
     naps = ns.NAPS().calibrate(graph(), P, Y, calibration=np.arange(50))
     sets = again(naps.predict([60, 70]))
     data = NodeDataset(graph(), P, Y, np.arange(50), [], np.arange(50, SIZE))
-    kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).data_.scores]
+    kept = [sets.nodes, sets.member, sets.thresholds, sets.sizes, again(naps).calibrated_.scored.reference.scores]
     kept += [again(data).labels, again(data).features, again(ns.NodePredictions(np.arange(SIZE), P, Y)).probabilities]
     assert not any(array.flags.writeable for array in kept)
 

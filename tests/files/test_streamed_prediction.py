@@ -122,5 +122,5 @@ def test_what_was_read_is_kept_and_not_copied(tmp_path, suffix):
     world = make_world(tmp_path, suffix=suffix)
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     naps = ns.NAPS().calibrate(inputs.graph, inputs.probabilities, inputs.labels, inputs.calibration)
-    assert naps.data_.probabilities is inputs.probabilities
-    assert naps.index_.graph is inputs.graph
+    assert naps.calibrated_.score.probabilities is inputs.probabilities
+    assert naps.calibrated_.graph is inputs.graph

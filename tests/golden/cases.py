@@ -110,6 +110,15 @@ def of_thresholds(world: World) -> dict[str, np.ndarray]:
     return found | {"quantile": np.array(exact)}
 
 
+#: What the first edition called the methods of the comparison.
+FIRST_NAMES = {"split": "APS", "naps": "NAPS", "naps-h": "NAPS-H", "naps-g": "NAPS-G"}
+
+
+def first_named(row: dict) -> dict:
+    """Return a row of the comparison as the first edition wrote it."""
+    return {key: value for key, value in row.items() if key != "title"} | {"method": FIRST_NAMES[row["method"]]}
+
+
 def of_metrics(world: World) -> dict[str, np.ndarray]:
     """What is made of sets: metrics, partitions, the comparison, the advice."""
     from napsets.advice.recommendation import recommend
@@ -123,13 +132,14 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
     found = {
         "partition": np.concatenate(parts),
         "partition sizes": np.array([part.size for part in parts]),
-        "comparison": np.array(json.dumps(compared.rows(), sort_keys=True)),
+        "comparison": np.array(json.dumps([first_named(row) for row in compared.rows()], sort_keys=True)),
         "advice": np.array(json.dumps(advice, sort_keys=True)),
         "homophily": np.array([ns.node_homophily(world.graph, world.labels), ns.expected_homophily(world.labels)]),
     }
     for result in compared:
-        found[f"comparison/{result.name}/curve"] = np.stack([result.curve_coverage, result.curve_size])
-        found |= {f"comparison/{result.name}/{key}": value for key, value in kept(result.sets).items()}
+        name = FIRST_NAMES[result.name]
+        found[f"comparison/{name}/curve"] = np.stack([result.curve_coverage, result.curve_size])
+        found |= {f"comparison/{name}/{key}": value for key, value in kept(result.sets).items()}
     return found
 
 

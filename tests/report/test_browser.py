@@ -75,7 +75,7 @@ def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, ope
     labels = world["labels"]
     calibrates = np.isin(np.arange(1500), world["calibration"])
     naps = ns.NAPS(seed=3).calibrate(world["graph"], world["probabilities"], labels, world["calibration"])
-    scores = naps.score.matrix(naps.data_.probabilities, naps.data_.u)
+    scores = naps.calibrated_.score.matrix(np.arange(naps.calibrated_.num_nodes))
     page.locator(".choice label").nth(m).click()
     isolated = str(1495)
     assert isolated in explorable

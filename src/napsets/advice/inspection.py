@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
+from napsets.localisers import Cut, HopsLocal, Reference
 from napsets.localisers.decay import FEW_HOPS
-from napsets.localisers.neighbourhoods import neighbourhood_thresholds
-from napsets.methods import NAPS, hop_weights_of
+from napsets.methods import NAPS, Calibrated
 from napsets.quantile import required_mass
-from napsets.scores import make_score
 from napsets.sets import PredictionSets
 
 __all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_node"]
@@ -192,52 +191,51 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
     """
     if not isinstance(predictor, NAPS):
         raise InvalidInputError(f"`predictor` must be a NAPS; got {type(predictor).__name__}")
-    data, index = predictor.data_, predictor.index_
-    if data is None or index is None:
+    if predictor.calibrated_ is None:
         raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
     alpha = check_alpha(alpha)
-    chosen = np.array([check_node("node", node, index.graph.num_nodes)])
-    weights = hop_weights_of(predictor, index.graph, chosen)
-    around = neighbourhood_thresholds(index, chosen, weights, alpha, threads=1)
-    sets = _predicted(predictor, chosen, alpha)
+    calibrated = predictor.calibrated()
+    reference = calibrated.scored.reference
+    chosen = np.array([check_node("node", node, calibrated.num_nodes)])
+    local = cast(HopsLocal, calibrated.local)
+    weights = local.weighting(chosen).hops
+    around = local.thresholds(chosen, [Cut(1.0 - alpha)], threads=1)
+    sets = _predicted(calibrated, chosen, alpha)
     threshold = float(sets.thresholds[0])
-    probabilities = data.probabilities[chosen]
-    ringed = _neighbours(predictor, int(chosen[0]), weights, threshold)
+    ringed = _neighbours(reference, int(chosen[0]), weights, threshold)
     total = float(sum(row.mass for row in ringed["hops"]))
     reached = float(sum(row.weight * row.within for row in ringed["hops"]))
     return NodeInspection(
         node=int(chosen[0]),
         alpha=alpha,
-        u=float(data.u[chosen[0]]),
-        probabilities=probabilities[0].astype(np.float64),
-        scores=make_score(predictor.score).matrix(probabilities, data.u[chosen])[0],
+        u=float(calibrated.scored.u[chosen[0]]),
+        probabilities=calibrated.score.probabilities[chosen[0]].astype(np.float64),
+        scores=calibrated.score.matrix(chosen)[0],
         member=sets.member[0],
         threshold=threshold,
         support=int(sets.support[0]),
         effective_size=float(sets.effective_size[0]),
-        calibrates=bool(np.isin(chosen, data.calibration)[0]),
+        calibrates=bool(np.isin(chosen, calibrated.scored.calibration)[0]),
         total_mass=total,
         needed_mass=required_mass(total, alpha),
         reached_mass=reached,
-        neighbourhood_support=int(around.support[0, 0]),
-        neighbourhood_effective_size=float(around.effective_size[0, 0]),
-        fell_back=bool(np.isinf(around.values[0, 0, 0])),
+        neighbourhood_support=int(around.support[0]),
+        neighbourhood_effective_size=float(around.effective_size[0]),
+        fell_back=bool(np.isinf(around.values[0, 0])),
         **ringed,
     )
 
 
-def _predicted(predictor: NAPS, node: IntArray, alpha: float) -> PredictionSets:
-    """Return the very set that is explained, whatever the predictor's settings."""
+def _predicted(calibrated: Calibrated, node: IntArray, alpha: float) -> PredictionSets:
+    """Return the very set that is explained, whatever the method's settings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
-        return predictor.predict(node, alpha, threads=1)
+        return calibrated.predict(node, alpha, threads=1)
 
 
-def _neighbours(predictor: NAPS, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:
+def _neighbours(reference: Reference, node: int, weights: FloatArray, threshold: float) -> dict[str, Any]:
     """Return the parts of an inspection that come from walking around the node."""
-    data, index = predictor.data_, predictor.index_
-    assert data is not None
-    assert index is not None
+    index = reference.index
     rows, found, at = [], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for hop, ring in enumerate(hop_rings(index.graph, node, weights.size), start=1):
         numbers = index.numbers[ring]

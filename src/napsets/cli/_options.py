@@ -12,7 +12,6 @@ from napsets import scores
 from napsets.checks.arguments import LARGEST_HOPS
 from napsets.errors import InvalidInputError
 from napsets.localisers.decay import DECAYS, check_decay
-from napsets.scores import Score
 
 __all__ = [
     "LARGEST_SEED",
@@ -77,7 +76,7 @@ class LabelsName(str, Enum):
     indices = "indices"
 
 
-def make_score(name: ScoreName) -> Score:
+def make_score(name: ScoreName) -> Any:
     """Return the score of that name, with its usual settings."""
     return scores.make_score(name.value)
 

@@ -1,6 +1,7 @@
-"""APS beside the NAPS variants on the same nodes: what every table and the report are made from.
+"""Methods side by side on the same nodes: what every table and the report are made from.
 
-The variants share one search of the neighbourhoods; the labels of `nodes` are used to judge sets, never to make them.
+Methods of the same scores share one search of the neighbourhoods; the labels of `nodes` are used to judge sets, never
+to make them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from napsets.checks.arguments import (
     BoolArray,
     FloatArray,
     IntArray,
-    as_array,
     check_alpha,
     check_hops,
     check_index,
@@ -39,34 +39,17 @@ from napsets.evaluation.metrics import (
     sscv,
 )
 from napsets.graph import Graph, check_graph
-from napsets.localisers.decay import hop_weights
+from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
-from napsets.methods import NAPS, CalibrationData, split_thresholds_of
+from napsets.methods import Calibrated, Given, Settings, find_thresholds, make_method, title
 from napsets.scores import APS, Score, make_score
-from napsets.sets import PredictionSets, members
+from napsets.sets import PredictionSets, members, score_pieces
 
-__all__ = ["CURVE_ALPHAS", "METHODS", "Comparison", "Method", "MethodResult", "compare", "size_strata"]
-
-#: Entries of the score matrix held at a time.
-_CHUNK_ENTRIES = 1 << 20
+__all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", "size_strata"]
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to calibrate: a decay over hops, or None for all calibration nodes alike, the graph unused."""
-
-    name: str
-    decay: str | None
-
-
-#: The paper's four methods, the baseline first.
-METHODS: tuple[Method, ...] = (
-    Method("APS", None),
-    Method("NAPS", "uniform"),
-    Method("NAPS-H", "hyperbolic"),
-    Method("NAPS-G", "geometric"),
-)
+#: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
+COMPARED: tuple[str, ...] = ("split", "naps", "naps-h", "naps-g")
 
 #: Where a calibration curve is drawn.
 CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -78,8 +61,12 @@ class MethodResult:
 
     Attributes
     ----------
-    method : Method
-        Which one.
+    name : str
+        Its name in the table of methods.
+    title : str
+        What tables and charts call it.
+    calibrated : Calibrated
+        The method, calibrated.
     sets : PredictionSets
         The sets of the nodes compared on.
     coverage, mean_size, size_given_coverage, sscv, pccv, singleton_rate, empty_rate, full_rate : float
@@ -94,7 +81,9 @@ class MethodResult:
         Coverage and mean size at each of the comparison's `alphas`.
     """
 
-    method: Method
+    name: str
+    title: str
+    calibrated: Calibrated
     sets: PredictionSets
     coverage: float
     coverage_se: float
@@ -110,11 +99,6 @@ class MethodResult:
     curve_coverage: FloatArray = field(default_factory=lambda: np.empty(0))
     curve_size: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    @property
-    def name(self) -> str:
-        """The method's name."""
-        return self.method.name
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -123,7 +107,7 @@ class Comparison:
     Attributes
     ----------
     results : tuple of MethodResult
-        One for each of `METHODS`, in that order.
+        One for each method, in the order asked for.
     alpha, hops
         What was asked for; of more than 64 hops, those that the graph has.
     strata : list of (low, high)
@@ -132,18 +116,12 @@ class Comparison:
         Neighbourhoods that PCCV compares.
     alphas : tuple of float
         Where the curves are.
-    data : CalibrationData
-        Checked arrays and the calibration nodes' scores.
-    index : CalibrationIndex
-        The graph with its calibration nodes in order of score.
-    labels : numpy.ndarray
-        The labels that judged, one a node, −1 where unknown.
-    score : Score
-        How badly a label fits.
-    seed : int
-        Seed of the nodes' uniform numbers and of the partition's roots.
+    given : Given
+        Graph, probabilities, labels and calibration nodes, checked. The labels judged, too.
+    settings : Settings
+        What all methods were told.
     ids : numpy.ndarray or None
-        What the uniform numbers were drawn from; None for 0..n−1.
+        What the nodes are called; None for 0..n−1.
     """
 
     results: tuple[MethodResult, ...]
@@ -152,12 +130,25 @@ class Comparison:
     strata: list[tuple[int, int]]
     partition: list[IntArray]
     alphas: tuple[float, ...]
-    data: CalibrationData
-    index: CalibrationIndex
-    labels: IntArray
-    score: Score
-    seed: int
+    given: Given
+    settings: Settings
     ids: npt.NDArray[Any] | None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        assert self.given.graph is not None
+        return self.given.graph
+
+    @property
+    def labels(self) -> IntArray:
+        """The labels that judged, one a node, −1 where unknown."""
+        return self.given.labels
+
+    @property
+    def baseline(self) -> MethodResult:
+        """What the others are compared with: the first method."""
+        return self.results[0]
 
     def __iter__(self) -> Iterator[MethodResult]:
         return iter(self.results)
@@ -184,7 +175,13 @@ class Comparison:
             "infinite",
         )
         return [
-            {"method": result.name, "hops": self.hops, "alpha": self.alpha, "nodes": len(result.sets)}
+            {
+                "method": result.name,
+                "title": result.title,
+                "hops": self.hops,
+                "alpha": self.alpha,
+                "nodes": len(result.sets),
+            }
             | {name: getattr(result, name) for name in names}
             for result in self.results
         ]
@@ -197,6 +194,7 @@ def compare(
     calibration: ArrayLike,
     nodes: ArrayLike,
     *,
+    methods: Sequence[str] = COMPARED,
     alpha: float = 0.1,
     hops: int = 2,
     score: Score | str | None = None,
@@ -205,8 +203,9 @@ def compare(
     alphas: Sequence[float] = (),
     strata: Sequence[tuple[int, int]] | None = None,
     progress: Any = None,
+    **settings: Any,
 ) -> Comparison:
-    """Make the sets of `nodes` with each of `METHODS`, and judge them by the labels.
+    """Make the sets of `nodes` with each of some methods, and judge them by the labels.
 
     Parameters
     ----------
@@ -214,6 +213,8 @@ def compare(
         As in `NAPS.calibrate`.
     nodes : array
         Node indices or a boolean mask, with known labels: what to predict and judge.
+    methods : sequence of str
+        Names of the table of methods (`napsets.methods.METHODS`), the baseline first.
     alpha : float
         Error rate.
     hops : int
@@ -228,52 +229,47 @@ def compare(
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes.
+    **settings
+        Further settings of the methods: those of `napsets.methods.Settings`.
     """
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
     check_graph(graph)
-    hops = check_hops("hops", hops)
-    naps = NAPS(hops=hops, score=APS() if score is None else score, seed=seed)
-    naps.calibrate(graph, probabilities, labels, calibration, ids=ids)
-    data, index = naps.data_, naps.index_
-    assert data is not None
-    assert index is not None
-    chosen = _judged(nodes, data)
-    truth = as_array("labels", labels).astype(np.int64)  # a copy, which the caller cannot change
-    known = truth[chosen]
+    told = Settings(
+        score=make_score(APS() if score is None else score), hops=check_hops("hops", hops), seed=seed, **settings
+    )
+    names = check_list("methods", methods, "names of methods")
+    made = [make_method(name, told) for name in names]
+    given = Given.check(graph, probabilities, labels, calibration, ids)
+    # A copy, which the caller cannot change.
+    given = replace(given, labels=sealed(given.labels.astype(np.int64)), _scored={})
+    chosen = _judged(nodes, given)
+    known = given.labels[chosen]
     if (known < 0).any():
         node = int(chosen[(known < 0).argmax()])
         raise InvalidInputError(
             f"`nodes` must have known labels to be compared on; {(known < 0).sum()} do not, node {node} first"
         )
-    hops = useful_hops(graph, chosen, hops)
-    calibrated, thresholds = _calibrated(index, chosen, hops, rates, progress)
-    filled, covered, sizes = _filled(thresholds, data, chosen, known, make_score(naps.score))
-    drawn = [
-        PredictionSets(chosen, member, tau, support, size, rates[0], num_nodes=graph.num_nodes)
-        for member, tau, (support, size) in zip(filled, thresholds[:, 0], calibrated, strict=True)
-    ]
+    calibrated = [method.fit(given) for method in made]
+    found = find_thresholds(calibrated, chosen, rates, progress=progress)
+    filled, covered, sizes = _filled(calibrated, found, chosen, known)
     groups = (
-        size_strata(data.probabilities.shape[1])
-        if strata is None
-        else check_list("strata", strata, "pairs (low, high)")
+        size_strata(given.outputs.shape[1]) if strata is None else check_list("strata", strata, "pairs (low, high)")
     )
     partition = neighbourhood_partition(graph, chosen, seed=seed)
-    results = tuple(
-        replace(_judge(method, sets, truth, groups, partition), curve_coverage=hit[1:], curve_size=size[1:])
-        for method, sets, hit, size in zip(METHODS, drawn, covered, sizes, strict=True)
-    )
+    results = []
+    for m, (name, each) in enumerate(zip(names, calibrated, strict=True)):
+        sets = each.sets(chosen, sealed(filled[m]), found[m], 0, rates[0])
+        judged = _judge(name, title(name, told.score), each, sets, given.labels, groups, partition)
+        results.append(replace(judged, curve_coverage=covered[m, 1:], curve_size=sizes[m, 1:]))
     return Comparison(
-        results=results,
+        results=tuple(results),
         alpha=rates[0],
-        hops=hops,
+        hops=useful_hops(graph, chosen, told.hops),
         strata=groups,
         partition=partition,
         alphas=rates[1:],
-        data=data,
-        index=index,
-        labels=truth,
-        score=make_score(naps.score),
-        seed=seed,
+        given=given,
+        settings=told,
         ids=None if ids is None else np.array(ids),
     )
 
@@ -290,11 +286,11 @@ def size_strata(num_classes: int) -> list[tuple[int, int]]:
     return [(low, high) for low, high in ends if low <= high]
 
 
-def _judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
-    chosen = check_index("nodes", nodes, data.probabilities.shape[0], unique=True)
+def _judged(nodes: ArrayLike, given: Given) -> IntArray:
+    chosen = check_index("nodes", nodes, given.outputs.shape[0], unique=True)
     if chosen.size == 0:
         raise InvalidInputError("`nodes` must hold at least one node; it is empty")
-    both = int(np.isin(chosen, data.calibration).sum())
+    both = int(np.isin(chosen, given.calibration).sum())
     if both:
         warnings.warn(
             f"`nodes` holds {both} calibration nodes: labels that judge these sets also helped to make others",
@@ -304,52 +300,34 @@ def _judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
     return chosen
 
 
-def _calibrated(
-    index: CalibrationIndex, nodes: IntArray, hops: int, rates: tuple[float, ...], progress: Any
-) -> tuple[list[tuple[IntArray, FloatArray]], npt.NDArray[np.float64]]:
-    """Return each method's support and effective sizes, and thresholds of shape (methods, rates, nodes)."""
-    decays = [method.decay for method in METHODS if method.decay is not None]
-    rows = np.stack([hop_weights(decay, hops) for decay in decays])
-    found = neighbourhood_thresholds(index, nodes, rows, rates, progress=progress)
-    split = [split_thresholds_of(index, nodes, rate) for rate in rates]
-    thresholds = np.empty((len(METHODS), len(rates), nodes.size))
-    calibrated = []
-    for m, method in enumerate(METHODS):
-        if method.decay is None:
-            thresholds[m] = [values for values, _ in split]
-            support = split[0][1]
-            size = support.astype(np.float64)
-        else:
-            d = decays.index(method.decay)
-            thresholds[m], support, size = found.values[d], found.support[d], found.effective_size[d]
-        calibrated.append((support, size))
-    return calibrated, thresholds
-
-
 def _filled(
-    thresholds: FloatArray, data: CalibrationData, nodes: IntArray, labels: IntArray, score: Score
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Return the sets' members, made in pieces, and coverage and mean size of shape (methods, rates)."""
-    filled = np.empty((thresholds.shape[0], nodes.size, data.probabilities.shape[1]), dtype=bool)
-    hits = np.zeros(thresholds.shape[:2])
-    sizes = np.zeros(thresholds.shape[:2])
-    step = max(1, _CHUNK_ENTRIES // data.probabilities.shape[1])
-    for start in range(0, nodes.size, step):
-        rows = slice(start, start + step)
-        matrix = score.matrix(data.probabilities[nodes[rows]], data.u[nodes[rows]])
-        at_label = np.arange(matrix.shape[0]), labels[rows]
-        for m in range(thresholds.shape[0]):
-            for r in range(thresholds.shape[1]):
-                member: BoolArray = members(matrix, thresholds[m, r, rows])
-                hits[m, r] += member[at_label].sum()
-                sizes[m, r] += member.sum()
-                if r == 0:
-                    filled[m, rows] = member
-    return sealed(filled), hits / nodes.size, sizes / nodes.size
+    calibrated: Sequence[Calibrated], found: Sequence[LocalThresholds], nodes: IntArray, labels: IntArray
+) -> tuple[list[BoolArray], FloatArray, FloatArray]:
+    """Return each method's members at the first rate, and coverage and mean size of shape (methods, rates)."""
+    rates = found[0].values.shape[0]
+    filled = [np.empty((nodes.size, each.score.probabilities.shape[1]), dtype=bool) for each in calibrated]
+    hits, sizes = np.zeros((2, len(calibrated), rates))
+    by_score: dict[int, list[int]] = {}
+    for m, each in enumerate(calibrated):
+        by_score.setdefault(id(each.score), []).append(m)
+    for group in by_score.values():
+        for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
+            at_label = np.arange(matrix.shape[0]), labels[rows]
+            for m in group:
+                best = calibrated[m].stand_in(nodes[rows])
+                for r in range(rates):
+                    member = members(matrix, found[m].values[r, rows], top_labels=best)
+                    hits[m, r] += member[at_label].sum()
+                    sizes[m, r] += member.sum()
+                    if r == 0:
+                        filled[m][rows] = member
+    return filled, hits / nodes.size, sizes / nodes.size
 
 
 def _judge(
-    method: Method,
+    name: str,
+    title: str,
+    calibrated: Calibrated,
     sets: PredictionSets,
     labels: ArrayLike,
     strata: Sequence[tuple[int, int]],
@@ -357,7 +335,9 @@ def _judge(
 ) -> MethodResult:
     share, count = coverage(sets, labels), len(sets)
     return MethodResult(
-        method=method,
+        name=name,
+        title=title,
+        calibrated=calibrated,
         sets=sets,
         coverage=share,
         coverage_se=math.sqrt(share * (1.0 - share) / count),

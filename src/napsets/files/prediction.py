@@ -20,7 +20,6 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning
 from napsets.files.inputs import Inputs
 from napsets.files.sets_file import ROW_GROUP, writing_sets
-from napsets.methods import NAPS
 
 __all__ = ["CHUNK", "SetsSummary", "memory_bound", "write_predictions"]
 
@@ -77,7 +76,7 @@ class SetsSummary:
 def write_predictions(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    predictor: NAPS,
+    predictor: Any,
     *,
     alpha: float,
     metadata: Mapping[str, Any],

@@ -25,8 +25,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.datasets.synthetic import sbm_graph
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
-from napsets.methods import split_thresholds_of
+from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.paper.cells import Cell
 from napsets.paper.store import Row
 from napsets.randomness import node_uniforms
@@ -179,9 +178,8 @@ def _labels(weights: FloatArray, rng: np.random.Generator) -> IntArray:
 def _gaps(cell: BlockCell, drawn: Draw) -> FloatArray:
     """Return the coverage gaps of APS and NAPS (rows) in either block (columns), each node calibrated on others."""
     scores, nodes = drawn.scores(cell.tv), np.arange(2 * cell.n)
-    index = CalibrationIndex(drawn.graph, scores, nodes)
-    aps, _ = split_thresholds_of(index, nodes, cell.alpha)
-    naps = neighbourhood_thresholds(index, nodes, [1.0], cell.alpha).values[0, 0]
+    reference, cut = Reference(nodes, scores, nodes.size, drawn.graph), [Cut(1.0 - cell.alpha)]
+    aps, naps = (local.fit(reference).thresholds(nodes, cut).values[0] for local in (Everyone(), Hops(1)))
     covered = np.stack([scores <= aps, scores <= naps]).reshape(2, 2, cell.n)  # y is in the set if S ≤ τ
     gaps: FloatArray = (1.0 - cell.alpha) - covered.mean(axis=2)
     return gaps

@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from napsets.scores.ranked import APS, RAPS, SAPS, SCORES, THR, RankScore, Score, aps_scores, make_score
+from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
+from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
+from napsets.scores.threshold import THR
 
-__all__ = ["APS", "RAPS", "SAPS", "SCORES", "THR", "RankScore", "Score", "aps_scores", "make_score"]
+__all__ = [
+    "APS",
+    "BOUND",
+    "RAPS",
+    "SAPS",
+    "SCORES",
+    "THR",
+    "BoundScore",
+    "Labelled",
+    "RankScore",
+    "RowScore",
+    "Score",
+    "aps_scores",
+    "bind",
+    "learns",
+    "make_score",
+]

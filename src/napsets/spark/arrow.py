@@ -20,7 +20,7 @@ from napsets.errors import InvalidInputError
 from napsets.localisers.neighbourhoods import HopThresholds
 from napsets.quantile import hop_quantile
 from napsets.randomness import node_uniforms
-from napsets.scores import Score
+from napsets.scores import RowScore
 from napsets.sets import PredictionSets, members
 
 __all__ = ["Settings", "calibration_scores", "prediction_sets", "thresholds"]
@@ -33,7 +33,7 @@ class Settings:
     """What the tasks need to know; plain values, small enough to send along with each."""
 
     weights: FloatArray
-    score: Score
+    score: RowScore
     alpha: float
     seed: int
     allow_empty: bool

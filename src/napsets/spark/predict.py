@@ -138,9 +138,9 @@ def predict_sets(
     return job.in_batches(Checkpoints(spark, checkpoint_dir, name), size, progress)
 
 
-def _checked_score(score: Score | None) -> Score:
+def _checked_score(score: Any) -> Any:
     chosen = APS() if score is None else score
-    if not isinstance(chosen, Score):
+    if not all(callable(getattr(chosen, name, None)) for name in ("matrix", "at")):
         raise InvalidInputError(f"`score` must have the methods matrix and at; got {type(chosen).__name__}")
     return chosen
 

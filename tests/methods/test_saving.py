@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.files import persistence
+from napsets.files import archive
+from napsets.methods import load
 from oracles import same_bits
 
 RNG = np.random.default_rng(0)
@@ -73,16 +74,16 @@ def test_direction_ids_and_float32_survive(tmp_path):
     predictor = ns.NAPS().calibrate(graph, P.astype(np.float32), Y, calibration=np.arange(40), ids=ids)
     predictor.save(tmp_path / "a")
     again = ns.NAPS.load(str(tmp_path / "a"))
-    assert again.index_.graph == graph
-    assert not again.index_.graph.undirected
-    assert again.data_.probabilities.dtype == np.float32
+    assert again.calibrated_.graph == graph
+    assert not again.calibrated_.graph.undirected
+    assert again.calibrated_.score.probabilities.dtype == np.float32
     assert np.array_equal(again.predict(NODES, 0.3).member, predictor.predict(NODES, 0.3).member)
 
 
 def test_the_file_holds_no_pickle(tmp_path):
     naps().save(tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
-        assert json.loads(str(archive["header"]))["format"] == "napsets-predictor-1"
+        assert json.loads(str(archive["header"]))["format"] == "napsets-predictor-2"
         assert all(archive[name].dtype != object for name in archive.files)
 
 
@@ -96,7 +97,7 @@ def test_a_score_of_ones_own_cannot_be_saved_and_leaves_no_file(tmp_path):
     class Mine(ns.APS):
         pass
 
-    with pytest.raises(ns.InvalidInputError, match="`score` must be one of APS, RAPS, SAPS, THR to be saved; got Mine"):
+    with pytest.raises(ns.InvalidInputError, match="`score` must be one of aps, raps, saps, thr to be saved; got Mine"):
         naps(score=Mine()).save(tmp_path / "a.npz")
     assert not os.listdir(tmp_path)
 
@@ -110,7 +111,7 @@ def test_an_interrupted_save_leaves_the_old_file_and_no_other(tmp_path, monkeypa
         stream.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(persistence.np, "savez", half_written)
+    monkeypatch.setattr(archive.np, "savez", half_written)
     with pytest.raises(KeyboardInterrupt):
         naps().save(path)
     assert path.read_bytes() == before
@@ -125,7 +126,7 @@ def test_a_file_cut_anywhere_is_refused_by_name(tmp_path, make):
     for length in [*range(0, len(whole), max(1, len(whole) // 60)), len(whole) - 1]:
         path.write_bytes(whole[:length])
         with pytest.raises(ns.FileFormatError, match=r"cut\.npz"):
-            persistence.load(path)
+            load(path)[1]
 
 
 def test_a_file_with_a_wrong_byte_is_refused_or_reads_the_same(tmp_path):
@@ -138,7 +139,7 @@ def test_a_file_with_a_wrong_byte_is_refused_or_reads_the_same(tmp_path):
         bent[place] ^= 0xFF
         path.write_bytes(bent)
         with suppress(ns.FileFormatError):
-            again = persistence.load(path)  # that byte means nothing, such as a time of day
+            again = load(path)[1]  # that byte means nothing, such as a time of day
             assert np.array_equal(again.predict(NODES, 0.3).member, expected.member)
 
 
@@ -165,18 +166,29 @@ def put(key, value):
 
 
 def setting(key, value):
-    return lambda header: header | {"settings": header["settings"] | {key: value}}
+    if key == "directed":
+        return put(key, value)
+    part = {"hops": "localiser", "decay": "localiser", "pool": "localiser", "fallback": "level"}.get(key)
+    if part is None:
+        return lambda header: header | {"settings": header["settings"] | {key: value}}
+    return lambda h: h | {part: {"name": h[part]["name"], "settings": h[part]["settings"] | {key: value}}}
+
+
+def scored(name, settings):
+    """Put another score into a header, where it was asked for and where it was bound."""
+    other = {"name": name, "settings": settings}
+    return lambda header: header | {"score": other, "bound": header["bound"] | {"score": other}}
 
 
 MISTYPED = {
     "no header": ({"header": None}, "header"),
     "a header that is no object": ({"header": lambda h: [1, 2]}, "is truncated or of another kind"),
-    "another format": ({"header": put("format", "napsets-predictor-99")}, "napsets-predictor-1 file; .* says it is '"),
+    "another format": ({"header": put("format", "napsets-predictor-99")}, "napsets-predictor-2 file; .* says it is '"),
     "no format": ({"header": drop("format")}, "format"),
     "no settings": ({"header": drop("settings")}, "settings"),
-    "an unknown kind": ({"header": put("kind", "Oracle")}, "`kind` must be one of NAPS, SplitConformal; got 'Oracle'"),
-    "an unknown score": ({"header": put("score", {"name": "XPS", "settings": {}})}, "`score` must be one of APS"),
-    "a setting no score has": ({"header": put("score", {"name": "APS", "settings": {"x": 1}})}, "x"),
+    "an unknown kind": ({"header": put("kind", "Oracle")}, "`kind` must be one of NAPS, .*; got 'Oracle'"),
+    "an unknown score": ({"header": scored("XPS", {})}, "`score` must be one of aps"),
+    "a setting no score has": ({"header": scored("aps", {"x": 1})}, "x"),
     "no uniforms": ({"u": None}, "u"),
     "short uniforms": ({"u": np.zeros(3)}, "`u` must have one entry a node, 60; got 3"),
     "short scores": ({"scores": np.zeros(3)}, "`scores` must have one entry a calibration node, 40; got 3"),
@@ -201,21 +213,21 @@ MISTYPED = {
             ("seed", 0.5), ("seed", None), ("hops", -1), ("hops", "2"), ("hops", 10**20), ("hops", None),
             ("decay", "geometic"), ("decay", [1.0]), ("decay", [1.0, 0.5, 0.2]), ("decay", [1.0, -2.0]),
             ("decay", [1.0, float("nan")]), ("decay", {"a": 1}), ("decay", 7), ("allow_empty", "no"),
-            ("allow_empty", 2), ("undirected", "yes"), ("undirected", None),
+            ("allow_empty", 2), ("directed", "yes"), ("pool", -1.0), ("pool", "x"),
         ]
     },
     **{
         f"{name} with {settings}": (
-            {"header": put("score", {"name": name, "settings": settings})}, f"`{next(iter(settings))}` must",
+            {"header": scored(name, settings)}, f"`{next(iter(settings))}` must",
         )
         for name, settings in [
-            ("APS", {"randomized": "yes"}), ("RAPS", {"penalty": "x"}), ("RAPS", {"penalty": float("nan")}),
-            ("RAPS", {"penalty": -1.0}), ("RAPS", {"free_ranks": 1.5}), ("SAPS", {"weight": None}),
+            ("aps", {"randomized": "yes"}), ("raps", {"penalty": "x"}), ("raps", {"penalty": float("nan")}),
+            ("raps", {"penalty": -1.0}), ("raps", {"free_ranks": 1.5}), ("saps", {"weight": None}),
         ]
     },
-    "another score than was used": ({"header": put("score", {"name": "THR", "settings": {}})}, "those that THR gives"),
+    "another score than was used": ({"header": scored("thr", {})}, "those that THR gives"),
     "scores that no label has": ({"scores": np.full(40, -np.inf)}, "`scores` must be those that .* gives"),
-    "a score by number": ({"header": put("score", {"name": 3, "settings": {}})}, "`score` must be one of APS"),
+    "a score by number": ({"header": scored(3, {})}, "`score` must be one of aps"),
 }  # fmt: skip
 
 
@@ -226,7 +238,7 @@ def test_a_mistyped_file_is_refused_with_the_reason(tmp_path, kind):
     naps().save(path)
     rewrite(path, changes)
     with pytest.raises(ns.FileFormatError, match=message) as info:
-        persistence.load(path)
+        load(path)[1]
     assert "odd.npz" in str(info.value)
 
 

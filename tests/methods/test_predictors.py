@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.methods import split_thresholds_of
+from napsets.localisers import Cut, Everyone, Reference
 from oracles import order_statistic, same_bits
 
 RNG = np.random.default_rng(0)
@@ -52,8 +52,8 @@ def test_split_conformal_is_the_order_statistic_of_all_calibration_scores():
 @pytest.mark.parametrize("alpha", [0.003, 0.1, 0.25, 0.5, 0.99])
 def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
     scores = np.round(np.random.default_rng(1).random(30), 1)
-    index = ns.CalibrationIndex(ns.Graph.from_edge_index([[], []], 40), scores, np.arange(30))
-    thresholds, support = split_thresholds_of(index, np.arange(40), alpha)
+    found = Everyone().fit(Reference(np.arange(30), scores, 40)).thresholds(np.arange(40), [Cut(1.0 - alpha)])
+    thresholds, support = found.values[0], found.support
     exact = Fraction(str(alpha))
     expected = [order_statistic(np.delete(scores, v).tolist() if v < 30 else scores.tolist(), exact) for v in range(40)]
     assert same_bits(thresholds, expected)
@@ -193,7 +193,7 @@ def test_masks_and_tensors_are_taken():
 def test_ids_decide_the_uniform_number_and_may_be_strings():
     names = np.array([f"n{i}" for i in range(SIZE)])
     by_name = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names)
-    assert same_bits(by_name.data_.u, ns.node_uniforms(names, 0))
+    assert same_bits(by_name.calibrated_.scored.u, ns.node_uniforms(names, 0))
     objects = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=names.astype(object))
     assert np.array_equal(by_name.predict(NODES).member, objects.predict(NODES).member)
     numbered = ns.SplitConformal().calibrate(P, Y, calibration=CALIBRATION, ids=np.arange(SIZE))
@@ -208,16 +208,15 @@ def test_seeds_change_the_randomised_sets_and_nothing_else():
 
 def test_float32_probabilities_are_kept_at_their_width():
     predictor = ns.NAPS().calibrate(GRAPH, P.astype(np.float32), Y, calibration=CALIBRATION)
-    assert predictor.data_.probabilities.dtype == np.float32
+    assert predictor.calibrated_.score.probabilities.dtype == np.float32
     assert len(predictor.predict(NODES)) == 100
 
 
 def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
-
-    from napsets import methods
+    from napsets import sets
 
     whole = naps().predict(NODES)
-    monkeypatch.setattr(methods, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(sets, "_CHUNK_ENTRIES", 35)
     assert np.array_equal(naps().predict(NODES).member, whole.member)
 
 

@@ -1,16 +1,13 @@
-"""Conformal scores: probabilities → how badly each label fits (small is good).
+"""Scores that are formulas in a label's probability, rank and cumulative sum: APS and its relatives.
 
-A score is a small frozen object with two methods. `matrix(probabilities, u)` gives S[node, y] for every label;
-`at(probabilities, labels, u)` gives only the entry at each node's label, to the same bits, without the rest.
-A score knows nothing of graphs. To add one that depends on a label's probability, rank and cumulative sum,
-subclass `RankScore` and write its formula; any other needs just the two methods.
+To add one, subclass `RankScore`, write its formula and give it a name with ``@SCORES.add("name")``.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,34 +19,19 @@ from napsets.checks.arguments import (
     as_array,
     check_count,
     check_flag,
-    check_labels,
     check_number,
     check_probabilities,
-    shown,
 )
-from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.scores.base import SCORES, RowScore, known_labels
 
-__all__ = ["APS", "RAPS", "SAPS", "SCORES", "THR", "RankScore", "Score", "aps_scores", "make_score"]
+__all__ = ["APS", "RAPS", "SAPS", "RankScore", "Ranked", "aps_scores"]
 
 #: A larger price of a rank would drown the probabilities, and in the end overflow.
 LARGEST_PENALTY = 1e100
 
 #: Rows handled at a time, so that temporaries stay in the cache however many nodes there are.
 _CHUNK_ENTRIES = 1 << 18
-
-
-@runtime_checkable
-class Score(Protocol):
-    """What a predictor asks of a score."""
-
-    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of every label, shape (nodes, classes)."""
-        ...
-
-    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ class Ranked:
     u: FloatArray
 
 
-class RankScore(ABC):
+class RankScore(RowScore):
     """A score that is a formula in a label's probability, rank and cumulative sum."""
 
     randomized: bool = True
@@ -98,7 +80,7 @@ class RankScore(ABC):
         from napsets.kernels.ranking import rank_labels
 
         p = check_probabilities(probabilities)
-        y = _known_labels(labels, p)
+        y = known_labels(labels, p)
         cumulative, largest = np.empty(y.size), np.empty(y.size)
         rank = np.empty(y.size, dtype=np.int64)
         rank_labels(p, y, cumulative, rank, largest)
@@ -127,6 +109,7 @@ class RankScore(ABC):
         return array
 
 
+@SCORES.add("aps")
 @dataclass(frozen=True)
 class APS(RankScore):
     """Adaptive prediction sets: S(x, y) = (cumulative sum down to and including y) − u·p_y (`eq:aps_score`).
@@ -146,6 +129,7 @@ class APS(RankScore):
         return x.cumulative - x.u * x.probability
 
 
+@SCORES.add("raps")
 @dataclass(frozen=True)
 class RAPS(RankScore):
     """Regularised APS (Angelopoulos et al., 2021): APS + penalty · max(0, rank − free_ranks).
@@ -173,6 +157,7 @@ class RAPS(RankScore):
         return x.cumulative - x.u * x.probability + float(self.penalty) * np.maximum(0, x.rank - self.free_ranks)
 
 
+@SCORES.add("saps")
 @dataclass(frozen=True)
 class SAPS(RankScore):
     """Sorted APS (Huang et al., 2024): only the largest probability is kept, ranks stand for the others.
@@ -203,48 +188,6 @@ class SAPS(RankScore):
         return np.where(x.rank == 1, x.u * x.largest, x.largest + (x.rank - 2 + x.u) * float(self.weight))
 
 
-@dataclass(frozen=True)
-class THR:
-    """Threshold score (Sadinle et al., 2019): S(x, y) = 1 − p_y. The smallest sets on average; ignores u."""
-
-    def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of every label, shape (nodes, classes), in float64."""
-        return 1.0 - check_probabilities(probabilities).astype(np.float64)
-
-    def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,)."""
-        p = check_probabilities(probabilities)
-        y = _known_labels(labels, p)
-        return 1.0 - p[np.arange(y.size), y].astype(np.float64)
-
-
-#: Scores by the name that settings, files and the command line call them by.
-SCORES: dict[str, type[APS] | type[RAPS] | type[SAPS] | type[THR]] = {
-    "aps": APS,
-    "raps": RAPS,
-    "saps": SAPS,
-    "thr": THR,
-}
-
-
-def make_score(score: object) -> Score:
-    """Return a score from itself or from its name, with its usual settings.
-
-    Examples
-    --------
-    >>> make_score("raps")
-    RAPS(penalty=0.01, free_ranks=2, randomized=True)
-    """
-    if isinstance(score, str):
-        return choose("score", score, SCORES)()
-    if isinstance(score, type) or not isinstance(score, Score):
-        hint = f" (write {score.__name__}() with brackets)" if isinstance(score, type) else ""
-        raise InvalidInputError(
-            f"`score` must be one of {', '.join(SCORES)}, or have the methods matrix and at; got {shown(score)}{hint}"
-        )
-    return score
-
-
 def aps_scores(probabilities: ArrayLike, u: ArrayLike) -> FloatArray:
     """Return the randomised APS score of every label, shape (nodes, classes): `APS().matrix`.
 
@@ -259,10 +202,3 @@ def aps_scores(probabilities: ArrayLike, u: ArrayLike) -> FloatArray:
 def _chunks(p: npt.NDArray[Any]) -> list[slice]:
     step = max(1, _CHUNK_ENTRIES // p.shape[1])
     return [slice(start, start + step) for start in range(0, p.shape[0], step)]
-
-
-def _known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:
-    y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
-    if (y < 0).any():
-        raise InvalidInputError(f"`labels` must be known to be scored; entry {int((y < 0).argmax())} is −1")
-    return y

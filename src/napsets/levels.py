@@ -1,0 +1,201 @@
+"""At which level thresholds are taken: the nominal 1 − α, or one that labels kept apart show to be right.
+
+*Nominal.* The threshold of a node is its local quantile at 1 − α. For split conformal prediction that is exact; for
+local weights it is as good as the neighbourhoods are alike.
+
+*Exact.* The labelled nodes are split into a reference part, from which thresholds are made, and a level part Q. Each
+node v of Q is ranked: T_v = (t(v, S_v), S_v), with t the share of v's mass strictly below its score; pairs are compared
+by t, then by score. T̂ is the ⌈(|Q|+1)(1−α)⌉-th smallest, and the set of a node is {y : (t(v, S(v,y)), S(v,y)) ≤ T̂}. If
+the nodes of Q and the node to predict are exchangeable, so are their pairs, whatever the weights, the scores and the
+reference labels are: 1−α ≤ P(Y ∈ set) ≤ 1−α + 1/(|Q|+1).
+
+Since t grows with the score, that set is again one threshold a node: with τ₁ the smallest reference score at which the
+mass reaches t̂ (of 1 + its total) and τ₂ the one at which it passes t̂, scores up to τ₁ have a smaller t, those beyond
+τ₂ a larger one, and those between have t̂ itself and are in where they are at most ŝ. So τ = min(max(ŝ, τ₁), τ₂).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray, IntArray, check_share, shown
+from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.names import Table
+from napsets.errors import InvalidInputError
+from napsets.localisers.base import Cut, LocalThresholds, Reference
+from napsets.localisers.everyone import Everyone
+from napsets.quantile import ROUNDING
+
+__all__ = ["LEVELS", "Exact", "FittedLevel", "Level", "Nominal", "Rank"]
+
+#: Levels by the name that files call them by.
+LEVELS: Table[Any] = Table()
+
+
+@dataclass(frozen=True, order=True)
+class Rank:
+    """Where a score stands among a node's reference scores, and the score itself to break ties: T = (t, s)."""
+
+    share: float
+    score: float
+
+
+class FittedLevel(Protocol):
+    """A level that knows the labels that were kept apart for it."""
+
+    def cuts(self, alphas: Sequence[float]) -> list[Cut]:
+        """Where the local thresholds are needed."""
+        ...
+
+    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+        """Turn local thresholds at those cuts into thresholds of shape (alphas, nodes)."""
+        ...
+
+    def level(self, alpha: float) -> float:
+        """Return the level at which the localiser answers: 1 − alpha, or the share of T̂."""
+        ...
+
+
+@runtime_checkable
+class Level(Protocol):
+    """What a method asks of a level: how many labels it keeps apart, and what it makes of their ranks."""
+
+    @property
+    def reference_share(self) -> float:
+        """The share of labelled nodes from which thresholds are made; 1 keeps none apart."""
+        ...
+
+    def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedLevel:
+        """Return the level that the ranks of the labels kept apart give."""
+        ...
+
+
+@LEVELS.add("nominal")
+@dataclass(frozen=True)
+class Nominal:
+    """Thresholds at 1 − alpha.
+
+    Attributes
+    ----------
+    fallback : {"full", "global"}
+        What a node gets whose mass falls short: every label, or the threshold of all reference nodes together.
+    """
+
+    fallback: Literal["full", "global"] = "full"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fallback, str) or self.fallback not in ("full", "global"):
+            raise InvalidInputError(f"`fallback` must be 'full' or 'global'; got {shown(self.fallback)}")
+
+    @property
+    def reference_share(self) -> float:
+        """No labels are kept apart."""
+        return 1.0
+
+    def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> _FittedNominal:
+        """Return the level for these reference nodes; there are no other labels to look at."""
+        return _FittedNominal(self.fallback, reference)
+
+
+@dataclass(frozen=True, eq=False)
+class _FittedNominal:
+    fallback: str
+    reference: Reference
+
+    def cuts(self, alphas: Sequence[float]) -> list[Cut]:
+        return [Cut(1.0 - alpha) for alpha in alphas]
+
+    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+        if self.fallback == "full" or not np.isinf(found.values).any():
+            return found
+        everyone = Everyone().fit(self.reference).thresholds(nodes, self.cuts(alphas))
+        short = np.isposinf(found.values)
+        # What a threshold rests on is told for the first alpha.
+        return LocalThresholds(
+            np.where(short, everyone.values, found.values),
+            np.where(short[0], everyone.support, found.support),
+            np.where(short[0], everyone.effective_size, found.effective_size),
+        )
+
+    def level(self, alpha: float) -> float:
+        return 1.0 - alpha
+
+
+@LEVELS.add("exact")
+@dataclass(frozen=True)
+class Exact:
+    """Thresholds at a level set on labels that were kept apart, so that coverage holds for any localiser and score.
+
+    Attributes
+    ----------
+    share : float
+        Which share of the labelled nodes is the reference part.
+    """
+
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 < check_share("share", self.share) < 1.0:
+            raise InvalidInputError(f"`share` must lie strictly between 0 and 1; got {shown(self.share)}")
+
+    @property
+    def reference_share(self) -> float:
+        """The share of labelled nodes from which thresholds are made."""
+        return self.share
+
+    def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedExact:
+        """Return the level that the ranks (shares, scores) of the labels kept apart give."""
+        order = np.lexsort((scores, shares))
+        return FittedExact(shares[order], scores[order])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedExact(Sealed):
+    """The ranks of the labels kept apart, ascending: by share, then by score."""
+
+    shares: FloatArray
+    scores: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("shares", "scores"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def quantile(self, alpha: float) -> Rank | None:
+        """Return T̂, the ⌈(|Q|+1)(1−α)⌉-th smallest rank, or None where there are too few labels for it.
+
+        As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
+        """
+        place = math.ceil((1.0 - alpha) * (1.0 + self.shares.size) * (1.0 - ROUNDING)) - 1
+        if place >= self.shares.size:
+            return None
+        return Rank(float(self.shares[place]), float(self.scores[place]))
+
+    def cuts(self, alphas: Sequence[float]) -> list[Cut]:
+        """Where the mass reaches the share of T̂, and where it passes it, for each alpha."""
+        return [
+            cut
+            for rank in map(self.quantile, alphas)
+            for cut in (
+                [Cut(2.0), Cut(2.0)] if rank is None else [Cut(rank.share, "at least"), Cut(rank.share, "above")]
+            )
+        ]
+
+    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+        """Return min(max(ŝ, τ₁), τ₂) for each alpha."""
+        values = np.full((len(alphas), nodes.size), np.inf)
+        for a, alpha in enumerate(alphas):
+            rank = self.quantile(alpha)
+            if rank is not None:
+                reached, passed = found.values[2 * a], found.values[2 * a + 1]
+                values[a] = np.minimum(np.maximum(rank.score, reached), passed)
+        return LocalThresholds(values, found.support, found.effective_size)
+
+    def level(self, alpha: float) -> float:
+        """Return the share of T̂; infinite where there are too few labels for it."""
+        rank = self.quantile(alpha)
+        return math.inf if rank is None else rank.share

@@ -1,0 +1,161 @@
+"""What calibration starts from: checked arguments, and labelled nodes with their scores."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_column,
+    check_index,
+    check_labels,
+    check_probabilities,
+)
+from napsets.checks.frozen import sealed
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph, check_graph
+from napsets.localisers import Reference
+from napsets.randomness import node_uniforms, split_order
+from napsets.scores import BoundScore, Labelled, bind
+
+__all__ = ["Given", "Scored"]
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a user gives to be calibrated on, checked once for all methods that are to see it.
+
+    Attributes
+    ----------
+    graph : Graph or None
+        The graph whose neighbourhoods count.
+    outputs : numpy.ndarray
+        The model's probabilities, a row a node.
+    labels : numpy.ndarray
+        One a node, −1 where unknown.
+    calibration : numpy.ndarray
+        Whose labels may be used.
+    ids : numpy.ndarray
+        What the nodes are called; their random numbers are drawn from it.
+    """
+
+    graph: Graph | None
+    outputs: npt.NDArray[Any]
+    labels: IntArray
+    calibration: IntArray
+    ids: npt.NDArray[Any]
+    _scored: dict[Any, Scored] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def check(
+        cls,
+        graph: Graph | None,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        ids: ArrayLike | None = None,
+    ) -> Given:
+        """Refuse arguments that cannot be calibrated on."""
+        size = None if graph is None else check_graph(graph).num_nodes
+        p = check_probabilities(probabilities, num_nodes=size)
+        y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
+        chosen = check_index("calibration", calibration, p.shape[0], unique=True)
+        if chosen.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        unknown = y[chosen] < 0
+        if unknown.any():
+            node = int(chosen[unknown.argmax()])
+            raise InvalidInputError(
+                f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
+            )
+        names = np.arange(p.shape[0]) if ids is None else as_column("ids", ids)
+        if names.shape != (p.shape[0],):
+            raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
+        return cls(graph, p, y, chosen, names)
+
+    def scored(self, score: Any, share: float, seed: int) -> Scored:
+        """Return the nodes scored, with a share of the labelled ones as reference; kept for the next who asks."""
+        key = (score, share, seed)
+        try:
+            return self._scored[key]
+        except (KeyError, TypeError):  # a score of the user's own need not be hashable
+            made = self._score(score, share, seed)
+        with suppress(TypeError):
+            self._scored[key] = made
+        return made
+
+    def _score(self, score: Any, share: float, seed: int) -> Scored:
+        reference, apart = self._parts(share, seed)
+        u = sealed(node_uniforms(self.ids, seed))
+        bound = bind(score, self.outputs, u, self.graph, Labelled(reference, self.labels[reference]))
+        return Scored(
+            score,
+            seed,
+            share,
+            u,
+            bound,
+            Reference(
+                reference,
+                bound.at(reference, self.labels[reference]),
+                self.outputs.shape[0],
+                self.graph,
+                bound.probabilities,
+            ),
+            apart,
+            bound.at(apart, self.labels[apart]) if apart.size else np.empty(0),
+        )
+
+    def _parts(self, share: float, seed: int) -> tuple[IntArray, IntArray]:
+        """Split the calibration nodes by (seed, id) alone: a reference part, and labels that are kept apart."""
+        if share == 1.0:
+            return self.calibration, np.empty(0, dtype=np.int64)
+        if self.calibration.size < 2:
+            raise InvalidInputError("`calibration` must hold at least two nodes for an exact level; it holds one")
+        order = split_order(self.ids[self.calibration], seed)
+        count = min(max(round(share * order.size), 1), order.size - 1)
+        return self.calibration[np.sort(order[:count])], self.calibration[np.sort(order[count:])]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Labelled nodes with their scores: those that thresholds are made of, and those kept apart for the level.
+
+    Attributes
+    ----------
+    score : Score
+        What they were scored with.
+    seed : int
+        Seed of the uniform numbers and of the split.
+    share : float
+        The share of labelled nodes in the reference; 1 where none was kept apart.
+    u : numpy.ndarray
+        The uniform number of every node.
+    bound : BoundScore
+        The score of every node.
+    reference : Reference
+        Nodes, scores and graph.
+    apart, apart_scores : numpy.ndarray
+        The nodes kept apart, and the score of each at its label.
+    """
+
+    score: Any
+    seed: int
+    share: float
+    u: FloatArray
+    bound: BoundScore
+    reference: Reference
+    apart: IntArray
+    apart_scores: FloatArray
+
+    @cached_property
+    def calibration(self) -> IntArray:
+        """All labelled nodes, in ascending order."""
+        return sealed(np.sort(np.concatenate([self.reference.nodes, self.apart])))

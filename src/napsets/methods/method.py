@@ -1,0 +1,265 @@
+"""A method is a score × a localiser × a level; calibrated, it never changes again.
+
+`Method.calibrate` gives a frozen `Calibrated`, which predicts for one alpha or for several from one search.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    IntArray,
+    check_alpha,
+    check_flag,
+    check_index,
+    check_kind,
+    check_list,
+    check_seed,
+)
+from napsets.checks.frozen import sealed
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Graph
+from napsets.levels import FittedLevel, Level, Nominal
+from napsets.localisers import Everyone, HopsLocal, Local, Localiser, LocalThresholds, share_search
+from napsets.methods.given import Given, Scored
+from napsets.scores import APS, BoundScore, learns, make_score
+from napsets.sets import PredictionSets, members, score_pieces
+
+__all__ = ["Calibrated", "Method", "find_thresholds"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A score × a localiser × a level.
+
+    Parameters
+    ----------
+    score : Score or str
+        How badly a label fits.
+    localiser : Localiser
+        How the threshold depends on the node: `Everyone` (split conformal prediction), `Hops` (NAPS), …
+    level : Level
+        `Nominal()`, or `Exact()` for a level set on labels kept apart.
+    seed : int
+        Seed of each node's uniform number and of the split, functions of seed and node id alone.
+    allow_empty : bool
+        With False, a set that would be empty gets the best label.
+
+    Examples
+    --------
+    >>> from napsets.localisers import Hops
+    >>> Method("aps", Hops(hops=2, pool=10), Exact()).level
+    Exact(share=0.5)
+    """
+
+    score: Any = field(default_factory=APS)
+    localiser: Localiser = field(default_factory=Everyone)
+    level: Level = field(default_factory=Nominal)
+    seed: int = 0
+    allow_empty: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", make_score(self.score))
+        object.__setattr__(self, "seed", check_seed(self.seed))
+        object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
+        check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
+        check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
+        if learns(self.score) and self.level.reference_share == 1.0:
+            raise InvalidInputError(
+                f"`level` must be exact for a score that learns from labels; {type(self.score).__name__} does. Pass "
+                f"exact=True, or level=Exact()."
+            )
+
+    def calibrate(
+        self,
+        graph: Graph | None,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> Calibrated:
+        """Score the labelled nodes and set the level; arguments as in `NAPS.calibrate`."""
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+
+    def fit(self, given: Given) -> Calibrated:
+        """Do what `calibrate` does with arguments that were checked."""
+        return self.on(given.scored(self.score, self.level.reference_share, self.seed))
+
+    def on(self, scored: Scored) -> Calibrated:
+        """Calibrate on nodes that were scored already."""
+        local = self.localiser.fit(scored.reference)
+        shares = local.ranks(scored.apart, scored.apart_scores) if scored.apart.size else np.empty(0)
+        return Calibrated(self, scored, local, self.level.fit(scored.reference, shares, scored.apart_scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A method that has seen labels, and never changes again.
+
+    Attributes
+    ----------
+    method : Method
+        Its settings.
+    scored : Scored
+        The nodes and their scores.
+    local : Local
+        The localiser of the reference nodes.
+    level : FittedLevel
+        The level that the labels kept apart gave.
+    """
+
+    method: Method
+    scored: Scored
+    local: Local
+    level: FittedLevel
+
+    @property
+    def score(self) -> BoundScore:
+        """The score of every node."""
+        return self.scored.bound
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph whose neighbourhoods count."""
+        return self.scored.reference.graph
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.scored.reference.num_nodes
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether labels were kept apart to set the level."""
+        return self.scored.share < 1.0
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | Sequence[float] = 0.1,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets | list[PredictionSets]:
+        """Return the prediction sets of `nodes`: for one alpha, or a list of them for several from one search.
+
+        Parameters
+        ----------
+        nodes : array
+            Node indices or a boolean mask.
+        alpha : float or sequence of floats
+            Error rates.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        sets: PredictionSets | list[PredictionSets]
+        sets = self._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+        return sets
+
+    def _predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | Sequence[float],
+        allow_empty: bool | None,
+        threads: int | None,
+        progress: Any,
+        stacklevel: int,
+    ) -> Any:
+        several = np.ndim(alpha) > 0
+        alphas = [check_alpha(a) for a in (check_list("alpha", alpha, "error rates") if several else [alpha])]
+        chosen = self.check_nodes(nodes, stacklevel=stacklevel)
+        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
+        found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
+        member = np.empty((len(alphas), chosen.size, self.score.probabilities.shape[1]), dtype=bool)
+        for rows, matrix in score_pieces(self.score, chosen):
+            best = self.stand_in(chosen[rows], allowed)
+            for a in range(len(alphas)):
+                member[a, rows] = members(matrix, found.values[a, rows], top_labels=best)
+        sets = [self.sets(chosen, sealed(member[a]), found, a, alphas[a]) for a in range(len(alphas))]
+        return sets if several else sets[0]
+
+    def sets(
+        self, nodes: IntArray, member: npt.NDArray[np.bool_], found: LocalThresholds, row: int, alpha: float
+    ) -> PredictionSets:
+        """Put together what was found for one alpha."""
+        return PredictionSets(
+            nodes,
+            member,
+            found.values[row],
+            found.support,
+            found.effective_size,
+            alpha,
+            num_nodes=self.num_nodes,
+            level=self.level.level(alpha) if self.is_exact else None,
+        )
+
+    def stand_in(self, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
+        """Return the labels that stand in for empty sets, or None where sets may be empty."""
+        allowed = self.method.allow_empty if allow_empty is None else allow_empty
+        return None if allowed else self.score.probabilities[nodes].argmax(axis=1)
+
+    def check_nodes(self, nodes: ArrayLike, *, stacklevel: int) -> IntArray:
+        """Return node indices, with a warning where some of them helped to calibrate."""
+        chosen = check_index("nodes", nodes, self.num_nodes)
+        calibrates = np.zeros(self.num_nodes, dtype=bool)
+        calibrates[self.scored.calibration] = True
+        both = int(calibrates[chosen].sum())
+        if both:
+            warnings.warn(
+                f"`nodes` holds {both} calibration nodes; a node's own label is left out of its own set"
+                + (", though it helped to set the level" if self.is_exact else ""),
+                NapsetsWarning,
+                stacklevel=stacklevel + 1,
+            )
+        return chosen
+
+
+def find_thresholds(
+    calibrated: Sequence[Calibrated],
+    nodes: IntArray,
+    alphas: Sequence[float],
+    *,
+    threads: int | None = None,
+    progress: Any = None,
+) -> list[LocalThresholds]:
+    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
+
+    Weightings of the same scored nodes share one search.
+    """
+    cuts = [each.level.cuts(alphas) for each in calibrated]
+    found: list[LocalThresholds | None] = [None] * len(calibrated)
+    together: dict[int, list[int]] = {}
+    for i, each in enumerate(calibrated):
+        if isinstance(each.local, HopsLocal):
+            together.setdefault(id(each.local.reference), []).append(i)
+        else:
+            found[i] = each.local.thresholds(nodes, cuts[i], threads=threads)
+    for members_ in together.values():
+        locals_ = [calibrated[i].local for i in members_]
+        shared = share_search(locals_, nodes, [cuts[i] for i in members_], threads=threads, progress=progress)  # type: ignore[arg-type]
+        for i, one in zip(members_, shared, strict=True):
+            found[i] = one
+    return [each.level.thresholds(one, nodes, alphas) for each, one in zip(calibrated, found, strict=True) if one]

@@ -1,0 +1,258 @@
+"""The names people use: objects that keep settings and a calibration together."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from napsets.checks.arguments import ArrayLike, check_alpha, check_flag
+from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.graph import Graph, check_graph
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops
+from napsets.localisers.decay import Decay
+from napsets.methods.method import Calibrated, Method
+from napsets.methods.saving import load, save
+from napsets.scores import APS, learns, make_score
+from napsets.sets import PredictionSets
+
+__all__ = ["NAPS", "SplitConformal"]
+
+Self = TypeVar("Self", bound="_Predictor")
+
+
+class _Predictor:
+    """Settings and a calibration kept together."""
+
+    score: Any
+    seed: int
+    allow_empty: bool
+    calibrated_: Calibrated | None
+
+    def __post_init__(self) -> None:
+        self._settle()
+
+    def _method(self) -> Method:
+        raise NotImplementedError
+
+    def _settle(self) -> Method:
+        """Check the settings, which may have been assigned since the last time, and bring them to one form."""
+        method = self._method()
+        self.score, self.seed, self.allow_empty = method.score, method.seed, method.allow_empty
+        return method
+
+    def calibrated(self, asked: str = "predict") -> Calibrated:
+        """Return the calibration with the settings as they are now, or say that there is none."""
+        method = self._settle()
+        if self.calibrated_ is None:
+            raise NotCalibratedError(f"{type(self).__name__}.{asked}() needs calibrate(...) to be called first")
+        if method != self.calibrated_.method:
+            scored = self.calibrated_.scored
+            if (method.score, method.seed, method.level.reference_share) != (scored.score, scored.seed, scored.share):
+                raise NotCalibratedError(
+                    f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
+                    f"changed after it"
+                )
+            self.calibrated_ = method.on(scored)
+        return self.calibrated_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
+        save(self.calibrated("save"), path, kind=type(self).__name__)
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """Read a predictor that `save` wrote."""
+        kind, calibrated = load(path)
+        if kind != cls.__name__:
+            raise InvalidInputError(f"`path` must hold a {cls.__name__}; {os.fspath(path)} holds a {kind}")
+        predictor = cls._of(calibrated.method)
+        predictor.calibrated_ = calibrated
+        return predictor
+
+    @classmethod
+    def _of(cls: type[Self], method: Method) -> Self:
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class NAPS(_Predictor):
+    """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
+
+    Parameters
+    ----------
+    hops : int
+        Depth of the neighbourhood, the paper's K.
+    decay : str, callable or array
+        Weight of a calibration node k hops away: "uniform" (NAPS), "hyperbolic" (NAPS-H), "geometric" (NAPS-G), a
+        function of k, or an array indexed by k−1 with as many weights as hops.
+    score : Score or str
+        How badly a label fits: `APS` by default, another score, or the name of one: "aps", "raps", "saps", "thr".
+    seed : int
+        Seed of each node's uniform number, which is a function of seed and node id alone; from 0 to 2⁶⁴−1.
+    allow_empty : bool
+        With False, a set that would be empty gets the best label.
+    fallback : {"full", "global"}
+        What a node gets whose neighbourhood has too little mass: every label, or the threshold of all calibration
+        nodes together (split conformal prediction). With an exact level, nothing falls back.
+    pool : float
+        How many neighbours all calibration nodes together count for, on top of those near: nodes with a thin
+        neighbourhood lean on everyone.
+    alike : float
+        The same for the calibration nodes for which the model's first choice is the node's own.
+    exact : bool
+        Set the level on labels kept apart, so that coverage holds in finite samples whatever the weights (see
+        `napsets.levels`).
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p = np.tile([0.7, 0.3], (100, 1))
+    >>> y = np.arange(100) % 2
+    >>> sets = ns.NAPS(hops=10).calibrate(ring, p, y, calibration=np.arange(90)).predict([95], alpha=0.2)
+    >>> int(sets.support[0])
+    11
+    """
+
+    hops: int = 2
+    decay: Decay = "uniform"
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    fallback: Literal["full", "global"] = "full"
+    pool: float = 0.0
+    alike: float = 0.0
+    exact: bool = False
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+
+    def _method(self) -> Method:
+        localiser = Hops(self.hops, self.decay, self.pool, self.alike)
+        nominal = Nominal(self.fallback)
+        exact = check_flag("exact", self.exact)
+        if exact and self.fallback != "full":
+            raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
+        self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
+        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty)
+
+    @classmethod
+    def _of(cls, method: Method) -> NAPS:
+        localiser: Any = method.localiser
+        fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
+        return cls(
+            localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
+            localiser.alike, isinstance(method.level, Exact),
+        )  # fmt: skip
+
+    def calibrate(
+        self,
+        graph: Graph,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> NAPS:
+        """Score the calibration nodes.
+
+        Parameters
+        ----------
+        graph : Graph
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes.
+        probabilities : array of shape (nodes, classes)
+            Any model's probabilities.
+        labels : array of shape (nodes,)
+            Integers, −1 where unknown.
+        calibration : array
+            Node indices or a boolean mask: whose labels may be used.
+        ids : array of integers or strings, optional
+            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1.
+
+        Returns
+        -------
+        NAPS
+            This object.
+        """
+        check_graph(graph)
+        method = self._settle()
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        return self
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float = 0.1,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets:
+        """Return the prediction sets of `nodes`, each calibrated on its own neighbourhood.
+
+        Parameters
+        ----------
+        nodes : array
+            Node indices or a boolean mask.
+        alpha : float
+            Error rate: a set misses the truth with probability at most about alpha.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        calibrated = self.calibrated()
+        alpha = check_alpha(alpha)
+        sets: PredictionSets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+        if not (self.hops or self.pool or self.alike or self.exact) and self.fallback == "full":
+            warnings.warn(
+                "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
+                "fallback='global' for split conformal prediction",
+                NapsetsWarning,
+                stacklevel=2,
+            )
+        return sets
+
+
+@dataclass(eq=False)
+class SplitConformal(_Predictor):
+    """Split conformal prediction: one threshold from all calibration nodes, the graph unused (the paper's APS).
+
+    Parameters
+    ----------
+    score, seed, allow_empty
+        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the threshold.
+    """
+
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+
+    def _method(self) -> Method:
+        score = make_score(self.score)
+        return Method(score, Everyone(), Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+
+    @classmethod
+    def _of(cls, method: Method) -> SplitConformal:
+        return cls(method.score, method.seed, method.allow_empty)
+
+    def calibrate(
+        self,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        graph: Graph | None = None,
+    ) -> SplitConformal:
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`, the graph only for scores that look at it."""
+        self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
+        return self
+
+    def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
+        """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
+        calibrated = self.calibrated()
+        sets: PredictionSets = calibrated._predict(nodes, check_alpha(alpha), allow_empty, None, None, stacklevel=3)
+        return sets

@@ -1,0 +1,121 @@
+"""The table of methods: the one place that knows their names.
+
+The command, the comparison, the report, the results, the docs and the files read it. To add a method, add an entry:
+
+>>> from napsets.methods.method import Method
+>>> from napsets.localisers import Hops
+>>> @METHODS.add("near")
+... def near(settings):
+...     "Only the direct neighbours count."
+...     return Method(settings.score, Hops(1), seed=settings.seed)
+>>> make_method("near").localiser.hops
+1
+>>> _ = METHODS.pop("near")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from napsets.checks.names import Table, choose
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops
+from napsets.localisers.decay import Decay
+from napsets.methods.method import Method
+from napsets.scores import APS, SCORES, learns, make_score
+
+__all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may say about any method; each takes what it knows.
+
+    Attributes
+    ----------
+    score, hops, decay, pool, alike, seed, allow_empty, fallback
+        As in `NAPS`. None leaves a choice to the method.
+    """
+
+    score: Any = field(default_factory=APS)
+    hops: int = 2
+    decay: Decay | None = None
+    pool: float | None = None
+    alike: float | None = None
+    seed: int = 0
+    allow_empty: bool = True
+    fallback: Any = "full"
+
+
+#: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
+METHODS: Table[Callable[[Settings], Any]] = Table()
+
+#: What the paper calls its four methods.
+PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
+
+
+def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
+    """Return a method by its name, with these settings.
+
+    Examples
+    --------
+    >>> make_method("naps", hops=3).localiser
+    Hops(hops=3, decay='uniform', pool=0.0, alike=0.0)
+    """
+    return choose("method", name, METHODS)(replace(settings or Settings(), **changes))
+
+
+def methods() -> dict[str, str]:
+    """Return the names of all methods, and what each is for."""
+    return {name: describe(name) for name in METHODS}
+
+
+def describe(name: str) -> str:
+    """Return one line on what a method is for."""
+    return (choose("method", name, METHODS).__doc__ or "").strip().partition("\n")[0]
+
+
+def title(name: str, score: Any = None) -> str:
+    """Return what tables and charts call a method; a split goes by its score.
+
+    Examples
+    --------
+    >>> title("naps-h"), title("split", "thr"), title("split")
+    ('NAPS-H', 'THR split', 'APS split')
+    """
+    if name != "split":
+        return name.upper() if name.startswith("naps") else name.capitalize()
+    scored = type(make_score(APS() if score is None else score))
+    return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
+
+
+@METHODS.add("split")
+def _split(settings: Settings) -> Method:
+    """Split conformal prediction: one threshold for all nodes, the graph unused. Exact; uneven between regions."""
+    level = Exact() if learns(make_score(settings.score)) else Nominal()
+    return Method(settings.score, Everyone(), level, settings.seed, settings.allow_empty)
+
+
+def _naps(settings: Settings, decay: Decay) -> Method:
+    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0)
+    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("naps")
+def _uniform(settings: Settings) -> Method:
+    """NAPS as printed: the labelled nodes within K hops, all alike. Even coverage; full sets where they are few."""
+    return _naps(settings, "uniform" if settings.decay is None else settings.decay)
+
+
+@METHODS.add("naps-h")
+def _hyperbolic(settings: Settings) -> Method:
+    """NAPS with weights that fall as 1/k with the distance."""
+    return _naps(settings, "hyperbolic")
+
+
+@METHODS.add("naps-g")
+def _geometric(settings: Settings) -> Method:
+    """NAPS with weights that halve with each hop."""
+    return _naps(settings, "geometric")
