@@ -248,6 +248,17 @@ class Graph:
 
     # -- derived graphs ----------------------------------------------------------------------------------------
 
+    def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same bits on any threads."""
+        from napsets.kernels.sums import neighbour_sums
+
+        sums: npt.NDArray[np.float64] = neighbour_sums(self.indptr, self.indices, values, threads)
+        return sums
+
+    def neighbour_means(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
+        return self.neighbour_sums(values, threads=threads) / np.maximum(self.degrees, 1)[:, None]
+
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph induced on `nodes` (indices or a boolean mask), relabelled 0.. in their order.
 

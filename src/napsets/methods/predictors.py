@@ -50,7 +50,8 @@ class _Predictor:
             raise NotCalibratedError(f"{type(self).__name__}.{asked}() needs calibrate(...) to be called first")
         if method != self.calibrated_.method:
             scored = self.calibrated_.scored
-            if (method.score, method.seed, method.level.reference_share) != (scored.score, scored.seed, scored.share):
+            size = method.level.reference_size(scored.calibration.size)
+            if (method.score, method.seed, size) != (scored.score, scored.seed, scored.reference.nodes.size):
                 raise NotCalibratedError(
                     f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
                     f"changed after it"
