@@ -250,7 +250,7 @@ class Graph:
 
     def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same bits on any threads."""
-        from napsets.kernels.sums import neighbour_sums
+        from napsets.kernels.neighbour_sums import neighbour_sums
 
         sums: npt.NDArray[np.float64] = neighbour_sums(self.indptr, self.indices, values, threads)
         return sums

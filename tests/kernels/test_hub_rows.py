@@ -70,9 +70,9 @@ def test_thresholds_are_the_same_with_vectors_and_without(hops, undirected, monk
         return neighbourhood_thresholds(index, np.arange(900), np.ones(hops), [0.1, 0.4], strategy="dense"), index
 
     with_vectors, index = thresholds()
-    assert index.hubs.vectors.shape[0] > 10
+    assert index.layout.hub_rows.vectors.shape[0] > 10
     monkeypatch.setattr(module, "HUB_BYTES", 0)
     without, index = thresholds()
-    assert index.hubs.vectors.shape[0] == 0
+    assert index.layout.hub_rows.vectors.shape[0] == 0
     assert same_bits(with_vectors.values, without.values)
     assert (with_vectors.hop_counts == without.hop_counts).all()

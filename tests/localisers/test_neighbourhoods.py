@@ -98,6 +98,6 @@ def test_int64_ids_give_the_same_bits(strategy):
     # Ids are 64 bits wide where a graph has 2³¹ nodes or more; the kernels must not care.
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
-    wide.numbers = wide.numbers.astype(np.int64)
+    wide.layout.numbers = wide.numbers.astype(np.int64)
     found = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
     assert same_bits(found[0].values, found[1].values)

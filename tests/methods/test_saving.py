@@ -97,7 +97,7 @@ def test_a_score_of_ones_own_cannot_be_saved_and_leaves_no_file(tmp_path):
     class Mine(ns.APS):
         pass
 
-    with pytest.raises(ns.InvalidInputError, match="`score` must be one of aps, .* to be saved; got Mine"):
+    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of aps, .* to be saved; got Mine"):
         naps(score=Mine()).save(tmp_path / "a.npz")
     assert not os.listdir(tmp_path)
 
