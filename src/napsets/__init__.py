@@ -53,7 +53,18 @@ if TYPE_CHECKING:
     from napsets.methods import NAPS, Calibrated, Method, SplitConformal, make_method
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
-    from napsets.scores import APS, RAPS, SAPS, THR, Diffused, Informed, Sharpened, aps_scores, informed_probabilities
+    from napsets.scores import (
+        APS,
+        RAPS,
+        SAPS,
+        THR,
+        ByLabel,
+        Diffused,
+        Informed,
+        Sharpened,
+        aps_scores,
+        informed_probabilities,
+    )
     from napsets.sets import PredictionSets
 
 __all__ = [
@@ -62,8 +73,11 @@ __all__ = [
     "RAPS",
     "SAPS",
     "THR",
+    "Auto",
+    "ByLabel",
     "Calibrated",
     "CalibrationIndex",
+    "Choice",
     "Diffused",
     "Everyone",
     "Exact",
@@ -117,6 +131,9 @@ __all__ = [
 #: The core, which brings NumPy: imported when it is first asked for too, so that the command can be stopped (Ctrl-C)
 #: without a word from the moment it starts.
 _CORE = {
+    "Choice": "napsets.methods",
+    "ByLabel": "napsets.scores",
+    "Auto": "napsets.methods",
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",

@@ -235,7 +235,11 @@ def compare(
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
     check_graph(graph)
     told = Settings(
-        score=make_score(APS() if score is None else score), hops=check_hops("hops", hops), seed=seed, **settings
+        score=make_score(APS() if score is None else score),
+        hops=check_hops("hops", hops),
+        seed=seed,
+        alpha=rates[0],
+        **settings,
     )
     names = check_list("methods", methods, "names of methods")
     made = [make_method(name, told) for name in names]

@@ -114,12 +114,15 @@ class Calibrated:
         The localiser of the reference nodes.
     level : FittedLevel
         The level that the labels kept apart gave.
+    choice : Choice or None
+        How the method was chosen, where it was (see `napsets.methods.auto`).
     """
 
     method: Method
     scored: Scored
     local: Local
     level: FittedLevel
+    choice: Any = None
 
     @property
     def score(self) -> BoundScore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
+from napsets.scores.by_label import ByLabel
 from napsets.scores.diffused import Diffused
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
@@ -17,6 +18,7 @@ __all__ = [
     "SCORES",
     "THR",
     "BoundScore",
+    "ByLabel",
     "Diffused",
     "Informed",
     "Labelled",
