@@ -149,11 +149,11 @@ def _informed(settings: Settings) -> Method:
 
 @METHODS.add("auto")
 def _auto(settings: Settings) -> Choosing:
-    """What suits the graph, chosen by evidence: small sets, evenly reliable, with a guarantee."""
+    """Choose by evidence what suits the graph: small sets, evenly reliable, with a guarantee."""
     return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> Choosing:
-    """The smallest sets that the evidence allows, less evenly reliable, with a guarantee."""
+    """Choose by evidence what makes the smallest sets, less evenly reliable, with a guarantee."""
     return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty)
