@@ -174,10 +174,10 @@ def test_a_child_process_gives_the_same_bits(method, monkeypatch):
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
 def test_a_graph_stays_immutable_when_it_is_copied_or_sent(clone):
-    graph = ns.Graph.from_edge_index(EDGES, 6, undirected=False).subgraph([3, 2, 1])
+    graph = ns.Graph.from_edge_index(EDGES, 6, directed=True).subgraph([3, 2, 1])
     other = clone(graph)
     assert other == graph
-    assert not other.undirected
+    assert other.directed
     assert other.original_ids.tolist() == [3, 2, 1]
     assert not other.indices.flags.writeable
     assert not other.indptr.flags.writeable

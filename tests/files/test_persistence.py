@@ -56,9 +56,9 @@ def test_what_is_read_predicts_what_was_written(tmp_path, predictor):
     assert os.listdir(tmp_path) == ["predictor.npz"]
 
 
-@pytest.mark.parametrize("undirected", [True, False])
-def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
-    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, undirected=undirected)
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, directed):
+    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, directed=directed)
     p, y = RNG.dirichlet(np.ones(4), 100), RNG.integers(4, size=100)
     predictor = ns.NAPS(hops=10**9, decay=lambda k: 1 / k).calibrate(path, p, y, calibration=np.arange(50, 100))
     predictor.save(tmp_path / "a.npz")
@@ -68,13 +68,13 @@ def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
 
 
 def test_direction_ids_and_float32_survive(tmp_path):
-    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, undirected=False)
+    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, directed=True)
     ids = np.array([f"n{i}" for i in range(SIZE)])
     predictor = ns.NAPS().calibrate(graph, P.astype(np.float32), Y, calibration=np.arange(40), ids=ids)
     predictor.save(tmp_path / "a")
     again = ns.NAPS.load(str(tmp_path / "a"))
     assert again.index_.graph == graph
-    assert not again.index_.graph.undirected
+    assert again.index_.graph.directed
     assert again.data_.probabilities.dtype == np.float32
     assert np.array_equal(again.predict(NODES, 0.3).member, predictor.predict(NODES, 0.3).member)
 
@@ -168,6 +168,21 @@ def setting(key, value):
     return lambda header: header | {"settings": header["settings"] | {key: value}}
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_files_that_say_undirected_are_still_read(tmp_path, directed):
+    def first_edition(header):
+        settings = {k: v for k, v in header["settings"].items() if k != "directed"}
+        return header | {"settings": settings | {"undirected": not directed}}
+
+    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, directed=directed)
+    ns.NAPS().calibrate(graph, P, Y, calibration=np.arange(40)).save(tmp_path / "a.npz")
+    rewrite(tmp_path / "a.npz", {"header": first_edition})
+    assert ns.NAPS.load(tmp_path / "a.npz").index_.graph.directed is directed
+    rewrite(tmp_path / "a.npz", {"header": setting("undirected", "yes")})
+    with pytest.raises(ns.FileFormatError, match="`undirected` must be True or False"):
+        ns.NAPS.load(tmp_path / "a.npz")
+
+
 MISTYPED = {
     "no header": ({"header": None}, "header"),
     "a header that is no object": ({"header": lambda h: [1, 2]}, "is truncated or of another kind"),
@@ -201,7 +216,7 @@ MISTYPED = {
             ("seed", 0.5), ("seed", None), ("hops", -1), ("hops", "2"), ("hops", 10**20), ("hops", None),
             ("decay", "geometic"), ("decay", [1.0]), ("decay", [1.0, 0.5, 0.2]), ("decay", [1.0, -2.0]),
             ("decay", [1.0, float("nan")]), ("decay", {"a": 1}), ("decay", 7), ("allow_empty", "no"),
-            ("allow_empty", 2), ("undirected", "yes"), ("undirected", None),
+            ("allow_empty", 2), ("directed", "yes"), ("directed", None),
         ]
     },
     **{

@@ -214,7 +214,7 @@ def _predict_on_spark(
             **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty", "ids", "labels_are")},
             output=str(target),
             score=make_score(ScoreName(settings["score"])),
-            undirected=not settings["directed"],
+            directed=settings["directed"],
             master=master,
             progress=steps.advance,
         )

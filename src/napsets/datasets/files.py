@@ -39,7 +39,7 @@ def from_files(
     *,
     sizes: Sequence[float] | None = None,
     seed: int = 0,
-    undirected: bool = True,
+    directed: bool = False,
     name: str | None = None,
     ids: IdKind = "auto",
 ) -> NodeDataset:
@@ -60,7 +60,7 @@ def from_files(
     sizes, seed
         Without a column ``split``: sizes of a random split of the labelled nodes, half / quarter / quarter if not
         given, and its seed.
-    undirected, name
+    directed, name
         Whether edges count both ways, and what results call the dataset (the folder's name, if not given).
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the type of the file of features; in CSV, integers if every id looks like one.
@@ -68,7 +68,7 @@ def from_files(
     from napsets.files.edges import read_edges
 
     nodes, matrix = _read_features(Path(features), ids)
-    graph = read_edges(edges, nodes, undirected=undirected, ids=ids)
+    graph = read_edges(edges, nodes, directed=directed, ids=ids)
     values, class_names, split = _read_labels(labels, nodes, ids)
     if split is None:
         labelled = np.flatnonzero(values >= 0)

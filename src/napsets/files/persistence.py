@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import check_index, check_probabilities, check_scores, check_seed
+from napsets.checks.arguments import check_flag, check_index, check_probabilities, check_scores, check_seed
 from napsets.checks.frozen import sealed
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError
@@ -52,7 +52,7 @@ def save(predictor: Any, path: str | os.PathLike[str]) -> None:
             "hops": hops,
             "decay": decay,
             "fallback": predictor.fallback,
-            "undirected": graph.undirected,
+            "directed": graph.directed,
         }
     header = {
         "format": FORMAT,
@@ -98,12 +98,17 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> NAPS | SplitConfor
         split.data_ = data
         return split
     naps = NAPS(hops=settings["hops"], decay=settings["decay"], fallback=settings["fallback"], **made)
-    graph = Graph(arrays["indptr"], arrays["indices"], undirected=settings["undirected"])
+    graph = Graph(arrays["indptr"], arrays["indices"], directed=_directed(settings))
     if graph.num_nodes != p.shape[0]:
         raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {p.shape[0]}")
     _check_scores(data)
     naps.data_, naps.index_ = data, CalibrationIndex(graph, scores, calibration)
     return naps
+
+
+def _directed(settings: dict[str, Any]) -> Any:
+    """Return whether edges go one way; files of the first edition say whether they go both ways."""
+    return settings["directed"] if "directed" in settings else not check_flag("undirected", settings["undirected"])
 
 
 def _check_scores(data: CalibrationData) -> None:

@@ -182,7 +182,7 @@ def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tu
 
     graph = found.index.graph
     nodes, classes = found.data.probabilities.shape
-    halves = graph.num_edges // 2 if graph.undirected else graph.num_edges
+    halves = graph.num_edges if graph.directed else graph.num_edges // 2
     facts = [
         ("Dataset", dataset or ""),
         ("Model", model or ""),

@@ -43,7 +43,7 @@ def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
         "seed": int(found.seed),
         "allow_empty": True,
         "fallback": "full",
-        "directed": not found.index.graph.undirected,
+        "directed": found.index.graph.directed,
         **settings,
         "num_nodes": nodes,
         "calibration": int(found.data.calibration.size),

@@ -71,7 +71,7 @@ def predict_files(
     alpha: float = 0.1,
     seed: int = 0,
     master: str | None = None,
-    undirected: bool = True,
+    directed: bool = False,
     allow_empty: bool = True,
     max_neighbourhood: int | None = None,
     batch_size: int | None = None,
@@ -92,7 +92,7 @@ def predict_files(
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
         the version, the classes and the settings. What is written on the way lies beside it, in a hidden directory,
         and is removed at the end. After a kill it is still there, and the same call goes on from it.
-    hops, decay, score, alpha, seed, undirected, allow_empty, max_neighbourhood, batch_size, progress
+    hops, decay, score, alpha, seed, directed, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
         Spark's master: ``local[2]`` (the default), ``spark://host:port``, ``yarn``. A session that runs already is
@@ -128,7 +128,7 @@ def predict_files(
                 score=score,
                 alpha=alpha,
                 seed=seed,
-                undirected=undirected,
+                directed=directed,
                 allow_empty=allow_empty,
                 class_names=class_names,
                 max_neighbourhood=max_neighbourhood,
@@ -147,7 +147,7 @@ def predict_files(
                 "seed": int(seed),
                 "allow_empty": bool(allow_empty),
                 "fallback": "full",
-                "directed": not undirected,
+                "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
                 "skip_unknown": False,
