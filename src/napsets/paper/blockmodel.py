@@ -27,8 +27,7 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from napsets.methods import split_thresholds_of
-from napsets.paper.cells import Cell
-from napsets.paper.store import Row
+from napsets.paper.cells import Cell, Row
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
 

@@ -10,9 +10,10 @@ from typing import Any
 from napsets.checks.names import choose
 from napsets.files.places import replacing
 from napsets.paper import claims, tables
+from napsets.paper.cells import Row
 from napsets.paper.figures import ablation_figure, block_figure, save_figure
 from napsets.paper.grids import TARGETS, Scope
-from napsets.paper.store import Row, RowStore
+from napsets.paper.store import RowStore
 from napsets.paper.table import FORMATS, Table
 
 __all__ = ["figures_of", "sentences_of", "tables_of", "write_figures", "write_tables"]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -21,7 +21,6 @@ from napsets.spark import arrow, fingerprint
 from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
 from napsets.spark.batches import (
     Checkpoints,
-    Progress,
     batch_count,
     in_batches,
     report_caps,
@@ -31,6 +30,9 @@ from napsets.spark.batches import (
 from napsets.spark.session import plain_errors
 from napsets.spark.tables import LabelsAre, Tables, as_tables
 from napsets.spark.walk import Walker
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
 __all__ = ["predict_sets"]
 
