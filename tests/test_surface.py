@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,14 @@ def test_arguments_have_the_agreed_names():
 
 
 HEAVY = "torch torch_geometric numba llvmlite pyspark pandas polars pyarrow altair matplotlib scipy networkx rich typer"
+
+
+def test_rooms_at_the_edges_import_only_from_those_before_them():
+    rooms = ["datasets", "gnn", "report", "paper", "spark", "cli"]
+    for place, room in enumerate(rooms):
+        for path in (Path(SOURCE) / "napsets" / room).rglob("*.py"):
+            told = re.findall(r"(?:from|import|import_module\(\")\s*napsets\.(\w+)", path.read_text(encoding="utf-8"))
+            assert not set(told) & set(rooms[place + 1 :]), path
 
 
 def test_importing_napsets_loads_nothing_heavy():
