@@ -16,13 +16,13 @@ import numpy as np
 STRATEGIES = ("dense", "sparse", "deep")
 
 
-def adjacency_sets(edges, num_nodes, undirected=True):
+def adjacency_sets(edges, num_nodes, directed=False):
     """Neighbours of each node as a set, without self-loops."""
     neighbours = [set() for _ in range(num_nodes)]
     for u, v in edges:
         if u != v:
             neighbours[u].add(v)
-            if undirected:
+            if not directed:
                 neighbours[v].add(u)
     return neighbours
 
@@ -48,14 +48,14 @@ def hops_from(neighbours, source):
     return distance
 
 
-def scipy_distances(edges, num_nodes, undirected=True):
+def scipy_distances(edges, num_nodes, directed=False):
     """All pairs of distances from SciPy; inf where there is no path."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
     pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
     matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(num_nodes, num_nodes))
-    return shortest_path(matrix.tocsr(), method="D", directed=not undirected, unweighted=True)
+    return shortest_path(matrix.tocsr(), method="D", directed=directed, unweighted=True)
 
 
 def order_statistic(scores: Sequence[float], alpha: Fraction) -> float:

@@ -40,7 +40,7 @@ def random_case(rng):
     if rng.random() < 0.5:
         scores = np.round(scores * 4) / 4  # ties
     weights = DECAYS[rng.integers(len(DECAYS))][: int(rng.integers(1, 5))]
-    return size, edges, bool(rng.random() < 0.8), calibration, scores, weights, ALPHAS[rng.integers(len(ALPHAS))]
+    return size, edges, bool(rng.random() >= 0.8), calibration, scores, weights, ALPHAS[rng.integers(len(ALPHAS))]
 
 
 def exact_threshold(hop, calibration, scores, node, weights, alpha):
@@ -62,12 +62,12 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
     rng = np.random.default_rng(20231123)
     finite = plateaus = thresholds = 0
     for number in range(CASES):
-        size, edges, undirected, calibration, scores, weights, alpha = random_case(rng)
-        neighbours = adjacency_sets(edges, size, undirected)
+        size, edges, directed, calibration, scores, weights, alpha = random_case(rng)
+        neighbours = adjacency_sets(edges, size, directed)
         order, values = calibration.tolist(), scores.tolist()
         expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
-        graph = ns.Graph.from_edge_index(pairs.T, size, undirected=undirected)
+        graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         index = ns.CalibrationIndex(graph, scores, calibration)
         for strategy in STRATEGIES:
             found = ns.neighbourhood_thresholds(

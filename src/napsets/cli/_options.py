@@ -23,8 +23,8 @@ __all__ = [
     "FallbackName",
     "FallbackOption",
     "Hops",
-    "IdsName",
-    "IdsOption",
+    "IdKind",
+    "IdKindName",
     "Labels",
     "LabelsAre",
     "LabelsName",
@@ -53,7 +53,7 @@ class ScoreName(str, Enum):
     saps = "saps"
 
 
-class IdsName(str, Enum):
+class IdKindName(str, Enum):
     """How ids are read."""
 
     auto = "auto"
@@ -152,8 +152,8 @@ FallbackOption = Annotated[
     typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
 ]
 Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
-IdsOption = Annotated[
-    IdsName,
+IdKind = Annotated[
+    IdKindName,
     typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
 ]
 LabelsAre = Annotated[

@@ -49,9 +49,7 @@ def demo(
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
         steps.stage(f"training {model}")
-    # Training has a bar of its own, and a terminal shows one at a time.
-    tested = train(data, model=model, preset=PRESET, seed=seed, progress=False if run.quiet else None).take(data.test)
-    with run.steps() as steps:
+        tested = train(data, model=model, preset=PRESET, seed=seed, progress=steps.advance).take(data.test)
         steps.stage("comparing APS with NAPS")
         graph = data.graph.subgraph(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)

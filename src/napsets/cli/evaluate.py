@@ -58,7 +58,7 @@ def evaluate(
         result = evaluate_sets(judged, ranges or size_strata(judged.sets.num_classes))
         if edges is not None:
             steps.stage("reading edges")
-            graph = graph_around(edges, file.ids, undirected=not directed)
+            graph = graph_around(edges, file.ids, directed=directed)
             result |= evaluate_on_graph(judged, graph, radius=radius, min_size=min_size, seed=seed)
     result |= {"sets": str(sets), "settings": file.metadata}
     for note in [*judged.notes, *_caveats(result, radius=radius, min_size=min_size)]:

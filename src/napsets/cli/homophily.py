@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from napsets.cli._options import Directed, Edges, IdsName, IdsOption, Labels
+from napsets.cli._options import Directed, Edges, IdKind, IdKindName, Labels
 from napsets.cli._output import Output, number, percent, table
 
 __all__ = ["EXAMPLES", "homophily"]
@@ -20,7 +20,7 @@ def homophily(
     edges: Edges,
     labels: Labels,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
 ) -> None:
     """Measure how often neighbours share a label, beside what random labels would give.
 

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from napsets.checks.arguments import LARGEST_HOPS
-from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
+from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdKind, IdKindName, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def recommend(
     ] = 2000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.", min=0, max=LARGEST_SEED)] = 0,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
 ) -> None:
     """Look at the graph and the known labels, and say whether NAPS is expected to help here.
 

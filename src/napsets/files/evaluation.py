@@ -152,7 +152,7 @@ def evaluate_on_graph(
     }
 
 
-def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: bool = True) -> Graph:
+def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, directed: bool = False) -> Graph:
     """Read the whole graph of an edges file; the nodes of `ids` keep their places, others come after them."""
     table = open_table("edges", edges)
     table.require("source", "target")
@@ -161,7 +161,7 @@ def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: boo
     for batch in table.batches(["source", "target"]):
         parts += [id_column(table, batch, column, kind, known="sets") for column in ("source", "target")]
     everyone = NodeIds(arrow().chunked_array(alike("edges", parts)).unique(), "edges")
-    return read_edges(edges, everyone, undirected=undirected)
+    return read_edges(edges, everyone, directed=directed)
 
 
 def _rows(sets: PredictionSets, rows: IntArray) -> PredictionSets:

@@ -147,7 +147,7 @@ def _graph_and_labels(
 ) -> Inputs:
     notes: list[str] = []
     stage("reading edges")
-    graph = read_edges(edges, known, undirected=not directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    graph = read_edges(edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
     stage("reading labels")
     y, names = read_labels(
         labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes

@@ -26,7 +26,7 @@ def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
         return hops
     from napsets.kernels.walk import component_reach, deepest_search
 
-    if graph.undirected:
+    if not graph.directed:
         return min(hops, int(component_reach(graph.indptr, graph.indices)))
     sources = np.unique(nodes)
     stamps = np.full(graph.num_nodes, -1, dtype=np.int64)

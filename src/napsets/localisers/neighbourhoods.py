@@ -120,7 +120,7 @@ class CalibrationIndex:
 
 def adjacency_of(graph: Graph) -> Adjacency:
     """Return a graph as kernels know it."""
-    return Adjacency(graph.indptr, graph.indices, directed=not graph.undirected)
+    return Adjacency(graph.indptr, graph.indices, directed=graph.directed)
 
 
 def hop_thresholds(

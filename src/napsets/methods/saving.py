@@ -53,7 +53,7 @@ def save(calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "M
         "level": LEVELS.describe("level", method.level),
         "bound": bound,
         "settings": {"seed": method.seed, "allow_empty": method.allow_empty},
-        "directed": None if graph is None else not graph.undirected,
+        "directed": None if graph is None else graph.directed,
     }
     write_archive(path, header, arrays)
 
@@ -103,7 +103,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
-        graph = Graph(arrays["indptr"], arrays["indices"], undirected=not directed)
+        graph = Graph(arrays["indptr"], arrays["indices"], directed=directed)
         if graph.num_nodes != size:
             raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {size}")
     nodes = check_index("calibration", arrays["calibration"], size, unique=True)

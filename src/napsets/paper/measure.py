@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from napsets.advice.theory import expected_homophily, node_homophily
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import (
     coverage,
@@ -23,14 +23,10 @@ from napsets.evaluation.metrics import (
     sscv,
 )
 from napsets.paper.bench import Bench, eligible_nodes
-from napsets.paper.cells import CoverageCell, DatasetCell
-from napsets.paper.protocols import Found, protocol_of
+from napsets.paper.cells import CoverageCell, DatasetCell, Row
+from napsets.paper.protocols import Found, Protocol, protocol_of
 from napsets.paper.setups import setup_of
-from napsets.paper.store import Row
 from napsets.sets import PredictionSets, members
-
-if TYPE_CHECKING:
-    from napsets.datasets import NodeDataset
 
 __all__ = ["METRICS", "dataset_row", "measure"]
 
@@ -72,8 +68,9 @@ def measure(cells: Sequence[CoverageCell], bench: Bench) -> list[Row]:
     if any(_group(cell) != _group(first) for cell in cells) or ("APS" in methods) != (first.hops == 0):
         raise InvalidInputError("`cells` must differ in method and alpha only, and APS must have 0 hops, alone")
     start = time.perf_counter()
-    values = _marginal(bench, first, methods, alphas)
-    violations = _partitioned(bench, first, methods, alphas)
+    protocol = protocol_of(first.protocol)
+    values = _marginal(protocol, bench, first, methods, alphas)
+    violations = _partitioned(protocol, bench, first, methods, alphas)
     seconds = (time.perf_counter() - start) / len(cells)
     rows = []
     for cell in cells:
@@ -100,11 +97,13 @@ def _group(cell: CoverageCell) -> tuple[object, ...]:
     return tuple(value for name, value in asdict(cell).items() if name not in ("method", "alpha"))
 
 
-def _marginal(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]) -> dict[str, FloatArray]:
+def _marginal(
+    protocol: Protocol, bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> dict[str, FloatArray]:
     """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
     drawn = bench.draws(cell.repetitions, cell.evaluated)
     calibration = np.stack([~bench.mask(nodes) for nodes in drawn])
-    found = protocol_of(cell.protocol).thresholds(bench, drawn, calibration, methods, cell.hops, alphas)
+    found = protocol.thresholds(bench, drawn, calibration, methods, cell.hops, alphas)
     names = [name for name in METRICS if name != "pccv"] + ["infinite_rate", "support"]
     values = {name: np.full((len(methods), len(alphas), cell.repetitions), np.nan) for name in names}
     for repetition, (nodes, part) in enumerate(zip(drawn, found, strict=True)):
@@ -122,9 +121,10 @@ def _marginal(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list
     return values
 
 
-def _partitioned(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]) -> FloatArray:
+def _partitioned(
+    protocol: Protocol, bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> FloatArray:
     """Return PCCV in each repetition: half of the eligible nodes calibrate, the other half is cut into balls."""
-    protocol = protocol_of(cell.protocol)
     halves = bench.halves(cell.repetitions)
     eligible = bench.mask(bench.eligible)
     calibration = np.stack([eligible & ~bench.mask(half) for half in halves])

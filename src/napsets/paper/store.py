@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from napsets.errors import MissingDependencyError, NapsetsError
 from napsets.files.places import reading, replacing
+from napsets.paper.cells import Row
+from napsets.paper.rows import check_row
 
-__all__ = ["Row", "RowStore"]
-
-Row = dict[str, Any]
+__all__ = ["RowStore"]
 
 
 class RowStore:
@@ -84,8 +84,6 @@ class RowStore:
 
 def _checked(study: str, path: Path) -> list[Row]:
     """Read a file; refuse rows that no run can have written."""
-    from napsets.paper.rows import check_row  # which knows the studies, and they know rows
-
     with reading(path):
         rows: list[Row] = _parquet().read_table(path).to_pylist()
         for row in rows:
