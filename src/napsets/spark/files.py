@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -19,43 +19,17 @@ from napsets.files.ids import CANONICAL_INTEGER
 from napsets.files.sets_file import describe_settings
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.scores import APS, SCORES, Score
+from napsets.sets import SetsSummary
 from napsets.spark.batches import Progress
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
 
-__all__ = ["SetsSummary", "predict_files"]
+__all__ = ["predict_files"]
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")
-
-
-@dataclass(frozen=True)
-class SetsSummary:
-    """What was written, in numbers.
-
-    Attributes
-    ----------
-    nodes, empty, full : int
-        Sets; those without a label; those with every label.
-    infinite : int
-        Nodes whose threshold is +∞.
-    unreached : int
-        Nodes without any calibration node in their neighbourhood.
-    capped : int
-        Neighbourhoods that `max_neighbourhood` has cut.
-    mean_size : float
-        Labels a set.
-    """
-
-    nodes: int
-    empty: int
-    full: int
-    infinite: int
-    unreached: int
-    capped: int
-    mean_size: float
 
 
 def predict_files(
@@ -254,15 +228,15 @@ def _stored_class_names(path: str) -> Sequence[str] | None:
 
 def _summary(sets: DataFrame, classes: int) -> SetsSummary:
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
-    row = sets.agg(
+    rows = sets.groupBy("size").agg(
         sf.count(sf.lit(1)),
-        sf.count_if(sf.col("size") == 0),
-        sf.count_if(sf.col("size") == sf.lit(classes)),
         sf.count_if(sf.col("threshold") == float("inf")),
         sf.count_if(sf.col("support") == 0),
         capped,
-        sf.coalesce(sf.avg("size"), sf.lit(0.0)),
-    ).first()
-    assert row is not None
-    nodes, empty, full, infinite, unreached, cut = (int(value) for value in row[:6])
-    return SetsSummary(nodes, empty, full, infinite, unreached, cut, float(row[6]))
+    )
+    counts, told = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for size, nodes, *others in rows.collect():
+        counts[size] = nodes
+        told += others
+    infinite, unreached, cut = (int(value) for value in told)
+    return SetsSummary(counts, infinite, unreached, cut)
