@@ -74,6 +74,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(predictions, tmp_pa
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_could_not_be_read_again_is_not_written(tmp_path):
+    deep = []
+    for _ in range(30):
+        deep = [deep]
+    with pytest.raises(InvalidInputError, match="is nested deeper than 20 levels"):
+        NodePredictions([0], [[1.0]], [0], settings={"deep": deep}).save(tmp_path / "p.npz")
+    with pytest.raises(InvalidInputError, match="class_names that repeat a name"):
+        NodePredictions([0], [[0.5, 0.5]], [0], class_names=["a", "a"]).save(tmp_path / "p.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_settings_that_json_cannot_hold_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InvalidInputError, match="`settings` must be something that JSON can hold"):
         NodePredictions([0], [[1.0]], [0], settings={"model": object()}).save(tmp_path / "p.npz")
@@ -127,7 +138,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(predictions, tmp_path):
     with pytest.raises(FileFormatError, match="there is none"):
         NodePredictions.load(tmp_path / "absent.parquet")
     pa.parquet.write_table(pa.table({"node": [1]}), path)
-    with pytest.raises(FileFormatError, match="it lacks probabilities"):
+    with pytest.raises(FileFormatError, match=r"p\.parquet lacks probabilities"):
         NodePredictions.load(path)
     ragged = pa.table({"node": [1, 2], "probabilities": [[1.0], [0.2, 0.3, 0.5]]})
     pa.parquet.write_table(ragged, path)

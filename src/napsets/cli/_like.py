@@ -101,8 +101,8 @@ def _of_report(path: Path) -> dict[str, Any]:
 
 
 def _of_sets(path: Path) -> dict[str, Any]:
-    from napsets.files.formats import open_table
-    from napsets.files.sets_file import COLUMNS, METADATA_KEY
+    from napsets.files.formats import METADATA_KEY, open_table
+    from napsets.files.sets_file import COLUMNS
 
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:

@@ -23,7 +23,6 @@ from napsets.files.places import check_output, replacing
 
 __all__ = [
     "COLUMNS",
-    "METADATA_KEY",
     "ROW_GROUP",
     "check_writable",
     "describe_settings",

@@ -14,8 +14,9 @@ from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError
-from napsets.files.formats import SIDECAR
+from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER
+from napsets.files.probabilities import LIST_COLUMN
 from napsets.files.sets_file import describe_settings
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.scores import APS, SCORES, Score
@@ -214,16 +215,12 @@ def _as_integer(name: str, column: str) -> Column:
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
     """Return the class names that napsets keeps beside a list column, where the file is near enough to look."""
-    import pyarrow.parquet
-
-    local = Path(local_path(path) or "")
-    parts = sorted(local.rglob("*.parquet")) if local.is_dir() else [local]
-    if local_path(path) is None or _is_csv(path) or not parts or not parts[0].is_file():
+    local = local_path(path)
+    if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None
-    schema = pyarrow.parquet.read_schema(parts[0])
-    about = json.loads((schema.metadata or {}).get(b"napsets", b"{}"))
-    names = about.get("class_names") if isinstance(about, dict) and "probabilities" in schema.names else None
-    return [str(name) for name in names] if names else None
+    table = open_table("probabilities", local, kind="parquet")
+    names: list[str] | None = table.about().get("class_names") if LIST_COLUMN in table.columns else None
+    return names
 
 
 def _summary(sets: DataFrame, classes: int) -> SetsSummary:
