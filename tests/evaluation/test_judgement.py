@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.judgement import METRICS, judge
+from napsets.evaluation.judgement import METRICS, halves, judge
 
 STRATA = [(0, 1), (2, 3)]
 NODES = np.array([3, 5, 0, 7])
@@ -56,3 +56,14 @@ def test_what_cannot_be_known_is_nan():
 def test_only_sets_are_judged():
     with pytest.raises(ns.InvalidInputError, match="`sets` must be a PredictionSets"):
         judge([[0]], LABELS, strata=STRATA)
+
+
+def test_halves_share_no_node_and_follow_the_seed():
+    nodes = np.arange(11) * 3
+    first, second = halves(nodes, seed=4)
+    assert sorted([*first, *second]) == nodes.tolist()
+    assert (first.size, second.size) == (5, 6)
+    np.testing.assert_array_equal(halves(nodes, seed=4)[0], first)
+    assert halves(nodes, seed=5)[0].tolist() != first.tolist()
+    with pytest.raises(ns.InvalidInputError, match="at least two labelled nodes"):
+        halves(nodes[:1], seed=0)

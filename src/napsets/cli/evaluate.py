@@ -11,6 +11,7 @@ import typer
 
 from napsets.cli._options import LARGEST_SEED, Directed, Labels, LabelsAre, LabelsName
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import read_sets
 
 __all__ = ["EXAMPLES", "evaluate"]
 
@@ -47,7 +48,6 @@ def evaluate(
     """
     from napsets.evaluation.comparison import size_strata
     from napsets.evaluation.sets_files import evaluate_sets, graph_around, label_sets
-    from napsets.files import read_sets
 
     ranges = None if strata is None else _parse_strata(strata)
     with run.steps() as steps:

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -40,10 +40,9 @@ from napsets.cli._options import (
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
 from napsets.errors import NapsetsWarning
+from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
-
-if TYPE_CHECKING:
-    from napsets.sets import SetsSummary
+from napsets.sets import SetsSummary
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -137,7 +136,6 @@ def _predict_here(
     reading: dict[str, Any],
 ) -> dict[str, Any]:
     from napsets import NAPS
-    from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 
     with wrong_use("--output"):
         check_writable(target, files.values())

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from napsets.checks.arguments import ArrayLike
+import numpy as np
+
+from napsets.checks.arguments import ArrayLike, IntArray, check_integers, check_seed
+from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import (
     checked_sets,
     coverage,
@@ -21,7 +24,7 @@ from napsets.evaluation.metrics import (
 )
 from napsets.sets import Per, PredictionSets
 
-__all__ = ["METRICS", "Judgement", "judge"]
+__all__ = ["METRICS", "Judgement", "halves", "judge"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +102,28 @@ def judge(
         full_rate=full_rate(sets),
         infinite=sets.infinite,
     )
+
+
+def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:
+    """Split labelled nodes at random into those that calibrate and those that judge; no label does both.
+
+    Parameters
+    ----------
+    nodes : array of integers
+        The nodes, at least two.
+    seed : int
+        Seed of the split.
+
+    Examples
+    --------
+    >>> calibration, judged = halves([0, 1, 2, 3, 4])
+    >>> calibration.size, judged.size
+    (2, 3)
+    """
+    labelled = check_integers("nodes", nodes)
+    if labelled.size < 2:
+        raise InvalidInputError(
+            f"at least two labelled nodes are needed, to calibrate and to judge; got {labelled.size}"
+        )
+    shuffled = np.random.default_rng(check_seed(seed)).permutation(labelled)
+    return np.sort(shuffled[: labelled.size // 2]), np.sort(shuffled[labelled.size // 2 :])

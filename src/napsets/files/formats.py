@@ -18,7 +18,7 @@ from typing import Any, Literal
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files._arrow import arrow
 from napsets.files.csv_format import csv_batches, csv_header
-from napsets.files.npz_format import npz_batches, npz_header
+from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.places import reading
 
 __all__ = [
@@ -37,9 +37,6 @@ Format = Literal["parquet", "csv", "npz"]
 
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
-
-#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
-METADATA_KEY = b"napsets"
 
 #: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
 _TEXT_COLUMNS = {

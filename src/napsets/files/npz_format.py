@@ -12,7 +12,10 @@ import numpy.typing as npt
 from napsets.errors import FileFormatError
 from napsets.files._arrow import arrow
 
-__all__ = ["npz_array", "npz_arrays", "npz_batches", "npz_header"]
+__all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header"]
+
+#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
+METADATA_KEY = b"napsets"
 
 _ENDS = ("source", "target")
 
@@ -27,7 +30,7 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     """Return the names of the columns, and the settings that napsets keeps beside them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
-        metadata = {b"napsets": str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
+        metadata = {METADATA_KEY: str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
     if "edge_index" in names:
         if set(_ENDS) & set(names):
             raise FileFormatError(

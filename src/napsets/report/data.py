@@ -19,6 +19,7 @@ from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
 from napsets.report.record import record_of
 from napsets.sets import PredictionSets
+from napsets.version import __version__
 
 __all__ = ["ReportData", "Table", "page_data", "report_data", "wilson"]
 
@@ -178,8 +179,6 @@ def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
 
 
 def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tuple[str, str]]:
-    from napsets.version import __version__
-
     graph = found.index.graph
     nodes, classes = found.data.probabilities.shape
     halves = graph.num_edges // 2 if graph.undirected else graph.num_edges

@@ -20,6 +20,7 @@ from napsets.files.places import reading
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.packing import packed, unpacked
 from napsets.scores import Score
+from napsets.version import __version__
 
 __all__ = ["calibrating_nodes", "read_record", "record_of"]
 
@@ -29,8 +30,6 @@ _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
-    from napsets.version import __version__
-
     nodes = found.index.graph.num_nodes
     calibrates = np.zeros(nodes, dtype=bool)
     calibrates[found.data.calibration] = True
