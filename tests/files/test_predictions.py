@@ -101,6 +101,14 @@ def test_a_model_trained_elsewhere_needs_two_columns_only(tmp_path, fixed):
     assert (back.labels == -1).all()
 
 
+def test_parts_whose_rows_differ_in_length_are_refused(tmp_path):
+    (tmp_path / "p").mkdir()
+    for part, row in enumerate([[0.5, 0.5], [0.2, 0.3, 0.5]]):
+        pa.parquet.write_table(pa.table({"node": [part], "probabilities": [row]}), tmp_path / f"p/{part}.parquet")
+    with pytest.raises(FileFormatError, match=r"as many entries in each row, 2; .* has a row of 3"):
+        NodePredictions.load(tmp_path / "p")
+
+
 def test_some_nodes_can_be_taken_by_id_in_any_order(predictions):
     some = predictions.take([9, 4])
     assert some.nodes.tolist() == [9, 4]

@@ -23,7 +23,7 @@ from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, id_column
 from napsets.files.labels import read_label_rows
-from napsets.files.numbers import joined_ids, number_rows
+from napsets.files.numbers import check_width, joined_ids, number_rows
 from napsets.files.places import reading
 
 __all__ = ["from_files"]
@@ -113,12 +113,10 @@ def _feature_rows(table: TableFile, columns: list[str], ids: IdKind) -> tuple[No
         parts.append(id_column(table, batch, "node", "string" if ids == "string" else "auto"))
         block = number_rows(table, batch, columns, filled, list_column=_MATRIX, booleans=True)
         blocks.append(block.astype(np.float32, copy=False))
+        check_width(table, block, blocks[0].shape[1])
         filled += batch.num_rows
     if not parts:
         raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
-    widths = sorted({block.shape[1] for block in blocks})
-    if len(widths) > 1:
-        raise FileFormatError(f"`features` must have as many entries in each row; {table.path} has {widths}")
     return NodeIds(joined_ids(table, parts, ids), "features", table.path), np.concatenate(blocks)
 
 

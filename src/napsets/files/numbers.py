@@ -15,7 +15,7 @@ from napsets.files.ids import IdKind, looks_integer
 from napsets.files.npz_format import npz_arrays
 from napsets.files.places import reading
 
-__all__ = ["joined_ids", "number_rows", "whole_columns"]
+__all__ = ["check_width", "joined_ids", "number_rows", "whole_columns"]
 
 #: What a file of predictions may carry beside node and probabilities.
 _COMPANIONS = ("label", "split")
@@ -73,6 +73,14 @@ def number_rows(
     return block
 
 
+def check_width(table: TableFile, block: npt.NDArray[Any], width: int) -> None:
+    """Refuse rows that are longer or shorter than those before them."""
+    if block.shape[1] != width:
+        raise FileFormatError(
+            f"`{table.name}` must have as many entries in each row, {width}; {table.path} has a row of {block.shape[1]}"
+        )
+
+
 def whole_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
     """Return whole columns as arrays, sealed: text as text, numbers as they are, lists of one length as rows."""
     if table.format == "npz":  # which needs no PyArrow
@@ -83,12 +91,14 @@ def whole_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDA
         filled = 0
         for batch in table.batches(columns):
             for column in columns:
-                parts[column].append(_plain_column(table, batch.column(column), column, filled))
+                block = _plain_column(table, batch.column(column), column, filled)
+                if block.ndim == 2 and parts[column]:
+                    check_width(table, block, parts[column][0].shape[1])
+                parts[column].append(block)
             filled += batch.num_rows
         if not filled:
             raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-        with reading(table.path, table.name, folder=True):  # rows of several widths do not go together
-            arrays = {column: np.concatenate(found) for column, found in parts.items()}
+        arrays = {column: np.concatenate(found) for column, found in parts.items()}
     return {column: sealed(array) for column, array in arrays.items()}
 
 

@@ -14,7 +14,7 @@ from napsets.checks.frozen import sealed
 from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import IdKind, NodeIds, id_column
-from napsets.files.numbers import joined_ids, number_rows
+from napsets.files.numbers import check_width, joined_ids, number_rows
 
 __all__ = ["NodeProbabilities", "read_probabilities"]
 
@@ -123,11 +123,7 @@ class _Rows:
         else:
             if self.array is None:
                 self.array = np.empty((self.total, block.shape[1]), dtype=block.dtype)
-            if block.shape[1] != self.array.shape[1]:
-                raise FileFormatError(
-                    f"`probabilities` must have as many entries in each row, {self.array.shape[1]}; {self.table.path} "
-                    f"has a row of {block.shape[1]}"
-                )
+            check_width(self.table, block, self.array.shape[1])
             self.array[self.filled : self.filled + len(block)] = block
         self.filled += len(block)
 
