@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._comparison import comparison_table
 from napsets.cli._options import Alpha, Hops, Seed
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
@@ -40,6 +40,7 @@ def demo(
     """
     from napsets import datasets
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+    from napsets.evaluation.judgement import halves
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)

@@ -31,10 +31,10 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import Inputs, read_inputs
 
 if TYPE_CHECKING:
     from napsets.advice.inspection import NodeInspection
-    from napsets.files import Inputs
 
 __all__ = ["EXAMPLES", "inspect"]
 
@@ -78,7 +78,6 @@ def inspect(
     """
     from napsets import NAPS
     from napsets.advice.inspection import inspect_node
-    from napsets.files import read_inputs
 
     weights = make_decay(decay, hops)
     with run.steps() as steps:
@@ -123,16 +122,9 @@ def _calibrated_on(result: dict[str, Any], record: Record | None) -> str:
     return f"Calibrated on {which} labelled nodes" + ("." if record is None else f", as {record.path.name} was.")
 
 
-def _nearest(seen: NodeInspection, shown: int) -> list[int]:
-    """Return the places of the neighbours whose scores are nearest to the threshold: the largest, where that is ∞."""
-    scores = seen.neighbour_scores
-    distance = abs(scores - seen.threshold) if np.isfinite(seen.threshold) else -scores
-    return sorted(distance.argsort(kind="stable")[:shown].tolist())
-
-
 def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, Any]:
     names = inputs.class_names
-    chosen = _nearest(seen, shown)
+    chosen = seen.nearest(shown)
     around = zip(
         inputs.ids.take(seen.neighbours[chosen]).to_pylist(),
         seen.neighbour_hops[chosen],

@@ -40,7 +40,9 @@ from napsets.cli._options import (
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
 from napsets.errors import NapsetsWarning
+from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
+from napsets.sets import SetsSummary
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -134,7 +136,6 @@ def _predict_here(
     reading: dict[str, Any],
 ) -> dict[str, Any]:
     from napsets import NAPS
-    from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 
     with wrong_use("--output"):
         check_writable(target, files.values())
@@ -160,16 +161,20 @@ def _predict_here(
             summary = write_predictions(
                 inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
             )
-    counts = summary.size_counts
+    return _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+
+
+def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
+    """Return what is said of the sets, whichever engine made them."""
+    nodes = max(summary.nodes, 1)
     return {
         "output": str(target),
         "nodes": summary.nodes,
-        "calibration": int(inputs.calibration.size),
-        "classes": len(inputs.class_names),
+        "classes": summary.num_classes,
         "mean_size": summary.mean_size,
-        "empty_rate": counts[0] / summary.nodes,
-        "singleton_rate": counts[1] / summary.nodes,
-        "full_rate": counts[-1] / summary.nodes,
+        "empty_rate": summary.empty / nodes,
+        "singleton_rate": summary.singletons / nodes,
+        "full_rate": summary.full / nodes,
         "infinite": summary.infinite,
         "unreached": summary.unreached,
     }
@@ -218,12 +223,4 @@ def _predict_on_spark(
             master=master,
             progress=steps.advance,
         )
-    return {
-        "output": str(target),
-        "nodes": summary.nodes,
-        "mean_size": summary.mean_size,
-        "empty_rate": summary.empty / max(summary.nodes, 1),
-        "full_rate": summary.full / max(summary.nodes, 1),
-        "infinite": summary.infinite,
-        "unreached": summary.unreached,
-    }
+    return _told(target, summary)

@@ -11,6 +11,7 @@ from rich.text import Text
 from napsets.checks.arguments import LARGEST_HOPS
 from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdKind, IdKindName, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import read_graph
 
 if TYPE_CHECKING:
     from napsets.advice.recommendation import Recommendation
@@ -45,7 +46,6 @@ def recommend(
     on the coverage gap, and the size of the calibration sample. A guide for choosing settings, not a guarantee.
     """
     from napsets.advice.recommendation import recommend as look
-    from napsets.files import read_graph
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, nodes, directed=directed, ids=ids.value, stage=steps.stage)

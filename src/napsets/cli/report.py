@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._comparison import comparison_table
 from napsets.cli._options import (
     Alpha,
     Directed,
@@ -29,6 +29,7 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.files import read_inputs, read_labels
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -71,7 +72,7 @@ def report(
     Labels that judge sets are never used to make them.
     """
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-    from napsets.files import read_inputs, read_labels
+    from napsets.evaluation.judgement import halves
 
     writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page

@@ -21,9 +21,9 @@ from napsets.errors import FileFormatError
 from napsets.files.classes import class_indices
 from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, UnknownIds, id_column, known_places
-from napsets.files.labels import label_texts, refuse_repeated
-from napsets.files.numbers import joined_ids, list_rows, number_column
+from napsets.files.ids import IdKind, NodeIds, id_column
+from napsets.files.labels import read_label_rows
+from napsets.files.numbers import check_width, joined_ids, number_rows
 from napsets.files.places import reading
 
 __all__ = ["from_files"]
@@ -99,7 +99,7 @@ def _read_features(path: Path, id_kind: IdKind) -> tuple[NodeIds, Any]:
     if {"indptr", "indices", "data", "shape"} <= set(table.columns):
         import scipy.sparse
 
-        with reading(path):
+        with reading(path, table.name):
             matrix: Any = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
     table.require("node")
@@ -111,19 +111,12 @@ def _feature_rows(table: TableFile, columns: list[str], id_kind: IdKind) -> tupl
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *columns]):
         parts.append(id_column(table, batch, "node", "string" if id_kind == "string" else "auto"))
-        if columns == [_MATRIX]:
-            block = list_rows(table, batch.column(_MATRIX), _MATRIX, filled).astype(np.float32)
-        else:
-            block = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
-            for i, column in enumerate(columns):
-                block[:, i] = number_column(table, batch.column(column), column, filled, booleans=True)
+        block = number_rows(table, batch, columns, filled, list_column=_MATRIX, booleans=True)
+        blocks.append(block.astype(np.float32, copy=False))
+        check_width(table, block, blocks[0].shape[1])
         filled += batch.num_rows
-        blocks.append(block)
     if not parts:
         raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
-    widths = sorted({block.shape[1] for block in blocks})
-    if len(widths) > 1:
-        raise FileFormatError(f"`features` must have as many entries in each row; {table.path} has {widths}")
     return NodeIds(joined_ids(table, parts, id_kind), "features", table.path), np.concatenate(blocks)
 
 
@@ -134,29 +127,15 @@ def _read_labels(
     path: PathLike, nodes: NodeIds, id_kind: IdKind
 ) -> tuple[IntArray, tuple[str, ...] | None, list[IntArray] | None]:
     """Return a label for each of `nodes`, the names of the classes if they have any, and the split if it is given."""
-    pa = arrow()
-    table = open_table("labels", path)
-    table.require("node", "label")
-    columns = ["node", "label"] + ["split"] * ("split" in table.columns)
-    strangers = UnknownIds(table, nodes.name)
-    places, texts, words, named = [np.empty(0, dtype=np.int64)], [], [np.empty(0, dtype=str)], False
-    for batch in table.batches(columns):
-        places.append(known_places(table, batch, "node", nodes, id_kind, strangers))
-        texts.append(label_texts(table, batch.column("label")))
-        named |= table.typed and not (
-            pa.types.is_integer(batch.column("label").type) or pa.types.is_floating(batch.column("label").type)
-        )
-        if "split" in columns:
-            words.append(_words(table, batch.column("split")))
-    strangers.settle(skip=False, notes=None)
-    place = np.concatenate(places)
-    refuse_repeated(table, nodes, place)
-    codes, names = class_indices(table, pa.chunked_array(texts, type=pa.large_string()).combine_chunks(), None)
-    known, class_names = _numbered(table, codes, names, named=named)
+    rows = read_label_rows(path, nodes, ids=id_kind, more=["split"])
+    codes, names = class_indices(rows.table, rows.texts, None)
+    known, class_names = _numbered(rows.table, codes, names, named=rows.named)
     values = np.full(len(nodes), -1, dtype=np.int64)
-    values[place] = known
-    split = _given_split(table, place, np.concatenate(words)) if "split" in columns else None
-    return values, class_names, split
+    values[rows.places] = known
+    if "split" not in rows.more:
+        return values, class_names, None
+    words = [_words(rows.table, column) for column in rows.more["split"]]
+    return values, class_names, _given_split(rows.table, rows.places, np.concatenate([np.empty(0, dtype=str), *words]))
 
 
 def _numbered(

@@ -12,16 +12,8 @@ from napsets.advice.theory import expected_homophily, node_homophily
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
-from napsets.evaluation.metrics import (
-    coverage,
-    empty_rate,
-    full_rate,
-    mean_size,
-    pccv,
-    singleton_rate,
-    size_given_coverage,
-    sscv,
-)
+from napsets.evaluation import judgement
+from napsets.evaluation.metrics import pccv
 from napsets.paper.bench import Bench, eligible_nodes
 from napsets.paper.cells import CoverageCell, DatasetCell, Row
 from napsets.paper.protocols import Found, Protocol, protocol_of
@@ -31,16 +23,7 @@ from napsets.sets import PredictionSets, members
 __all__ = ["METRICS", "dataset_row", "measure"]
 
 #: The metrics of a row, each the median over repetitions of its value in one.
-METRICS = (
-    "coverage",
-    "mean_size",
-    "size_given_coverage",
-    "sscv",
-    "pccv",
-    "empty_rate",
-    "singleton_rate",
-    "full_rate",
-)
+METRICS = tuple(name for name in judgement.METRICS if name not in ("nodes", "infinite") and not name.endswith("_se"))
 
 
 def dataset_row(cell: DatasetCell, data: NodeDataset) -> Row:
@@ -104,19 +87,16 @@ def _marginal(
     drawn = bench.draws(cell.repetitions, cell.evaluated)
     calibration = np.stack([~bench.mask(nodes) for nodes in drawn])
     found = protocol.thresholds(bench, drawn, calibration, methods, cell.hops, alphas)
-    names = [name for name in METRICS if name != "pccv"] + ["infinite_rate", "support"]
-    values = {name: np.full((len(methods), len(alphas), cell.repetitions), np.nan) for name in names}
+    names = [name for name in METRICS if name != "pccv"]
+    shape = (len(methods), len(alphas), cell.repetitions)
+    values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
     for repetition, (nodes, part) in enumerate(zip(drawn, found, strict=True)):
         for m, a, sets in _sets(bench, nodes, part, alphas):
             at = (m, a, repetition)
-            values["coverage"][at] = coverage(sets, bench.labels)
-            values["mean_size"][at] = mean_size(sets)
-            values["size_given_coverage"][at] = size_given_coverage(sets, bench.labels)
-            values["sscv"][at] = sscv(sets, bench.labels, bench.setup.strata)
-            values["empty_rate"][at] = empty_rate(sets)
-            values["singleton_rate"][at] = singleton_rate(sets)
-            values["full_rate"][at] = full_rate(sets)
-            values["infinite_rate"][at] = np.isinf(sets.thresholds).mean()
+            worth = judgement.judge(sets, bench.labels, strata=bench.setup.strata)
+            for name in names:
+                values[name][at] = getattr(worth, name)
+            values["infinite_rate"][at] = worth.infinite / worth.nodes
             values["support"][at] = np.median(sets.support)
     return values
 

@@ -208,7 +208,7 @@ def _method_rows(found: Comparison, labels: IntArray) -> list[Row]:
     supported = np.isfinite(found["NAPS"].sets.thresholds)
     rows = []
     for result, row in zip(found, found.rows(), strict=True):
-        sets = result.sets
+        sets, told = result.sets, result.sets.summary()
         covered = sets.contains(labels)
         parts = [_rows_of(sets, part) for part in found.partition]
         shares = [float(covered[part].mean()) for part in parts]
@@ -218,9 +218,9 @@ def _method_rows(found: Comparison, labels: IntArray) -> list[Row]:
             | {
                 "size_low": result.mean_size - Z * result.mean_size_se,
                 "size_high": result.mean_size + Z * result.mean_size_se,
-                "empty": int((sets.sizes == 0).sum()),
-                "singletons": int((sets.sizes == 1).sum()),
-                "full": int((sets.sizes == sets.num_classes).sum()),
+                "empty": told.empty,
+                "singletons": told.singletons,
+                "full": told.full,
                 "supported": int(supported.sum()),
                 "supported_coverage": float(covered[supported].mean()) if supported.any() else math.nan,
                 "supported_size": float(sets.sizes[supported].mean()) if supported.any() else math.nan,

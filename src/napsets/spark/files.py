@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError
-from napsets.files.formats import SIDECAR
+from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER, IdKind
+from napsets.files.probabilities import LIST_COLUMN
 from napsets.files.sets_file import describe_settings
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.scores import APS, SCORES, Score
+from napsets.sets import SetsSummary
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
@@ -27,37 +29,10 @@ from napsets.spark.tables import LabelsAre, Tables, as_tables, named
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["SetsSummary", "predict_files"]
+__all__ = ["predict_files"]
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")
-
-
-@dataclass(frozen=True)
-class SetsSummary:
-    """What was written, in numbers.
-
-    Attributes
-    ----------
-    nodes, empty, full : int
-        Sets; those without a label; those with every label.
-    infinite : int
-        Nodes whose threshold is +∞.
-    unreached : int
-        Nodes without any calibration node in their neighbourhood.
-    capped : int
-        Neighbourhoods that `max_neighbourhood` has cut.
-    mean_size : float
-        Labels a set.
-    """
-
-    nodes: int
-    empty: int
-    full: int
-    infinite: int
-    unreached: int
-    capped: int
-    mean_size: float
 
 
 def predict_files(
@@ -242,29 +217,25 @@ def _as_integer(name: str, column: str) -> Column:
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
     """Return the class names that napsets keeps beside a list column, where the file is near enough to look."""
-    import pyarrow.parquet
-
-    local = Path(local_path(path) or "")
-    parts = sorted(local.rglob("*.parquet")) if local.is_dir() else [local]
-    if local_path(path) is None or _is_csv(path) or not parts or not parts[0].is_file():
+    local = local_path(path)
+    if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None
-    schema = pyarrow.parquet.read_schema(parts[0])
-    about = json.loads((schema.metadata or {}).get(b"napsets", b"{}"))
-    names = about.get("class_names") if isinstance(about, dict) and "probabilities" in schema.names else None
-    return [str(name) for name in names] if names else None
+    table = open_table("probabilities", local, kind="parquet")
+    names: list[str] | None = table.about().get("class_names") if LIST_COLUMN in table.columns else None
+    return names
 
 
 def _summary(sets: DataFrame, classes: int) -> SetsSummary:
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
-    row = sets.agg(
+    rows = sets.groupBy("size").agg(
         sf.count(sf.lit(1)),
-        sf.count_if(sf.col("size") == 0),
-        sf.count_if(sf.col("size") == sf.lit(classes)),
         sf.count_if(sf.col("threshold") == float("inf")),
         sf.count_if(sf.col("support") == 0),
         capped,
-        sf.coalesce(sf.avg("size"), sf.lit(0.0)),
-    ).first()
-    assert row is not None
-    nodes, empty, full, infinite, unreached, cut = (int(value) for value in row[:6])
-    return SetsSummary(nodes, empty, full, infinite, unreached, cut, float(row[6]))
+    )
+    counts, told = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for size, nodes, *others in rows.collect():
+        counts[size] = nodes
+        told += others
+    infinite, unreached, cut = (int(value) for value in told)
+    return SetsSummary(counts, infinite, unreached, cut)
