@@ -38,7 +38,7 @@ def save(calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "M
         weights = calibrated.local.weighting(np.arange(graph.num_nodes)).hops.tolist()  # type: ignore[attr-defined]
         localiser = replace(localiser, hops=len(weights), decay=weights)
     bound, arrays = scored.bound.parts()  # type: ignore[attr-defined]
-    arrays |= {"calibration": scored.reference.nodes, "scores": scored.reference.scores}
+    arrays |= {"u": scored.u, "calibration": scored.reference.nodes, "scores": scored.reference.scores}
     if calibrated.is_exact:
         level: Any = calibrated.level
         arrays |= {"apart": scored.apart, "apart_scores": scored.apart_scores}
