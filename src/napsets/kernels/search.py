@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["count_below", "find_thresholds"]
 
+#: Bits of each byte; NumPy counts them itself from version 2 on.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -212,18 +215,26 @@ def _pooling(
         names, place = np.unique(asked[asked >= 0], return_inverse=True)
         if names.size:
             group[asked >= 0] = place
-            flags = np.zeros((names.size, 64 * masks.shape[1]), dtype=bool)
-            flags[:, : layout.size] = groups[layout.nodes[: layout.size]] == names[:, None]
-            group_masks = pack(flags)
+            group_masks = _group_masks(groups[layout.nodes[: layout.size]], names, masks.shape[1])
     narrow = np.int32 if layout.size < 2**31 else np.int64
     group_ranks = np.stack([_ranks(group_masks & mask, narrow) for mask in masks])
     own = layout.numbers[sources].astype(np.int64)
     return Pooling(pools, alikes, own, group, _ranks(masks, np.int64), group_masks, group_ranks)
 
 
+def _group_masks(groups: npt.NDArray[Any], names: npt.NDArray[Any], words: int) -> npt.NDArray[np.uint64]:
+    """Pack which numbers are of each of the named groups into words; `groups` are those of all numbers, in order."""
+    flags = np.zeros(64 * words, dtype=bool)
+    packed = np.empty((names.size, words), dtype=np.uint64)
+    for name, row in zip(names, packed, strict=True):  # one at a time: a flag is eight times as large as its bit
+        flags[: groups.size] = groups == name
+        row[:] = pack(flags)
+    return packed
+
+
 def _ranks(masks: npt.NDArray[np.uint64], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return how many bits each row of words has before each word, and in all."""
-    bits = np.unpackbits(masks.view(np.uint8), axis=1).reshape(*masks.shape, 64)
     ranks = np.zeros((masks.shape[0], masks.shape[1] + 1), dtype=dtype)
-    np.cumsum(bits.sum(axis=2, dtype=dtype), axis=1, out=ranks[:, 1:])
+    for words, row in zip(masks, ranks, strict=True):
+        np.cumsum(_BITS[words.view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=dtype), out=row[1:])
     return ranks
