@@ -15,12 +15,13 @@ import numpy as np
 
 from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError, MissingDependencyError
-from napsets.evaluation.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
+from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, page_data
-from napsets.report.explorer import REASONS, Explorer
+from napsets.report.encodings import LOOKS
+from napsets.report.explorer import FOCUS_COVERS, Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
 from napsets.report.words import cards, cell, headline, method_table, summary_table
@@ -41,6 +42,7 @@ def write_report(
     labels: ArrayLike,
     calibration: ArrayLike,
     nodes: ArrayLike,
+    methods: Sequence[str] = COMPARED,
     alpha: float = 0.1,
     hops: int = 2,
     score: Score | None = None,
@@ -52,14 +54,15 @@ def write_report(
     model: str | None = None,
     tables: Sequence[Table] | None = None,
     progress: Any = None,
+    **settings: Any,
 ) -> Path:
-    """Compare APS with the NAPS variants on `nodes` and write a page about it: one file that needs no network.
+    """Compare methods on `nodes` and write a page about it: one file that needs no network.
 
     Parameters
     ----------
     path : path
         Where to write, a name that ends in .html or .htm; replaced whole or not at all.
-    graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
+    graph, probabilities, labels, calibration, nodes, methods, alpha, hops, score, seed, ids, progress, **settings
         As in `napsets.evaluation.comparison.compare`.
     class_names, title, dataset, model, tables
         As in `write_page`, which writes a page about a comparison that was made already.
@@ -76,6 +79,7 @@ def write_report(
         labels,
         calibration,
         nodes,
+        methods=methods,
         alpha=alpha,
         hops=hops,
         score=score,
@@ -83,6 +87,7 @@ def write_report(
         ids=ids,
         alphas=CURVE_ALPHAS,
         progress=progress,
+        **settings,
     )
     return write_page(path, found, class_names=class_names, title=title, dataset=dataset, model=model, tables=tables)
 
@@ -167,12 +172,14 @@ def render(data: ReportData) -> str:
     environment.filters["cell"] = cell
     return environment.get_template("report.html.j2").render(
         data=data,
-        methods=METHODS,
+        methods=data.shown,
+        focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
         headline=headline(data),
         cards=cards(data),
         method_table=method_table(data),
         summary_table=summary_table(data),
+        looks=LOOKS,
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
         specs=_json(charts(data)),
@@ -197,28 +204,27 @@ def _library() -> str:
 
 def _counted_reasons(found: Explorer) -> list[tuple[int, str, int]]:
     counts = found.reason.sum(axis=0).tolist()
-    return [(r, name, count) for r, (name, count) in enumerate(zip(REASONS, counts, strict=True)) if count]
+    return [(r, name, count) for r, (name, count) in enumerate(zip(found.reasons, counts, strict=True)) if count]
 
 
 def _packed_explorer(data: ReportData) -> dict[str, Any]:
     values = {field.name: getattr(data.explorer, field.name) for field in fields(Explorer)}
     arrays = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
-    comparison = data.comparison
     return arrays | {
-        "methods": [method.name for method in METHODS],
+        "methods": [method.title for method in data.shown],
+        "kinds": [method.kind for method in data.shown],
         "classes": data.class_names,
         "alpha": data.alpha,
         "hops": data.hops,
         "start": _start(data.explorer),
-        "calibration": int(comparison.data.calibration.size),
     }
 
 
 def _start(found: Explorer) -> int:
     """Return the node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
-    telling = found.reason[:, REASONS.index("NAPS covers, APS misses")] & np.isfinite(found.thresholds[1])
+    telling = found.reason[:, FOCUS_COVERS] & np.isfinite(found.thresholds[found.focus])
     candidates = np.flatnonzero(telling if telling.any() else np.ones(found.nodes.size, dtype=bool))
-    return int(candidates[np.abs(found.support[1, candidates] - 100).argmin()])
+    return int(candidates[np.abs(found.support[found.focus, candidates] - 100).argmin()])
 
 
 def _json(value: object) -> str:
