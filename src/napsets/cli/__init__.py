@@ -13,7 +13,7 @@ from napsets.errors import MissingDependencyError
 __all__ = ["main", "make_app", "run_app"]
 
 #: Commands in the order in which the help lists them.
-COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "datasets")
+COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "methods", "datasets")
 
 #: Commands that register themselves, where their module is there.
 OPTIONAL = ("napsets.cli.reproduce",)

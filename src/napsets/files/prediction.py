@@ -90,7 +90,7 @@ def write_predictions(
         What was read.
     path : path
         The sets file.
-    predictor : NAPS
+    predictor : NAPS or Method
         Its settings.
     alpha : float
         Error rate.
@@ -99,7 +99,7 @@ def write_predictions(
     progress : callable
         Called as ``progress(done, total)`` in nodes.
     """
-    predictor.calibrate(
+    calibrated = predictor.calibrate(
         inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
     )
     counts = np.zeros(len(inputs.class_names) + 1, dtype=np.int64)
@@ -111,7 +111,7 @@ def write_predictions(
         for start in range(0, nodes.size, CHUNK):
             part = nodes[start : start + CHUNK]
             report = partial(_report, progress, start, nodes.size)
-            sets = replace(predictor.predict(part, alpha, progress=report), class_names=inputs.class_names)
+            sets = replace(calibrated.predict(part, alpha, progress=report), class_names=inputs.class_names)
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
             counts += np.bincount(sets.sizes, minlength=counts.size)
             infinite += sets.infinite

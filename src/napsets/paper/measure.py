@@ -23,7 +23,7 @@ from napsets.evaluation.metrics import (
     sscv,
 )
 from napsets.paper.bench import Bench, eligible_nodes
-from napsets.paper.cells import CoverageCell, DatasetCell
+from napsets.paper.cells import BASELINE, CoverageCell, DatasetCell
 from napsets.paper.protocols import Found, protocol_of
 from napsets.paper.setups import setup_of
 from napsets.paper.store import Row
@@ -69,8 +69,8 @@ def measure(cells: Sequence[CoverageCell], bench: Bench) -> list[Row]:
     first = cells[0]
     methods = list(dict.fromkeys(cell.method for cell in cells))
     alphas = list(dict.fromkeys(cell.alpha for cell in cells))
-    if any(_group(cell) != _group(first) for cell in cells) or ("APS" in methods) != (first.hops == 0):
-        raise InvalidInputError("`cells` must differ in method and alpha only, and APS must have 0 hops, alone")
+    if any(_group(cell) != _group(first) for cell in cells) or (BASELINE in methods) != (first.hops == 0):
+        raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
     start = time.perf_counter()
     values = _marginal(bench, first, methods, alphas)
     violations = _partitioned(bench, first, methods, alphas)
