@@ -11,6 +11,7 @@ import pytest
 import napsets as ns
 from napsets.advice.inspection import hop_rings, inspect_node
 from napsets.errors import InvalidInputError, NotCalibratedError
+from napsets.methods import make_method, methods
 
 
 def calibrated(seed: int, **settings) -> ns.NAPS:
@@ -119,7 +120,38 @@ def test_bad_arguments_are_named():
         inspect_node(naps, [1, 2])
     with pytest.raises(InvalidInputError, match="`alpha`"):
         inspect_node(naps, 1, alpha=0)
-    with pytest.raises(InvalidInputError, match="`predictor` must be a NAPS; got SplitConformal"):
-        inspect_node(ns.SplitConformal(), 1)
-    with pytest.raises(NotCalibratedError):
-        inspect_node(ns.NAPS(), 1)
+    with pytest.raises(InvalidInputError, match="`predictor` must be a NAPS or another calibrated method; got APS"):
+        inspect_node(ns.APS(), 1)
+    for predictor in (ns.NAPS(), ns.SplitConformal()):
+        with pytest.raises(NotCalibratedError):
+            inspect_node(predictor, 1)
+
+
+@pytest.mark.parametrize("name", methods())
+def test_any_method_of_the_table_can_be_explained(name):
+    naps = calibrated(2)
+    given = naps.calibrated_.scored
+    rng = np.random.default_rng(2)
+    rng.integers(0, 60, (2, 110))
+    p, y = rng.dirichlet(np.ones(4), 62), rng.integers(0, 4, 62)
+    other = make_method(name).calibrate(naps.calibrated_.graph, p, y, given.calibration)
+    rest = np.setdiff1d(np.arange(62), given.calibration)
+    sets = other.predict(rest, alpha=0.3)
+    for row, node in enumerate(rest):
+        seen = inspect_node(other, node, alpha=0.3)
+        assert seen.member.tolist() == sets.member[row].tolist()
+        assert seen.threshold == sets.thresholds[row]
+        assert seen.support == sets.support[row]
+        assert seen.reason()
+
+
+def test_a_split_is_explained_by_all_calibration_nodes():
+    naps = calibrated(2)
+    scored = naps.calibrated_.scored
+    split = make_method("split").on(scored)
+    node = int(scored.calibration[0])
+    seen = inspect_node(split, node, alpha=0.3)
+    assert seen.hops == ()
+    assert sorted([*seen.neighbours, node]) == scored.calibration.tolist()
+    assert seen.threshold == ns.weighted_quantile(seen.neighbour_scores, seen.neighbour_weights, alpha=0.3)
+    assert seen.reached_mass >= seen.needed_mass > seen.reached_mass - 1

@@ -19,7 +19,10 @@ from worlds import make_world
 
 
 def test_the_comparison_fits_80_columns():
-    row = dict.fromkeys(("coverage", "singleton_rate", "empty_rate", "full_rate"), 0.9072) | {"method": "NAPS-H"}
+    row = dict.fromkeys(("coverage", "singleton_rate", "empty_rate", "full_rate"), 0.9072) | {
+        "method": "naps-h",
+        "title": "NAPS-H",
+    }
     row |= {"coverage_se": 0.0038, "mean_size": 12.15, "mean_size_se": 0.03, "size_given_coverage": 12.28}
     row |= {"sscv": 0.079, "pccv": 0.1, "nodes": 6000, "alpha": 0.1, "hops": 2}
     console = Console(width=80, record=True, file=io.StringIO())

@@ -21,7 +21,7 @@ def examples(command) -> list[str]:
 
 
 def test_the_commands_are_those_that_are_promised():
-    promised = {"demo", "predict", "evaluate", "inspect", "homophily", "recommend", "report", "datasets"}
+    promised = {"demo", "predict", "evaluate", "inspect", "homophily", "recommend", "report", "methods", "datasets"}
     assert promised <= set(COMMANDS)
     assert set(COMMANDS) <= promised | {"reproduce"}
 
@@ -85,6 +85,7 @@ def test_the_memory_bound_is_stated_where_it_is_needed(run):
         ["predict", "--alpha", "2"],
         ["predict", "--hops", "-1"],
         ["predict", "--score", "apps"],
+        ["predict", "--method", "nap"],
         ["predict", "--engine", "flink"],
         ["predict"],
         ["evaluate", "--json"],
@@ -119,6 +120,7 @@ def test_completion_knows_commands_options_and_values(app):
     assert complete("napsets pre") == ["predict"]
     assert "--probabilities" in complete("napsets predict --prob")
     assert complete("napsets predict --decay hyp") == ["hyperbolic"]
+    assert complete("napsets predict --method naps-h") == ["naps-h"]
 
 
 def test_help_loads_nothing_heavy():

@@ -24,7 +24,7 @@ def demo(tmp_path, run):
         assert told["report"] == str(target)
         assert "<html" in target.read_text(encoding="utf-8")[:500]
         rows = {row["method"]: row for row in told["results"]}
-        assert list(rows) == ["APS", "NAPS", "NAPS-H", "NAPS-G"]
+        assert list(rows) == ["split", "naps", "naps-h", "naps-g"]
         assert all(row["nodes"] == 6000 for row in rows.values())
         return told, rows
 
@@ -45,4 +45,4 @@ def test_demo_finds_naps_nearer_to_the_target_in_the_worst_neighbourhood(demo, m
     monkeypatch.setattr(ns.gnn, "train", lambda *_, **__: committed)
     told, rows = demo()
     assert told["accuracy"] == committed.accuracy
-    assert rows["NAPS"]["pccv"] < rows["APS"]["pccv"]
+    assert rows["naps"]["pccv"] < rows["split"]["pccv"]

@@ -24,6 +24,8 @@ FLAGS: dict[str, list[object]] = {
     "global": ["--fallback", "global", "--hops", 1, "--seed", 4],
     "never empty": ["--no-empty", "--alpha", 0.4, "--score", "thr"],
     "saps": ["--score", "saps", "--decay", "1,0.3", "--alpha", 0.25],
+    "split": ["--method", "split", "--score", "raps"],
+    "another method": ["--method", "naps-h", "--hops", 3],
     "directed": ["--directed", "--hops", 3, "--decay", "geometric", "--ids", "string"],
 }
 
@@ -71,7 +73,12 @@ def explorer_of(path: Path) -> dict[str, Any]:
     return {key: unpacked(value) if isinstance(value, dict) else value for key, value in data.items()}
 
 
-METHOD_FLAGS: dict[str, list[str]] = {"NAPS": [], "NAPS-H": ["--decay", "hyperbolic"]}
+METHOD_FLAGS: dict[str, list[str]] = {
+    "RAPS split": ["--method", "split"],
+    "NAPS": [],
+    "NAPS-H": ["--method", "naps-h"],
+    "NAPS-G": ["--decay", "geometric"],
+}
 
 
 @pytest.mark.parametrize("truth", [False, True], ids=["half of the labels", "a file of truth"])
@@ -92,9 +99,9 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
             assert told["support"] == page["support"][m, i]
             assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][m, i])]
             assert told["calibration"] == (45 if truth else 22)
-    # What stands in for a missing threshold is that of APS.
+    # What stands in for a missing threshold is that of the baseline.
     told = told_by(run, small, "--node", page["names"][short[0]], "--like", target, "--fallback", "global")
-    aps = page["methods"].index("APS")
+    aps = page["methods"].index("RAPS split")
     assert number(told["threshold"]) == page["thresholds"][aps, short[0]]
     assert told["support"] == page["support"][aps, short[0]]
     assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]

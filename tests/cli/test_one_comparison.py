@@ -17,13 +17,13 @@ from worlds import make_world
 def searches(monkeypatch) -> list[int]:
     """How many nodes each comparison searched around."""
     seen: list[int] = []
-    search = comparison.neighbourhood_thresholds
+    search = comparison.find_thresholds
 
-    def counting(index, nodes, *arguments, **options):
+    def counting(calibrated, nodes, *arguments, **options):
         seen.append(len(nodes))
-        return search(index, nodes, *arguments, **options)
+        return search(calibrated, nodes, *arguments, **options)
 
-    monkeypatch.setattr(comparison, "neighbourhood_thresholds", counting)
+    monkeypatch.setattr(comparison, "find_thresholds", counting)
     return seen
 
 

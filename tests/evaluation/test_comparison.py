@@ -117,6 +117,7 @@ def test_another_score_and_string_ids_are_used(world: dict[str, Any]) -> None:
 def test_rows_survive_json(comparison: Comparison) -> None:
     rows = json.loads(json.dumps(comparison.rows()))
     assert [row["method"] for row in rows] == ["split", "naps", "naps-h", "naps-g"]
+    assert [row["title"] for row in rows] == ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
     assert rows[1]["coverage"] == comparison["naps"].coverage
 
 

@@ -23,7 +23,7 @@ def world(tmp_path):
 def predicted(world, path):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     naps = ns.NAPS(hops=2)
-    write_predictions(inputs, path, naps, alpha=0.2, metadata={"class_names": inputs.class_names})
+    write_predictions(inputs, path, inputs.calibrate(naps), alpha=0.2, metadata={"class_names": inputs.class_names})
     return naps.predict(world.rest, alpha=0.2)
 
 

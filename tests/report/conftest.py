@@ -12,6 +12,8 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation.comparison import Comparison, compare
+from napsets.localisers import Hops, LocalThresholds, Reference
+from napsets.methods import METHODS, Method
 from skips import lacking
 
 READY = "document.documentElement.dataset.ready === 'true'"
@@ -53,6 +55,29 @@ def page_file(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
     return ns.report.write_report(
         path, **world, class_names=CLASSES, dataset="Blocks & <i>circles</i>", model="noise", tables=[table]
     )
+
+
+@pytest.fixture
+def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Seven methods, three of them made up: two of another score, and one whose thresholds have no weights."""
+
+    class Halves:
+        """Half of the nodes get one threshold, half another: no quantile of anything."""
+
+        def fit(self, reference: Reference) -> Any:
+            return self
+
+        def thresholds(self, nodes: Any, cuts: Any, **_: Any) -> LocalThresholds:
+            values = np.tile(0.5 + 0.4 * (np.asarray(nodes) % 2), (len(cuts), 1))
+            return LocalThresholds(values, np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes)))
+
+        def ranks(self, nodes: Any, scores: Any, **_: Any) -> Any:
+            return np.asarray(scores)
+
+    monkeypatch.setitem(METHODS, "thr-naps", lambda s: Method("thr", Hops(s.hops), seed=s.seed))
+    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", seed=s.seed))
+    monkeypatch.setitem(METHODS, "odd & <b>even</b>", lambda s: Method(s.score, Halves(), seed=s.seed))
+    return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
 
 
 @pytest.fixture(scope="session")

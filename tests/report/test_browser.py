@@ -11,14 +11,17 @@ import pytest
 import scipy.sparse.csgraph
 
 import napsets as ns
-from napsets.evaluation.comparison import METHODS, Comparison
+from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.localisers.decay import hop_weights
+from napsets.methods import make_method, title
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
+
+TITLES = [title(name) for name in COMPARED]
 
 Open = Callable[..., Any]
 
@@ -57,17 +60,17 @@ def test_it_loads_in_silence_without_any_request_and_draws_every_chart(page_file
 def test_headline_numbers_are_the_librarys(page_file: Path, open_page: Open, comparison: Comparison) -> None:
     page = open_page(page_file)
     lead = page.inner_text(".lead")
-    assert f"{100 * comparison['NAPS'].coverage:.1f} %" in lead
-    assert f"{comparison['APS'].mean_size:.2f}" in lead
+    assert f"{100 * comparison['naps'].coverage:.1f} %" in lead
+    assert f"{comparison['split'].mean_size:.2f}" in lead
     rows = page.locator("#methods tbody tr").all_inner_texts()
     for row, result in zip(rows, comparison, strict=False):
-        assert row.strip().startswith(result.name)
+        assert row.strip().startswith(result.title)
         assert f"{100 * result.coverage:.1f} %" in row
         assert f"± {100 * result.coverage_se:.1f}" in row
         assert f"{result.mean_size:.2f}" in row
 
 
-@pytest.mark.parametrize("m", range(len(METHODS)), ids=[method.name for method in METHODS])
+@pytest.mark.parametrize("m", range(len(COMPARED)), ids=COMPARED)
 def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, open_page, comparison, world, m) -> None:
     page = open_page(page_file)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
@@ -94,8 +97,8 @@ def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, ope
         inside = [CLASSES[y] for y in np.flatnonzero(sets.member[row])]
         assert shown_set(page) == (inside or ["the empty set"])
         verb = "covers" if sets.member[row, labels[node]] else "misses"
-        assert page.inner_text("#node-covers") == f"{METHODS[m].name} {verb} the true label, {CLASSES[labels[node]]}."
-        check_hops(page, world["graph"], node, calibrates, METHODS[m].decay)
+        assert page.inner_text("#node-covers") == f"{TITLES[m]} {verb} the true label, {CLASSES[labels[node]]}."
+        check_hops(page, world["graph"], node, calibrates, getattr(make_method(COMPARED[m]).localiser, "decay", None))
         check_labels(page, scores[node], sets.member[row], labels[node])
 
 
@@ -164,13 +167,13 @@ def test_charts_show_only_the_methods_chosen(page_file: Path, open_page: Open) -
     page = open_page(page_file)
     assert marks(page, "coverage") == 4
     page.uncheck('input[name="shown"][value="NAPS-G"]')
-    page.uncheck('input[name="shown"][value="APS"]')
+    page.uncheck('input[name="shown"][value="APS split"]')
     wait_for_marks(page, "coverage", 2)
     assert marks(page, "curve") == 2 * 13
     for name in ("NAPS", "NAPS-H"):
         page.uncheck(f'input[name="shown"][value="{name}"]')
     wait_for_marks(page, "coverage", 0)
-    for name in ("APS", "NAPS", "NAPS-H"):
+    for name in ("APS split", "NAPS", "NAPS-H"):
         page.check(f'input[name="shown"][value="{name}"]')
     wait_for_marks(page, "coverage", 3)
 
@@ -181,7 +184,7 @@ def test_hovering_tells_the_numbers(page_file: Path, open_page: Open, comparison
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
     assert "NAPS" in tooltip.inner_text()
-    assert f"{100 * comparison['NAPS'].coverage:.1f}%" in tooltip.inner_text()
+    assert f"{100 * comparison['naps'].coverage:.1f}%" in tooltip.inner_text()
 
 
 def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Open) -> None:
@@ -190,9 +193,7 @@ def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Op
     circles.first.click()
     detail = page.locator("#ball-detail")
     assert "nodes" in detail.locator("h3").inner_text()
-    assert [row.split("\t")[0].strip() for row in detail.locator("tbody tr").all_inner_texts()] == [
-        method.name for method in METHODS
-    ]
+    assert [row.split("\t")[0].strip() for row in detail.locator("tbody tr").all_inner_texts()] == TITLES
     button = detail.locator("button").first
     name = button.inner_text()
     button.click()
@@ -226,7 +227,7 @@ def test_the_keyboard_is_enough(page_file: Path, open_page: Open) -> None:
     page = open_page(page_file)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    page.focus('input[name="shown"][value="APS"]')
+    page.focus('input[name="shown"][value="APS split"]')
     page.keyboard.press("Space")
     wait_for_marks(page, "coverage", 3)
     page.focus("#search")
@@ -318,3 +319,32 @@ def test_odd_results_make_a_quiet_page_too(case: str, world: dict[str, Any], ope
         assert "<i>" in page.inner_text("#node-title")
     if case == "no edges":
         assert "nothing to compare" in page.inner_text("#neighbourhoods")
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_page: Open, tmp_path, count) -> None:
+    found = compare(**world, methods=seven[:count], alphas=CURVE_ALPHAS)
+    page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 320, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert marks(page, "coverage") == count
+    assert page.locator('input[name="shown"]').count() == count
+    assert page.locator("#map-method option").count() == count - 1
+    node = int(page.inner_text("#node-title").removeprefix("Node "))
+    for m, result in enumerate(found):
+        page.locator(".choice label").nth(m).click()
+        row = int(np.flatnonzero(result.sets.nodes == node)[0])
+        assert page.inner_text("#node-covers").startswith(f"{result.title} ")
+        assert shown_set(page) == ([f"class {y}" for y in np.flatnonzero(result.sets.member[row])] or ["the empty set"])
+        check_scores(page, result.calibrated.score.matrix(np.array([node]))[0])
+        assert page.locator("#fact-mass").count() == (m < 6)
+    if count == 7:
+        colours = page.evaluate(
+            """() => [...document.querySelectorAll('[data-chart="coverage"] .mark-symbol.role-mark path')]
+                 .map(e => getComputedStyle(e).fill)"""
+        )
+        assert len(set(colours)) == 7
+
+
+def check_scores(page: Any, scores: np.ndarray) -> None:
+    said = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
+    assert said == pytest.approx(np.sort(scores), abs=5.0001e-5)

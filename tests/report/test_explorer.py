@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
-from napsets.evaluation.comparison import METHODS, Comparison
+from napsets.evaluation.comparison import COMPARED, Comparison
 from napsets.report import explorer as module
-from napsets.report.explorer import BINS, DRAWN_NODES, REASONS, Explorer, explorer
+from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, Explorer, explorer
 
 
 @pytest.fixture(scope="module")
 def found(world: dict[str, Any], comparison: Comparison) -> Explorer:
     ball = np.full(world["graph"].num_nodes, -1)
-    return explorer(world["graph"], comparison, world["labels"], names=np.arange(1500), ball=ball, seed=3)
+    return explorer(world["graph"], comparison, world["labels"], names=np.arange(1500), ball=ball)
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +35,21 @@ def test_thresholds_sets_and_supports_are_the_predictors(found: Explorer, compar
 
 
 def test_a_label_is_in_a_set_exactly_where_its_score_is_at_most_the_threshold(found: Explorer) -> None:
-    for m in range(len(METHODS)):
-        assert np.array_equal(found.member[m], found.scores <= found.thresholds[m][:, None])
+    for m in range(len(COMPARED)):
+        assert np.array_equal(found.member[m], found.scores[0] <= found.thresholds[m][:, None])
 
 
 def test_counts_by_hop_are_those_of_shortest_paths(world, found: Explorer, distance: np.ndarray) -> None:
     calibrates = np.isin(np.arange(1500), world["calibration"])
     for k in (1, 2):
         assert np.array_equal(found.hop_nodes[:, k - 1], (distance == k).sum(axis=1))
-        assert np.array_equal(found.hop_counts[:, k - 1], (distance[:, calibrates] == k).sum(axis=1))
+        assert np.array_equal(found.hop_counts[0][:, k - 1], (distance[:, calibrates] == k).sum(axis=1))
 
 
 def test_the_weight_below_the_threshold_is_enough_and_not_more(found: Explorer, comparison: Comparison) -> None:
     for m in (1, 2, 3):
         below = found.hop_below[m] @ found.weights[m]
-        needed = (1 - comparison.alpha) * (1 + found.hop_counts @ found.weights[m])
+        needed = (1 - comparison.alpha) * (1 + found.hop_counts[0] @ found.weights[m])
         finite = np.isfinite(found.thresholds[m])
         assert finite.any()
         assert (below[finite] >= needed[finite] - 1e-6).all()
@@ -58,14 +58,15 @@ def test_the_weight_below_the_threshold_is_enough_and_not_more(found: Explorer, 
 
 
 def test_all_calibration_nodes_below_the_split_threshold_are_counted(found: Explorer, comparison: Comparison) -> None:
-    expected = (comparison.data.scores[:, None] <= found.thresholds[0][None, :]).sum(axis=0)
-    assert np.array_equal(found.all_below, expected)
+    scores = comparison.baseline.calibrated.scored.reference.scores
+    assert found.all_counts.tolist() == [scores.size]
+    assert np.array_equal(found.all_below[0], (scores[:, None] <= found.thresholds[0][None, :]).sum(axis=0))
 
 
 def test_histograms_hold_every_calibration_node_once(found: Explorer, comparison: Comparison) -> None:
-    assert np.array_equal(found.histogram.sum(axis=2), found.hop_counts)
-    assert found.all_histogram.sum() == comparison.data.calibration.size
-    assert found.histogram.shape[2] == BINS
+    assert np.array_equal(found.histogram.sum(axis=3), found.hop_counts)
+    assert found.all_histogram.sum() == comparison.given.calibration.size
+    assert found.histogram.shape[3] == BINS
 
 
 def test_neighbours_are_drawn_at_their_hop_and_joined_to_neighbours_one_nearer(world, found, distance) -> None:
@@ -94,8 +95,9 @@ def test_small_neighbourhoods_are_drawn_whole(found: Explorer) -> None:
 
 
 def test_only_calibration_nodes_show_score_and_label(world, found: Explorer, comparison: Comparison) -> None:
-    scores = dict(zip(comparison.data.calibration.tolist(), comparison.data.scores, strict=True))
-    for name, label, score in zip(found.neighbour_names, found.neighbour_label, found.neighbour_score, strict=True):
+    reference = comparison.baseline.calibrated.scored.reference
+    scores = dict(zip(reference.nodes.tolist(), reference.scores, strict=True))
+    for name, label, score in zip(found.neighbour_names, found.neighbour_label, found.neighbour_score[0], strict=True):
         if int(name) in scores:
             assert score == scores[int(name)]
             assert label == world["labels"][int(name)]
@@ -106,7 +108,7 @@ def test_only_calibration_nodes_show_score_and_label(world, found: Explorer, com
 
 def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Comparison, world) -> None:
     y = world["labels"]
-    aps, naps = comparison["APS"].sets, comparison["NAPS"].sets
+    aps, naps = comparison["split"].sets, comparison["naps"].sets
     truth = dict(zip(naps.nodes.tolist(), zip(aps.contains(y), naps.contains(y), naps.sizes, strict=True), strict=True))
     for i, node in enumerate(found.nodes.tolist()):
         hit, local_hit, size = truth[node]
@@ -120,11 +122,16 @@ def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Co
         if found.reason[i, 4]:
             assert size == 0
     assert found.reason.sum(axis=0).tolist()[:2] != [0, 0]
-    short = found.reason[:, REASONS.index("too little support")]
+    short = found.reason[:, TOO_LITTLE]
     assert np.isinf(found.thresholds[1][short]).all()
     assert short.sum() > 0
+    assert found.reasons[1:3] == ["NAPS covers, APS split misses", "APS split covers, NAPS misses"]
 
 
 def test_more_classes_leave_room_for_fewer_nodes() -> None:
-    assert module._affordable(10, 2) == module.EXPLORED_NODES
-    assert 20 <= module._affordable(1000, 2) < 60
+    assert module._affordable(10, 2, 4, 1) == module.EXPLORED_NODES
+    assert 20 <= module._affordable(1000, 2, 4, 1) < 60
+
+
+def test_more_methods_and_scores_leave_room_for_fewer_nodes() -> None:
+    assert 100 < module._affordable(10, 2, 8, 8) < module._affordable(10, 2, 8, 2) <= module.EXPLORED_NODES

@@ -58,7 +58,7 @@ def test_the_explorers_arrays_are_the_librarys_to_the_last_bit(text: str, compar
         rows = [int(np.flatnonzero(result.sets.nodes == node)[0]) for node in nodes]
         assert np.array_equal(thresholds[m], result.sets.thresholds[rows])
         assert np.array_equal(support[m], result.sets.support[rows])
-    assert data["methods"] == [result.name for result in comparison]
+    assert data["methods"] == [result.title for result in comparison]
 
 
 def test_every_chart_has_its_place(text: str) -> None:

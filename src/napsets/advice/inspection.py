@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
-from napsets.localisers import Cut, HopsLocal, Reference
+from napsets.localisers import Everyone, HopsLocal, Reference
 from napsets.localisers.decay import FEW_HOPS
-from napsets.methods import NAPS, Calibrated
+from napsets.methods import NAPS, Calibrated, SplitConformal
 from napsets.quantile import required_mass
 from napsets.sets import PredictionSets
 
@@ -53,7 +53,7 @@ class HopSummary:
 class NodeInspection:
     """Everything that one node's set follows from.
 
-    `member`, `threshold`, `support` and `effective_size` are what `NAPS.predict` gives for the node, to the last bit.
+    `member`, `threshold`, `support` and `effective_size` are what `predict` gives for the node, to the last bit.
 
     Attributes
     ----------
@@ -82,13 +82,18 @@ class NodeInspection:
     neighbours : numpy.ndarray
         The calibration nodes in reach, by score and then by number.
     neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
-        Their distances, weights and scores at their labels.
+        Their distances (0 where distance does not count, as in split conformal prediction), weights and scores.
     total_mass, needed_mass, reached_mass : float
-        Of the neighbours: Σw, (1−α)(1+Σw), and the weight of all scores that are at most the threshold.
+        Of the neighbours, and of those pooled with them: Σw, (1−α)(1+Σw) or what an exact level asks for, and the
+        weight of all scores that are at most the threshold.
     neighbourhood_support : int
         How many of the neighbours have positive weight.
     neighbourhood_effective_size : float
         (Σw)²/Σw² over the neighbours.
+    level : float or None
+        With an exact level, the share of 1 + Σw that the labels kept apart ask for.
+    is_quantile : bool
+        Whether the threshold is a quantile of scores at all; where it is not, there are no neighbours and no masses.
     fell_back : bool
         Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
         of all calibration nodes.
@@ -115,6 +120,8 @@ class NodeInspection:
     neighbourhood_support: int
     neighbourhood_effective_size: float
     fell_back: bool
+    level: float | None = None
+    is_quantile: bool = True
 
     def nearest(self, count: int) -> IntArray:
         """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
@@ -129,6 +136,16 @@ class NodeInspection:
         return f"{self._threshold_reason()} No label's score is that low: the best label stands in for the empty set."
 
     def _threshold_reason(self) -> str:
+        if not self.is_quantile:
+            return (
+                f"The threshold {self.threshold:.4f} is the method's own for this node: no quantile of others' scores."
+            )
+        if self.level is not None and np.isfinite(self.threshold):
+            return (
+                f"The labels kept apart ask for {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to the "
+                f"threshold {self.threshold:.4f} the calibration nodes that count weigh {self.reached_mass:.4g} of "
+                f"{self.total_mass:.4g}."
+            )
         if self.neighbourhood_support == 0:
             start = "No calibration node is in reach, so there is nothing to calibrate on"
         elif self.fell_back:
@@ -174,13 +191,13 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     return rings
 
 
-def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeInspection:
+def inspect_node(predictor: NAPS | SplitConformal | Calibrated, node: ArrayLike, alpha: float = 0.1) -> NodeInspection:
     """Take apart the prediction of one node.
 
     Parameters
     ----------
-    predictor : NAPS
-        A calibrated predictor.
+    predictor : NAPS, SplitConformal or Calibrated
+        A calibrated predictor, or what `Method.calibrate` gave.
     node : int
         The node.
     alpha : float
@@ -195,22 +212,21 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
     >>> seen.support, round(seen.threshold, 2), seen.hops[0].within
     (3, 0.2, 2)
     """
-    if not isinstance(predictor, NAPS):
-        raise InvalidInputError(f"`predictor` must be a NAPS; got {type(predictor).__name__}")
-    if predictor.calibrated_ is None:
+    if not isinstance(predictor, NAPS | SplitConformal | Calibrated):
+        raise InvalidInputError(
+            f"`predictor` must be a NAPS or another calibrated method; got {type(predictor).__name__}"
+        )
+    if not isinstance(predictor, Calibrated) and predictor.calibrated_ is None:
         raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
     alpha = check_alpha(alpha)
-    calibrated = predictor.calibrated()
-    reference = calibrated.scored.reference
+    calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
     chosen = np.array([check_node("node", node, calibrated.num_nodes)])
-    local = cast(HopsLocal, calibrated.local)
-    weights = local.weighting(chosen).hops
-    around = local.thresholds(chosen, [Cut(1.0 - alpha)], threads=1)
+    around = calibrated.local.thresholds(chosen, calibrated.level.cuts([alpha]), threads=1)
     sets = _predicted(calibrated, chosen, alpha)
     threshold = float(sets.thresholds[0])
-    ringed = _neighbours(reference, int(chosen[0]), weights, threshold)
-    total = float(sum(row.mass for row in ringed["hops"]))
-    reached = float(sum(row.weight * row.within for row in ringed["hops"]))
+    seen = _around(calibrated, int(chosen[0]), threshold)
+    level = calibrated.level.level(alpha)
+    total = seen["total_mass"]
     return NodeInspection(
         node=int(chosen[0]),
         alpha=alpha,
@@ -222,14 +238,51 @@ def inspect_node(predictor: NAPS, node: ArrayLike, alpha: float = 0.1) -> NodeIn
         support=int(sets.support[0]),
         effective_size=float(sets.effective_size[0]),
         calibrates=bool(np.isin(chosen, calibrated.scored.calibration)[0]),
-        total_mass=total,
-        needed_mass=required_mass(total, alpha),
-        reached_mass=reached,
+        needed_mass=level * (1.0 + total) if calibrated.is_exact else required_mass(total, alpha),
         neighbourhood_support=int(around.support[0]),
         neighbourhood_effective_size=float(around.effective_size[0]),
         fell_back=bool(np.isinf(around.values[0, 0])),
-        **ringed,
+        level=level if calibrated.is_exact else None,
+        **seen,
     )
+
+
+def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
+    """Return whose scores the threshold is a quantile of, with their weights; nobody where it is no quantile."""
+    reference, local = calibrated.scored.reference, calibrated.local
+    if isinstance(local, HopsLocal):
+        weighting = local.weighting(np.array([node]))
+        found = _neighbours(reference, node, weighting.hops, threshold)
+        pools = [(weighting.pool, np.ones(reference.nodes.size, dtype=bool))]
+        if weighting.alike and reference.predicted is not None:
+            pools.append((weighting.alike, reference.predicted[reference.nodes] == reference.predicted[node]))
+        parts = [_pooled(reference, node, weight, mine, threshold) for weight, mine in pools]
+        total = float(sum(row.mass for row in found["hops"])) + sum(part[0] for part in parts)
+        reached = float(sum(row.weight * row.within for row in found["hops"])) + sum(part[1] for part in parts)
+        return found | {"total_mass": total, "reached_mass": reached, "is_quantile": True}
+    everyone = isinstance(calibrated.method.localiser, Everyone)
+    others = np.flatnonzero((reference.nodes != node) & everyone)
+    others = others[np.lexsort((reference.nodes[others], reference.scores[others]))]
+    scores = reference.scores[others]
+    return {
+        "hops": (),
+        "neighbours": reference.nodes[others],
+        "neighbour_hops": np.zeros(others.size, dtype=np.int64),
+        "neighbour_weights": np.ones(others.size),
+        "neighbour_scores": scores,
+        "total_mass": float(others.size),
+        "reached_mass": float((scores <= threshold).sum()),
+        "is_quantile": everyone,
+    }
+
+
+def _pooled(reference: Reference, node: int, weight: float, mine: BoolArray, threshold: float) -> tuple[float, float]:
+    """Return what a group of reference nodes weighs that weighs `weight` together, in all and up to the threshold."""
+    if not weight or not mine.any():
+        return 0.0, 0.0
+    others = mine & (reference.nodes != node)
+    each = weight / int(mine.sum())
+    return each * int(others.sum()), each * int((reference.scores[others] <= threshold).sum())
 
 
 def _predicted(calibrated: Calibrated, node: IntArray, alpha: float) -> PredictionSets:

@@ -12,7 +12,18 @@ from napsets.errors import MissingDependencyError
 __all__ = ["main", "make_app", "run_app"]
 
 #: Commands in the order in which the help lists them.
-COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "reproduce", "datasets")
+COMMANDS = (
+    "demo",
+    "predict",
+    "evaluate",
+    "inspect",
+    "recommend",
+    "homophily",
+    "report",
+    "methods",
+    "reproduce",
+    "datasets",
+)
 
 
 def make_app() -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from napsets.cli._methods import takes
+
 __all__ = ["command_with", "full_note", "support_note"]
 
 #: A smaller share of sets without a threshold of their own is not worth a word.
@@ -28,7 +30,8 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
     Parameters
     ----------
     result : mapping
-        What the command tells of its run: nodes, infinite, alpha, hops, decay, engine and, if known, calibration.
+        What the command tells of its run: nodes, infinite, method, alpha, hops, engine and, if known, decay and
+        calibration.
     context : typer.Context
         The command and its options, from which the better one is made.
     """
@@ -39,12 +42,15 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
         return None
     alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
     told = f"{result['infinite']:,} of {result['nodes']:,} sets ({share:.0%}) hold every label for want of support: "
-    local = {"fallback": "global"} if result["engine"] == "local" else {}
+    method = result["method"]
+    local = {"fallback": "global"} if result["engine"] == "local" and takes(method, "fallback") else {}
     needed = fewest_labels(alpha)
     if calibration is not None and calibration < needed:
         larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
         return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **local)}"
+    if not (local or takes(method, "hops")):
+        return f"{told}{method} finds too few labels for them. To see what each method is for: napsets methods"
     if hops == 0:
         reason = "no node is within 0 hops of another. Look around: "
         split = " (or use --fallback global: split conformal prediction)" if local else ""
@@ -82,7 +88,7 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
 
 def _hops(result: Mapping[str, Any], hops: int) -> dict[str, Any]:
     """Return what to change for a deeper search: weights that were given for each hop do not reach further."""
-    return {"hops": hops} if isinstance(result["decay"], str) else {"hops": hops, "decay": "uniform"}
+    return {"hops": hops} if isinstance(result.get("decay", ""), str) else {"hops": hops, "decay": "uniform"}
 
 
 def command_with(context: Any, **changes: Any) -> str:

@@ -1,4 +1,4 @@
-"""The table that sets APS beside the NAPS variants."""
+"""The table that sets methods side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def comparison_table(rows: list[dict[str, Any]]) -> Any:
     """Make a table from `Comparison.rows()`."""
     cells = [
         (
-            row["method"],
+            row["title"],
             f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
             f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
             number(row["size_given_coverage"], 2),

@@ -81,9 +81,11 @@ def make_score(name: ScoreName) -> Any:
     return scores.make_score(name.value)
 
 
-def make_decay(text: str, hops: int) -> str | list[float]:
-    """Turn the text of ``--decay`` into a name or into weights, one for each hop."""
+def make_decay(text: str | None, hops: int) -> str | list[float] | None:
+    """Turn the text of ``--decay`` into a name or into weights, one for each hop; None leaves it to the method."""
     decay: Any = text
+    if text is None:
+        return None
     if text not in DECAYS:
         try:
             decay = [float(part) for part in text.split(",")]
@@ -135,10 +137,11 @@ Hops = Annotated[
     int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS, help="Depth of a neighbourhood, the paper's K.")
 ]
 DecayOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--decay",
-        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5.",
+        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5. "
+        "Without it, as the method has it.",
         autocompletion=_decay_names,
     ),
 ]

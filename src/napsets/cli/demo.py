@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from napsets.cli._comparison import comparison_table
+from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
 from napsets.cli._options import Alpha, Hops, Seed
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
@@ -29,14 +30,17 @@ def demo(
         Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
     ] = Path("napsets-demo.html"),
     model: Annotated[str, typer.Option("--model", help="The graph neural network to train.")] = "graphsage-mean",
+    methods: MethodsOption = COMPARED_METHODS,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
+    pool: Pool = None,
+    alike: Alike = None,
     seed: Seed = 0,
 ) -> None:
     """Train, calibrate, compare and report on Amazon Computers, which comes with napsets.
 
     Trains a graph neural network, takes the graph induced on its test nodes, calibrates on a random half of them,
-    compares APS with the NAPS variants on the other half, and writes the report. Takes less than two minutes.
+    compares methods on the other half, and writes the report. Takes less than two minutes.
     """
     from napsets import datasets
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
@@ -51,7 +55,7 @@ def demo(
         data = datasets.load(DATASET, seed=seed)
         steps.stage(f"training {model}")
         tested = train(data, model=model, preset=PRESET, seed=seed, progress=steps.advance).take(data.test)
-        steps.stage("comparing APS with NAPS")
+        steps.stage("comparing methods")
         graph = data.graph.subgraph(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)
         compared = compare(
@@ -60,8 +64,11 @@ def demo(
             tested.labels,
             calibration,
             nodes,
+            methods=names_of(methods),
             alpha=alpha,
             hops=hops,
+            pool=pool,
+            alike=alike,
             seed=seed,
             ids=tested.nodes,
             alphas=CURVE_ALPHAS,

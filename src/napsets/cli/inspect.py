@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
+from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make
 from napsets.cli._options import (
     AllowEmpty,
     Alpha,
@@ -40,7 +41,7 @@ __all__ = ["EXAMPLES", "inspect"]
 
 EXAMPLES = [
     "napsets inspect --node 42 --like sets.parquet --edges edges.parquet --probabilities p.parquet --labels y.parquet",
-    "napsets inspect --node 42 --like report.html -e edges.csv -p p.csv -l y.csv --decay hyperbolic",
+    "napsets inspect --node 42 --like report.html -e edges.csv -p p.csv -l y.csv --method naps-h",
     "napsets inspect --node user-7 -e edges.csv -p p.csv -l y.csv --hops 3 --decay geometric --neighbours 50",
     "napsets inspect --node 42 --config napsets.toml --json",
 ]
@@ -54,9 +55,12 @@ def inspect(
     probabilities: Probabilities,
     labels: Labels,
     like: Like = None,
+    method: MethodOption = DEFAULT_METHOD,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
-    decay: DecayOption = "uniform",
+    decay: DecayOption = None,
+    pool: Pool = None,
+    alike: Alike = None,
     score: ScoreOption = ScoreName.aps,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -76,10 +80,21 @@ def inspect(
     settings from that file, or from a report, where half of the labels may have been kept to judge. Without it, all
     labels calibrate.
     """
-    from napsets import NAPS
     from napsets.advice.inspection import inspect_node
 
-    weights = make_decay(decay, hops)
+    made = make(
+        method,
+        {
+            "score": make_score(score),
+            "hops": hops,
+            "decay": make_decay(decay, hops),
+            "pool": pool,
+            "alike": alike,
+            "seed": seed,
+            "allow_empty": allow_empty,
+            "fallback": fallback.value,
+        },
+    )
     with run.steps() as steps:
         record = None if like is None else read_record(like)
         inputs = read_inputs(
@@ -95,14 +110,14 @@ def inspect(
         )
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
-        predictor = NAPS(hops, weights, make_score(score), seed, allow_empty, fallback.value)
-        predictor.calibrate(
+        calibrated = made.calibrate(
             inputs.graph, inputs.probabilities, inputs.labels, calibration=calibration, ids=inputs.ids.keys
         )
-        seen = inspect_node(predictor, place, alpha)
-    for note in [*inputs.notes, *([] if record is None else record.notes(context.params, inputs))]:
+        seen = inspect_node(calibrated, place, alpha)
+    notes = [*inputs.notes, *([] if record is None else record.notes(context.params, inputs))]
+    for note in [*notes, *ignored(context, method)]:
         run.note(note)
-    result = _described(seen, inputs, neighbours)
+    result = {"method": method} | _described(seen, inputs, neighbours)
     result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
     result |= {"like": None if like is None else str(like)}
     run.result(
@@ -110,7 +125,7 @@ def inspect(
         _head_table(result),
         seen.reason(),
         _calibrated_on(result, record),
-        _hop_table(seen),
+        *([_hop_table(seen)] if seen.hops else []),
         _label_table(result),
         _neighbour_table(result, seen.neighbours.size),
     )
@@ -156,7 +171,7 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
             for name, p, s, inside in zip(names, seen.probabilities, seen.scores, seen.member, strict=True)
         ],
         "neighbours": [
-            {"node": who, "hop": int(hop), "weight": weight, "label": names[label], "score": s}
+            {"node": who, "hop": int(hop) or None, "weight": weight, "label": names[label], "score": s}
             for who, hop, weight, label, s in around
         ],
     }
@@ -169,6 +184,7 @@ def _head_table(result: dict[str, Any]) -> Any:
     ]
     stands_in = result["support"] != result["neighbourhood_support"]
     rows = [
+        ("method", result["method"]),
         ("set", "{" + ", ".join(result["set"]) + "}"),
         ("threshold τ", number(result["threshold"])),
         ("support", number(result["support"])),
@@ -209,7 +225,7 @@ def _label_table(result: dict[str, Any]) -> Any:
 
 def _neighbour_table(result: dict[str, Any], in_reach: int) -> Any:
     rows = [
-        (row["node"], row["label"], row["hop"], f"{row['weight']:.4g}", number(row["score"]))
+        (row["node"], row["label"], row["hop"] or "–", f"{row['weight']:.4g}", number(row["score"]))
         for row in result["neighbours"]
     ]
     title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {in_reach} in reach)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._advice import full_note, support_note
+from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make, recorded
 from napsets.cli._options import (
     AllowEmpty,
     Alpha,
@@ -39,9 +39,10 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.errors import NapsetsWarning
 from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
+from napsets.levels import Nominal
+from napsets.localisers import Hops as HopsLocaliser
 from napsets.sets import SetsSummary
 
 __all__ = ["EXAMPLES", "predict"]
@@ -49,6 +50,7 @@ __all__ = ["EXAMPLES", "predict"]
 EXAMPLES = [
     "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
+    "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
@@ -72,9 +74,12 @@ def predict(
         typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
     ],
     nodes: Nodes = None,
+    method: MethodOption = DEFAULT_METHOD,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
-    decay: DecayOption = "uniform",
+    decay: DecayOption = None,
+    pool: Pool = None,
+    alike: Alike = None,
     score: ScoreOption = ScoreName.aps,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -89,7 +94,7 @@ def predict(
     """Give every node without a label (or those of --nodes) a set of labels.
 
     Each set is meant to contain the truth with probability 1 − alpha: it is calibrated on the labelled nodes around its
-    node, and as exact as those resemble it.
+    node, and as exact as those resemble it. --method chooses another way; `napsets methods` lists them.
 
     Ids may be any integers or strings and come back as they were; only an empty cell is missing. Labels are names of
     classes where all of them are, numbers from 0 where none is; --labels-are decides where they are mixed.
@@ -97,12 +102,14 @@ def predict(
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted.
     """
-    weights = make_decay(decay, hops)
     began = perf_counter()
     settings: dict[str, Any] = {
+        "method": method,
         "alpha": alpha,
         "hops": hops,
-        "decay": weights,
+        "decay": make_decay(decay, hops),
+        "pool": pool,
+        "alike": alike,
         "score": score.value,
         "seed": seed,
         "allow_empty": allow_empty,
@@ -110,20 +117,24 @@ def predict(
         "directed": directed,
     }
     reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
-    settings |= reading
+    made = make(method, settings | {"score": make_score(score)})
+    # What was left to the method is written down as it turned out, and what it does not know is not.
+    settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
+        if not _fits_spark(made):
+            raise typer.BadParameter(f"{method} works with --engine local only", param_hint="--method")
         result = _predict_on_spark(run, files, output, settings, master)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
-        result = _predict_here(run, files, output, settings, reading)
+        result = _predict_here(run, files, output, made, settings, reading)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     run.summary(result, _summary_table(result))
-    for note in (support_note(result, context), full_note(result, context)):
+    for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
         if note is not None:
             run.note(note)
 
@@ -132,10 +143,10 @@ def _predict_here(
     run: Output,
     files: dict[str, Any],
     target: Path,
+    made: Any,
     settings: dict[str, Any],
     reading: dict[str, Any],
 ) -> dict[str, Any]:
-    from napsets import NAPS
 
     with wrong_use("--output"):
         check_writable(target, files.values())
@@ -143,25 +154,18 @@ def _predict_here(
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
+        steps.stage("calibrating")
+        calibrated = inputs.calibrate(made)
+        choice = getattr(calibrated, "choice", None)
         steps.stage("making sets")
-        predictor = NAPS(
-            hops=settings["hops"],
-            decay=settings["decay"],
-            score=make_score(ScoreName(settings["score"])),
-            seed=settings["seed"],
-            allow_empty=settings["allow_empty"],
-            fallback=settings["fallback"],
-        )
         metadata = describe_settings(
             settings, inputs.class_names, nodes=len(inputs.ids), calibration=int(inputs.calibration.size)
         )
-        with warnings.catch_warnings():
-            # `support_note` says so in the words of the command.
-            warnings.filterwarnings("ignore", "`hops` is 0", NapsetsWarning)
-            summary = write_predictions(
-                inputs, target, predictor, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
-            )
-    return _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+        summary = write_predictions(
+            inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
+        )
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+    return told if choice is None else told | {"choice": str(choice)}
 
 
 def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
@@ -198,6 +202,13 @@ _ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
 def _summary_table(result: dict[str, Any]) -> Any:
     rows = [(text, shown(result[key])) for key, (text, shown) in _ROWS.items() if key in result]
     return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
+
+
+def _fits_spark(method: Any) -> bool:
+    """Return whether Spark can make these sets: it knows hops and their weights, at the nominal level."""
+    localiser = getattr(method, "localiser", None)
+    plain = isinstance(localiser, HopsLocaliser) and not (localiser.pool or localiser.alike)
+    return plain and isinstance(method.level, Nominal)
 
 
 def _predict_on_spark(

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from napsets.cli._comparison import comparison_table
+from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
 from napsets.cli._options import (
     Alpha,
     Directed,
@@ -35,6 +36,7 @@ __all__ = ["EXAMPLES", "report"]
 
 EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
+    "napsets report -e edges.csv -p p.csv -l y.csv --methods split,naps,naps-h --hops 3 -o report.html",
     "napsets report -e edges.csv -p p.csv -l calibration.csv --truth truth.csv --title 'Fraud, May' -o report.html",
 ]
 
@@ -55,8 +57,11 @@ def report(
             "and the other half calibrates.",
         ),
     ] = None,
+    methods: MethodsOption = COMPARED_METHODS,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
+    pool: Pool = None,
+    alike: Alike = None,
     score: ScoreOption = ScoreName.aps,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
@@ -67,7 +72,7 @@ def report(
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
-    """Write the report: APS beside the NAPS variants on your own nodes, in one HTML file.
+    """Write the report: methods side by side on your own nodes, in one HTML file.
 
     Labels that judge sets are never used to make them.
     """
@@ -89,15 +94,18 @@ def report(
             nodes = np.flatnonzero(found >= 0)
             calibration = np.setdiff1d(calibration, nodes)
             y = np.where(found >= 0, found, y)
-        steps.stage("comparing APS with NAPS")
+        steps.stage("comparing methods")
         compared = compare(
             inputs.graph,
             inputs.probabilities,
             y,
             calibration,
             nodes,
+            methods=names_of(methods),
             alpha=alpha,
             hops=hops,
+            pool=pool,
+            alike=alike,
             score=make_score(score),
             seed=seed,
             ids=inputs.ids.keys,

@@ -23,6 +23,7 @@ from napsets.checks.arguments import (
     check_hops,
     check_index,
     check_list,
+    shown,
 )
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
@@ -193,6 +194,8 @@ def compare(
         **settings,
     )
     names = check_list("methods", methods, "names of methods")
+    if not names or len(set(names)) < len(names):
+        raise InvalidInputError(f"`methods` must name at least one method and none twice; got {shown(names)}")
     made = [make_method(name, told) for name in names]
     given = Given.check(graph, probabilities, labels, calibration, ids)
     # A copy, which the caller cannot change.

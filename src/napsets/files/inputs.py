@@ -59,6 +59,12 @@ class Inputs:
         """The nodes that have a label."""
         return np.flatnonzero(self.labels >= 0)
 
+    def calibrate(self, method: Any) -> Any:
+        """Calibrate a method on all that has a label; what comes back gives sets."""
+        return method.calibrate(
+            self.graph, self.probabilities, self.labels, calibration=self.calibration, ids=self.ids.keys
+        )
+
 
 def read_inputs(
     edges: PathLike,

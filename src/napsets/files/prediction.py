@@ -20,7 +20,6 @@ from napsets.checks.arguments import ArrayLike
 from napsets.errors import NapsetsWarning
 from napsets.files.inputs import Inputs
 from napsets.files.sets_file import ROW_GROUP, writing_sets
-from napsets.graph import Graph
 from napsets.sets import PredictionSets, SetsSummary
 
 __all__ = ["CHUNK", "Predictor", "memory_bound", "write_predictions"]
@@ -47,18 +46,7 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int
 
 
 class Predictor(Protocol):
-    """What can be calibrated on a graph with some labels, and then gives sets."""
-
-    def calibrate(
-        self,
-        graph: Graph,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-    ) -> object:
-        """Learn from the labels of the calibration nodes."""
+    """What gives sets: a calibrated method."""
 
     def predict(
         self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
@@ -70,13 +58,13 @@ class Predictor(Protocol):
 def write_predictions(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    predictor: Predictor,
+    calibrated: Predictor,
     *,
     alpha: float,
     metadata: Mapping[str, Any],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> SetsSummary:
-    """Calibrate, then predict and write some nodes at a time.
+    """Predict and write some nodes at a time.
 
     Parameters
     ----------
@@ -84,8 +72,8 @@ def write_predictions(
         What was read.
     path : path
         The sets file.
-    predictor : Predictor
-        What makes the sets, such as a `NAPS` with its settings.
+    calibrated : Predictor
+        What makes the sets, calibrated on these inputs (see `Inputs.calibrate`).
     alpha : float
         Error rate.
     metadata : mapping
@@ -98,9 +86,6 @@ def write_predictions(
     SetsSummary
         What was written, in numbers.
     """
-    predictor.calibrate(
-        inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
-    )
     summary = SetsSummary(np.zeros(len(inputs.class_names) + 1, dtype=np.int64), 0, 0)
     nodes = inputs.nodes
     with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
@@ -109,7 +94,7 @@ def write_predictions(
         for start in range(0, nodes.size, CHUNK):
             part = nodes[start : start + CHUNK]
             report = partial(_report, progress, start, nodes.size)
-            sets = replace(predictor.predict(part, alpha, progress=report), class_names=inputs.class_names)
+            sets = replace(calibrated.predict(part, alpha, progress=report), class_names=inputs.class_names)
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
             summary += sets.summary()
     return summary

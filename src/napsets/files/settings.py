@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -71,6 +72,9 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a name or a list of numbers",
     ),
     "score": (lambda value: isinstance(value, str), "a name"),
+    "method": (lambda value: isinstance(value, str), "a name"),
+    "pool": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
+    "alike": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
     "seed": _integer(2**64 - 1),
     "fallback": _one_of("full", "global"),
     "ids": _one_of("auto", "integer", "string"),

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
+from napsets.methods import PAPER, make_method
 from napsets.paper.setups import setup_of
 
 __all__ = [
+    "BASELINE",
     "INFERENCES",
     "METHODS",
     "MODELS",
@@ -32,13 +34,12 @@ Self = TypeVar("Self", bound="Cell")
 #: tests recompute committed rows, so that a change which should have raised it is noticed.
 RESULTS_VERSION = 1
 
-#: The paper's methods and the decay that each uses; APS does without the graph.
+#: The paper's methods and the decay that each uses, None for the one that does without the graph.
 METHODS: dict[str, str | None] = {
-    "APS": None,
-    "NAPS": "uniform",
-    "NAPS-H": "hyperbolic",
-    "NAPS-G": "geometric",
+    printed: getattr(make_method(name).localiser, "decay", None) for printed, name in PAPER.items()
 }
+#: The one that does without the graph: what the paper compares with.
+BASELINE = next(method for method, decay in METHODS.items() if decay is None)
 #: The paper's models, and what its tables call them.
 MODELS = {
     "graphsage-mean": "GS-Mean",
@@ -110,7 +111,7 @@ class CoverageCell(Cell):
     method : str
         One of `METHODS`.
     hops : int
-        The paper's K; 0 for APS, which has none.
+        The paper's K; 0 for the baseline, which has none.
     alpha : float
         Error rate.
     repetitions, evaluated : int

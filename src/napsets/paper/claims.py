@@ -8,7 +8,7 @@ from math import sqrt
 from statistics import fmean
 
 from napsets.paper.blockmodel import informative
-from napsets.paper.cells import METHODS, MODELS, Row
+from napsets.paper.cells import BASELINE, METHODS, MODELS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.printed import printed
 from napsets.paper.setups import SETUPS
@@ -106,13 +106,13 @@ def _verdict(
 ) -> Verdict:
     where = {"dataset": dataset, "model": model, "protocol": protocol}
     ours = {row["seed"]: row for row in select(rows, method=method, hops=scope.hops, **where)}
-    base = {row["seed"]: row for row in select(rows, method="APS", **where)}
+    base = {row["seed"]: row for row in select(rows, method=BASELINE, **where)}
     differences = tuple(
         claim.value(ours[seed][claim.metric], scope.alpha) - claim.value(base[seed][claim.metric], scope.alpha)
         for seed in sorted(ours.keys() & base.keys())
         if ours[seed][claim.metric] is not None and base[seed][claim.metric] is not None
     )
-    theirs = [printed(claim.metric, dataset, model, name) for name in (method, "APS")]
+    theirs = [printed(claim.metric, dataset, model, name) for name in (method, BASELINE)]
     told = None
     if theirs[0] is not None and theirs[1] is not None:
         told = round(claim.value(theirs[0], scope.alpha) - claim.value(theirs[1], scope.alpha), 6) < 0

@@ -10,7 +10,7 @@ from typing import Any
 from napsets.errors import MissingDependencyError
 from napsets.files.places import replacing
 from napsets.paper.blockmodel import lemma_boundary
-from napsets.paper.cells import METHODS, Row
+from napsets.paper.cells import BASELINE, METHODS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.setups import SETUPS
 from napsets.paper.tables import select, spread
@@ -18,7 +18,7 @@ from napsets.paper.tables import select, spread
 __all__ = ["ablation_figure", "block_figure", "save_figure"]
 
 #: Told apart by those who see colours differently, too (Okabe and Ito).
-_COLOURS = {"APS": "#555555", "NAPS": "#0072B2", "NAPS-H": "#E69F00", "NAPS-G": "#009E73"}
+_COLOURS = dict(zip(METHODS, ("#555555", "#0072B2", "#E69F00", "#009E73"), strict=True))
 _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 
@@ -49,7 +49,7 @@ def _ablation_panel(alt: Any, rows: Sequence[Row], scope: Scope, metric: str) ->
     values = []
     for hops in scope.ablation_hops:
         for method in METHODS:
-            found = spread(select(rows, method=method, hops=0 if method == "APS" else hops), metric)
+            found = spread(select(rows, method=method, hops=0 if method == BASELINE else hops), metric)
             if found is not None:
                 sd = 0.0 if found.sd != found.sd else found.sd
                 low, high = found.mean - sd, found.mean + sd

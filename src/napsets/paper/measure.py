@@ -15,7 +15,7 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation import judgement
 from napsets.evaluation.metrics import pccv
 from napsets.paper.bench import Bench, eligible_nodes
-from napsets.paper.cells import CoverageCell, DatasetCell, Row
+from napsets.paper.cells import BASELINE, CoverageCell, DatasetCell, Row
 from napsets.paper.protocols import Found, Protocol, protocol_of
 from napsets.paper.setups import setup_of
 from napsets.sets import PredictionSets, members
@@ -48,8 +48,8 @@ def measure(cells: Sequence[CoverageCell], bench: Bench) -> list[Row]:
     first = cells[0]
     methods = list(dict.fromkeys(cell.method for cell in cells))
     alphas = list(dict.fromkeys(cell.alpha for cell in cells))
-    if any(_group(cell) != _group(first) for cell in cells) or ("APS" in methods) != (first.hops == 0):
-        raise InvalidInputError("`cells` must differ in method and alpha only, and APS must have 0 hops, alone")
+    if any(_group(cell) != _group(first) for cell in cells) or (BASELINE in methods) != (first.hops == 0):
+        raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
     start = time.perf_counter()
     protocol = protocol_of(first.protocol)
     values = _marginal(protocol, bench, first, methods, alphas)

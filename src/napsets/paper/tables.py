@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from napsets.paper.bands import coverage_law, median_band
 from napsets.paper.blockmodel import informative
-from napsets.paper.cells import METHODS, MODELS, Row
+from napsets.paper.cells import BASELINE, METHODS, MODELS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.printed import CORRECTED, PRINTED_DATASETS, printed
 from napsets.paper.setups import PAPER_DATASETS, SETUPS
@@ -67,7 +67,7 @@ def accuracy(rows: Sequence[Row], scope: Scope) -> Table:
     """Return the models' test accuracies beside the printed ones."""
     lines: list[list[Entry]] = []
     for dataset, model in _models(rows, scope):
-        ours = select(rows, dataset=dataset, model=model, method="APS", protocol=scope.protocols[0])
+        ours = select(rows, dataset=dataset, model=model, method=BASELINE, protocol=scope.protocols[0])
         mean, theirs = spread(ours, "accuracy"), printed("accuracy", dataset, model)
         lines.append([SETUPS[dataset].title, MODELS[model], mean, theirs, _difference(mean, theirs), len(ours)])
     columns = ["Dataset", "Model", "Accuracy", "Printed", "Δ", "Seeds"]
@@ -83,7 +83,7 @@ def metric(rows: Sequence[Row], scope: Scope, name: str) -> Table:
     ]
     for dataset, model in _models(rows, scope):
         for method in METHODS:
-            hops = 0 if method == "APS" else scope.hops
+            hops = 0 if method == BASELINE else scope.hops
             cells = {"dataset": dataset, "model": model, "method": method, "hops": hops}
             ours = [spread(select(rows, protocol=protocol, **cells), name) for protocol in scope.protocols]
             theirs = printed(name, dataset, model, method)
@@ -116,13 +116,16 @@ def ablation(rows: Sequence[Row], scope: Scope) -> Table:
     datasets = [name for name in scope.ablation_datasets if any(row["dataset"] == name for row in rows)]
     for dataset in datasets:
         for protocol in scope.protocols:
-            for hops, method in [(0, "APS"), *((k, m) for k in scope.ablation_hops for m in METHODS if m != "APS")]:
+            for hops, method in [
+                (0, BASELINE),
+                *((k, m) for k in scope.ablation_hops for m in METHODS if m != BASELINE),
+            ]:
                 ours = select(
                     rows, dataset=dataset, model=scope.ablation_model, protocol=protocol, method=method, hops=hops
                 )
                 if ours:
                     values = [spread(ours, name) for name in ("coverage", "mean_size", "infinite_rate", "support")]
-                    depth = "all" if method == "APS" else str(hops)
+                    depth = "all" if method == BASELINE else str(hops)
                     lines.append([SETUPS[dataset].title, protocol, method, depth, *values])
     columns = ["Dataset", "Protocol", "Method", "K", "Coverage", "Size", "Too little support", "Support"]
     title = f"Ablation: depth K with {MODELS[scope.ablation_model]}"

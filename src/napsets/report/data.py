@@ -18,6 +18,7 @@ from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
 from napsets.report.record import record_of
+from napsets.report.shown import ShownMethod, focus, shown_methods
 from napsets.sets import PredictionSets
 from napsets.version import __version__
 
@@ -50,6 +51,8 @@ class ReportData:
         One a class.
     comparison : Comparison
         The methods' sets and metrics.
+    shown : list of ShownMethod
+        The methods: the baseline first, then the one that the page tells about.
     methods, curve, by_size, by_class, by_degree : list of dict
         Rows: a method each, and a method and an alpha, set size, class or range of degrees each.
     balls, links : list of dict
@@ -70,6 +73,7 @@ class ReportData:
     hops: int
     class_names: list[str]
     comparison: Comparison
+    shown: list[ShownMethod]
     methods: list[Row]
     curve: list[Row]
     by_size: list[Row]
@@ -111,17 +115,18 @@ def page_data(
     settings : mapping, optional
         More that ``napsets inspect --like`` should know: how the files were read.
     """
-    found, graph, y = comparison, comparison.index.graph, comparison.labels
+    found, graph, y = comparison, comparison.graph, comparison.labels
     if found.alphas != CURVE_ALPHAS:
         raise InvalidInputError(
             f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
             f"{len(found.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
         )
-    names = _class_names(class_names, found.data.probabilities.shape[1])
-    chosen = found.results[0].sets.nodes
-    balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=found.seed)[:DRAWN_BALLS]
+    names = _class_names(class_names, found.given.outputs.shape[1])
+    shown, seed = shown_methods(found), found.settings.seed
+    chosen = found.baseline.sets.nodes
+    balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
     ball = ball_of_nodes(balls, graph.num_nodes)
-    joined = quotient(graph, balls, found.seed)
+    joined = quotient(graph, balls, seed)
     return ReportData(
         title=title or (f"Prediction sets for {dataset}" if dataset else "Prediction sets on a graph"),
         facts=_facts(found, dataset, model),
@@ -129,18 +134,19 @@ def page_data(
         hops=found.hops,
         class_names=names,
         comparison=found,
-        methods=_method_rows(found, y),
-        curve=_curve_rows(found),
-        by_size=_size_rows(found, y),
-        by_class=_group_rows(found, [coverage_by_class(r.sets, y) for r in found], "class", names),
-        by_degree=_group_rows(found, [coverage_by_degree(r.sets, y, graph) for r in found], "degree", None),
-        balls=_ball_rows(found, y, names, ball, joined.position),
+        shown=shown,
+        methods=_method_rows(found, shown, y),
+        curve=_curve_rows(found, shown),
+        by_size=_size_rows(found, shown, y),
+        by_class=_group_rows(shown, [coverage_by_class(r.sets, y) for r in found], "class", names),
+        by_degree=_group_rows(shown, [coverage_by_degree(r.sets, y, graph) for r in found], "degree", None),
+        balls=_ball_rows(found, shown, y, names, ball, joined.position),
         links=[
             {"source": int(a), "target": int(b), "edges": int(e)}
             for a, b, e in zip(joined.source, joined.target, joined.edges, strict=True)
         ],
         left_out=int((ball[chosen] < 0).sum()),
-        explorer=explorer(graph, found, y, names=_node_names(found, ids), ball=ball, seed=found.seed),
+        explorer=explorer(graph, found, y, names=_node_names(found, ids), ball=ball),
         record=record_of(found, settings or {}),
         tables=list(tables or []),
     )
@@ -171,7 +177,7 @@ def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
-    graph = found.index.graph
+    graph = found.graph
     given = found.ids if ids is None else np.asarray(ids)
     if given is None:
         given = np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
@@ -181,19 +187,19 @@ def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
 
 
 def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tuple[str, str]]:
-    graph = found.index.graph
-    nodes, classes = found.data.probabilities.shape
+    graph = found.graph
+    nodes, classes = found.given.outputs.shape
     halves = graph.num_edges if graph.directed else graph.num_edges // 2
     facts = [
         ("Dataset", dataset or ""),
         ("Model", model or ""),
         ("Graph", f"{nodes:,} nodes, {halves:,} edges, {classes} classes"),
-        ("Calibration", f"{found.data.calibration.size:,} labelled nodes"),
-        ("Judged on", f"{len(found.results[0].sets):,} other nodes"),
+        ("Calibration", f"{found.given.calibration.size:,} labelled nodes"),
+        ("Judged on", f"{len(found.baseline.sets):,} other nodes"),
         ("Neighbourhood", f"{found.hops} hop{'s' * (found.hops != 1)}"),
         ("Error rate", f"alpha = {found.alpha:g}"),
-        ("Score", type(found.score).__name__),
-        ("Seed", str(found.seed)),
+        ("Score", type(found.settings.score).__name__),
+        ("Seed", str(found.settings.seed)),
         ("Made with", f"napsets {__version__}"),
     ]
     return [(name, value) for name, value in facts if value]
@@ -204,10 +210,10 @@ def _share_row(covered: BoolArray) -> Row:
     return {"coverage": float(covered.mean()) if covered.size else math.nan, "low": low, "high": high}
 
 
-def _method_rows(found: Comparison, labels: IntArray) -> list[Row]:
-    supported = np.isfinite(found["NAPS"].sets.thresholds)
+def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
+    supported = np.isfinite(found.results[focus(found)].sets.thresholds)
     rows = []
-    for result, row in zip(found, found.rows(), strict=True):
+    for method, result, row in zip(shown, found, found.rows(), strict=True):
         sets, told = result.sets, result.sets.summary()
         covered = sets.contains(labels)
         parts = [_rows_of(sets, part) for part in found.partition]
@@ -216,6 +222,8 @@ def _method_rows(found: Comparison, labels: IntArray) -> list[Row]:
             row
             | _share_row(covered)
             | {
+                "method": method.title,
+                "name": method.name,
                 "size_low": result.mean_size - Z * result.mean_size_se,
                 "size_high": result.mean_size + Z * result.mean_size_se,
                 "empty": told.empty,
@@ -237,16 +245,16 @@ def _rows_of(sets: PredictionSets, nodes: IntArray) -> IntArray:
     return order[np.searchsorted(sets.nodes[order], nodes)]
 
 
-def _curve_rows(found: Comparison) -> list[Row]:
+def _curve_rows(found: Comparison, shown: Sequence[ShownMethod]) -> list[Row]:
     rows = []
-    for result in found:
+    for method, result in zip(shown, found, strict=True):
         for a, alpha in enumerate(found.alphas):
             share = float(result.curve_coverage[a])
             low, high = wilson(share * len(result.sets), len(result.sets))
             target = round(1.0 - alpha, 6)
             rows.append(
                 {
-                    "method": result.name,
+                    "method": method.title,
                     "alpha": alpha,
                     "target": target,
                     "coverage": share,
@@ -259,23 +267,23 @@ def _curve_rows(found: Comparison) -> list[Row]:
     return rows
 
 
-def _size_rows(found: Comparison, labels: IntArray) -> list[Row]:
+def _size_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
     rows = []
-    for result in found:
+    for method, result in zip(shown, found, strict=True):
         sizes, covered = result.sets.sizes, result.sets.contains(labels)
         for size in range(result.sets.num_classes + 1):
             mine = sizes == size
             if mine.any() or size <= int(sizes.max()):
-                row = {"method": result.name, "size": size, "nodes": int(mine.sum()), "share": float(mine.mean())}
+                row = {"method": method.title, "size": size, "nodes": int(mine.sum()), "share": float(mine.mean())}
                 rows.append(row | _share_row(covered[mine]))
     return rows
 
 
 def _group_rows(
-    found: Comparison, groups: Sequence[GroupCoverage], name: str, group_names: Sequence[str] | None
+    shown: Sequence[ShownMethod], groups: Sequence[GroupCoverage], name: str, group_names: Sequence[str] | None
 ) -> list[Row]:
     rows = []
-    for result, grouped in zip(found, groups, strict=True):
+    for method, grouped in zip(shown, groups, strict=True):
         for g, group in enumerate(grouped.group):
             count, share = int(grouped.count[g]), float(grouped.coverage[g])
             if count == 0:
@@ -283,7 +291,7 @@ def _group_rows(
             low, high = wilson(share * count, count)
             rows.append(
                 {
-                    "method": result.name,
+                    "method": method.title,
                     name: group_names[g] if group_names is not None else _range(group),
                     "order": g,
                     "nodes": count,
@@ -301,8 +309,15 @@ def _range(group: Any) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _ball_rows(found: Comparison, labels: IntArray, names: list[str], ball: IntArray, position: Any) -> list[Row]:
-    nodes = found.results[0].sets.nodes
+def _ball_rows(
+    found: Comparison,
+    shown: Sequence[ShownMethod],
+    labels: IntArray,
+    names: list[str],
+    ball: IntArray,
+    position: Any,
+) -> list[Row]:
+    nodes = found.baseline.sets.nodes
     mine = ball[nodes]
     covered = [result.sets.contains(labels) for result in found]
     rows = []
@@ -318,8 +333,8 @@ def _ball_rows(found: Comparison, labels: IntArray, names: list[str], ball: IntA
             "class": names[int(counts.argmax())],
             "class_share": float(counts.max() / counts.sum()),
         }
-        for result, hit in zip(found, covered, strict=True):
-            row[result.name] = float(hit[inside].mean())
-            row[f"{result.name} size"] = float(result.sets.sizes[inside].mean())
+        for method, result, hit in zip(shown, found, covered, strict=True):
+            row[method.title] = float(hit[inside].mean())
+            row[f"{method.title} size"] = float(result.sets.sizes[inside].mean())
         rows.append(row)
     return rows

@@ -7,30 +7,18 @@ again. Every chart has the parameter `shown`, the methods to show, which the pag
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
-from napsets.evaluation.comparison import METHODS
 from napsets.report.data import Row
 
-__all__ = ["COLOUR", "INTERVAL_TIPS", "METHOD", "NAMES", "SHAPE", "chart", "coverage", "dots", "layer", "number"]
-__all__ += ["reach", "target_rule", "tips"]
+__all__ = ["INTERVAL_TIPS", "LOOKS", "Looks", "Spec", "coverage", "layer", "number", "reach", "target_rule", "tips"]
 
 Spec = dict[str, Any]
 
-NAMES = [method.name for method in METHODS]
-METHOD: Spec = {"field": "method", "type": "nominal", "sort": NAMES}
-COLOUR: Spec = {
-    "field": "method",
-    "type": "nominal",
-    "scale": {"domain": NAMES, "range": [f"var(--method-{i})" for i in range(len(NAMES))]},
-    "legend": None,
-}
-SHAPE: Spec = {
-    "field": "method",
-    "type": "nominal",
-    "scale": {"domain": NAMES, "range": ["circle", "square", "diamond", "triangle-up"]},
-    "legend": None,
-}
+#: How many methods have a colour and a shape of their own; further ones start again.
+LOOKS = 8
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
 #: Columns of the tooltip of any share with its interval.
 INTERVAL_TIPS = [
     ("method", "Method", None),
@@ -40,17 +28,48 @@ INTERVAL_TIPS = [
 ]
 
 
-def chart(height: int, layers: list[Spec], rows: list[Row] | None = None, params: dict[str, Any] | None = None) -> Spec:
-    """Return a chart as wide as its place on the page; `params` are more parameters that the page may set."""
-    values = {"shown": NAMES} | (params or {})
-    spec: Spec = {
-        "width": "container",
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "params": [{"name": name, "value": value} for name, value in values.items()],
-        "layer": layers,
-    }
-    return spec if rows is None else spec | {"data": {"values": rows}}
+@dataclass(frozen=True)
+class Looks:
+    """How methods look in all charts of a page: their order, colours and shapes."""
+
+    titles: list[str]
+
+    @property
+    def method(self) -> Spec:
+        """The encoding of a method as a place in order."""
+        return {"field": "method", "type": "nominal", "sort": self.titles}
+
+    @property
+    def colour(self) -> Spec:
+        """The encoding of a method as a colour."""
+        return self._scale([f"var(--method-{i % LOOKS})" for i in range(len(self.titles))])
+
+    @property
+    def shape(self) -> Spec:
+        """The encoding of a method as a shape."""
+        return self._scale([SHAPES[i % LOOKS] for i in range(len(self.titles))])
+
+    def _scale(self, values: list[str]) -> Spec:
+        scale = {"domain": self.titles, "range": values}
+        return {"field": "method", "type": "nominal", "scale": scale, "legend": None}
+
+    def chart(
+        self, height: int, layers: list[Spec], rows: list[Row] | None = None, params: dict[str, Any] | None = None
+    ) -> Spec:
+        """Return a chart as wide as its place on the page; `params` are more parameters that the page may set."""
+        values = {"shown": self.titles} | (params or {})
+        spec: Spec = {
+            "width": "container",
+            "height": height,
+            "autosize": {"type": "fit-x", "contains": "padding"},
+            "params": [{"name": name, "value": value} for name, value in values.items()],
+            "layer": layers,
+        }
+        return spec if rows is None else spec | {"data": {"values": rows}}
+
+    def dots(self, encoding: Spec, size: int, *, rows: list[Row] | None = None, **style: Any) -> Spec:
+        """Return a layer of marks, each method with its own shape."""
+        return layer("point", encoding | {"shape": self.shape}, rows=rows, filled=True, size=size, **style)
 
 
 def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: Any) -> Spec:
@@ -61,11 +80,6 @@ def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: 
         "encoding": encoding,
     }
     return spec if rows is None else spec | {"data": {"values": rows}}
-
-
-def dots(encoding: Spec, size: int, *, rows: list[Row] | None = None, **style: Any) -> Spec:
-    """Return a layer of marks, each method with its own shape."""
-    return layer("point", encoding | {"shape": SHAPE}, rows=rows, filled=True, size=size, **style)
 
 
 def target_rule(value: float, channel: str) -> Spec:

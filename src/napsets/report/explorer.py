@@ -14,12 +14,14 @@ import numpy.typing as npt
 
 from napsets.advice.inspection import hop_rings
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.comparison import METHODS, Comparison
+from napsets.evaluation.comparison import Comparison, MethodResult
 from napsets.graph import Graph
-from napsets.localisers.decay import hop_weights
+from napsets.localisers import HopsLocal
+from napsets.methods import Scored
 from napsets.report.names import shown_name
+from napsets.report.shown import focus, shown_methods
 
-__all__ = ["REASONS", "Explorer", "explorer"]
+__all__ = ["FOCUS_COVERS", "TOO_LITTLE", "Explorer", "explorer"]
 
 #: How many nodes can be explored, at most, and how many of them are shown for each reason.
 EXPLORED_NODES, NODES_A_REASON = 600, 40
@@ -29,15 +31,8 @@ BUDGET = 1_000_000
 DRAWN_NODES = 96
 BINS = 40
 
-#: Why a node can be explored, in the order of the columns of `Explorer.reason`.
-REASONS: tuple[str, ...] = (
-    "random",
-    "NAPS covers, APS misses",
-    "APS covers, NAPS misses",
-    "too little support",
-    "empty set",
-    "largest sets",
-)
+#: Columns of `Explorer.reason` that the page asks for.
+RANDOM, FOCUS_COVERS, FOCUS_MISSES, TOO_LITTLE, EMPTY, LARGEST = range(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,57 +43,77 @@ class Explorer:
     ----------
     nodes : numpy.ndarray
         The nodes, m of them, ascending.
+    reasons : list of str
+        Why a node can be explored, in words; `focus` is the method that they are about, the baseline the first one.
     reason : numpy.ndarray
         Boolean of shape (m, reasons): why each was taken.
     label, ball, degree : numpy.ndarray
         The true label, the neighbourhood on the map (−1 for none) and the degree of each.
+    scored : numpy.ndarray
+        For each method the place, below called s, of its scores: methods that score the same nodes alike share one.
     probabilities, scores : numpy.ndarray
-        Shape (m, classes): the model's probabilities and the score of each label.
+        Shape (s, m, classes): the probabilities that the score is made of, and the score of each label.
     thresholds, support, effective_size : numpy.ndarray
         Shape (methods, m).
+    levels : numpy.ndarray
+        Shape (methods,): the share of the weight that a threshold must gather.
     member : numpy.ndarray
         The sets, shape (methods, m, classes).
     weights : numpy.ndarray
-        Shape (methods, hops): the weight of a calibration node at each hop; 0 for a method without a graph.
-    hop_nodes, hop_counts : numpy.ndarray
-        Shape (m, hops): all nodes, and calibration nodes, at each hop.
+        Shape (methods, hops): the weight of a calibration node at each hop; 0 for a method that weighs none.
+    pools : numpy.ndarray
+        Shape (methods, 2): what all calibration nodes weigh together, on top, and those with the same first choice.
+    hop_nodes : numpy.ndarray
+        Shape (m, hops): all nodes at each hop.
+    hop_counts : numpy.ndarray
+        Shape (s, m, hops): calibration nodes at each hop.
     hop_below : numpy.ndarray
         Shape (methods, m, hops): calibration nodes at each hop with a score of at most the method's threshold.
-    all_below : numpy.ndarray
-        Shape (m,): of all calibration nodes, how many have a score of at most APS's threshold.
+    all_counts, alike_counts : numpy.ndarray
+        Shape (s,) and (s, m): all calibration nodes, and those with the node's own first choice.
+    all_below, alike_below : numpy.ndarray
+        Shape (methods, m): how many of those have a score of at most the method's threshold.
     edges : numpy.ndarray
-        Edges of the histograms' bins.
+        Edges of the histograms' bins, shape (s, bins + 1).
     histogram : numpy.ndarray
-        Shape (m, hops, bins): scores of the calibration nodes at each hop.
+        Shape (s, m, hops, bins): scores of the calibration nodes at each hop.
     all_histogram : numpy.ndarray
-        Shape (bins,): scores of all calibration nodes.
+        Shape (s, bins): scores of all calibration nodes.
     drawn : numpy.ndarray
         Shape (m, drawn): rows of the arrays below, −1 where there is none.
     drawn_hop, drawn_parent : numpy.ndarray
         Their hop, and the column of a neighbour one hop nearer (−1 for the node itself, −2 for one not drawn).
     neighbour_names, neighbour_label, neighbour_score : list and numpy.ndarray
-        Every neighbour drawn anywhere; label −1 and score NaN where it does not calibrate.
+        Every neighbour drawn anywhere; label −1 where it never calibrates, a score for each s, NaN where it does not.
     names : list of str
         What the m nodes are called.
     """
 
     nodes: IntArray
     names: list[str]
+    focus: int
+    reasons: list[str]
     reason: npt.NDArray[np.bool_]
     label: IntArray
     ball: IntArray
     degree: IntArray
+    scored: IntArray
     probabilities: FloatArray
     scores: FloatArray
     thresholds: FloatArray
     support: IntArray
     effective_size: FloatArray
+    levels: FloatArray
     member: npt.NDArray[np.bool_]
     weights: FloatArray
+    pools: FloatArray
     hop_nodes: IntArray
     hop_counts: IntArray
     hop_below: IntArray
+    all_counts: IntArray
     all_below: IntArray
+    alike_counts: IntArray
+    alike_below: IntArray
     edges: FloatArray
     histogram: IntArray
     all_histogram: IntArray
@@ -117,93 +132,179 @@ def explorer(
     *,
     names: npt.NDArray[Any],
     ball: IntArray,
-    seed: int = 0,
 ) -> Explorer:
     """Choose nodes, walk around each and keep what explains its sets."""
-    sets = [result.sets for result in found]
-    data, classes = found.data, found.data.probabilities.shape[1]
-    rows, reason = _sample(found, labels, _affordable(classes, found.hops), seed)
+    sets, seed = [result.sets for result in found], found.settings.seed
+    scored, place = _scored(found)
+    classes = found.given.outputs.shape[1]
+    rows, reason = _sample(found, labels, _affordable(classes, found.hops, len(sets), len(scored)), seed)
     nodes = sets[0].nodes[rows]
-    p = data.probabilities[nodes]
     thresholds = np.stack([s.thresholds[rows] for s in sets])
-    at_label = np.full(graph.num_nodes, np.nan)
-    at_label[data.calibration] = data.scores
-    low, high = min(0.0, float(data.scores.min())), max(1.0, float(data.scores.max()))
-    walks = _walk_all(graph, nodes, found.hops, at_label, thresholds, np.linspace(low, high, BINS + 1), seed)
+    around = [_Scores.of(each, nodes) for each in scored]
+    walks = _walk_all(graph, nodes, found.hops, around, place, thresholds, seed)
     met, drawn = np.unique(walks["drawn"], return_inverse=True)
     offset = int(met.size > 0 and met[0] < 0)  # the first entry is the padding
     met = met[offset:]
+    at_label = np.stack([each.at_label[met] for each in around])
+    below = [_below(around[place[m]], thresholds[m]) for m in range(len(sets))]
     return Explorer(
         nodes=nodes,
         names=[shown_name(name) for name in names[nodes].tolist()],
+        focus=focus(found),
+        reasons=_reasons(found),
         reason=reason,
         label=labels[nodes],
         ball=ball[nodes],
         degree=graph.degrees[nodes],
-        probabilities=p.astype(np.float64),
-        scores=found.score.matrix(p, data.u[nodes]),
+        scored=place,
+        probabilities=np.stack([each.bound.probabilities[nodes].astype(np.float64) for each in scored]),
+        scores=np.stack([each.bound.matrix(nodes) for each in scored]),
         thresholds=thresholds,
         support=np.stack([s.support[rows] for s in sets]),
         effective_size=np.stack([s.effective_size[rows] for s in sets]),
+        levels=np.array([1.0 - found.alpha if s.level is None else s.level for s in sets]),
         member=np.stack([s.member[rows] for s in sets]),
-        weights=_weights(found.hops),
+        weights=np.stack([_weights(result, nodes, found.hops) for result in found]),
+        pools=np.array([_pools(result, nodes) for result in found]),
         hop_nodes=walks["hop_nodes"],
         hop_counts=walks["hop_counts"],
         hop_below=walks["hop_below"],
-        all_below=np.searchsorted(found.index.sorted_scores, thresholds[0], side="right"),
-        edges=np.linspace(low, high, BINS + 1),
+        all_counts=np.array([each.sorted.size for each in around]),
+        all_below=np.stack([each[0] for each in below]),
+        alike_counts=np.stack([each.alike_counts for each in around]),
+        alike_below=np.stack([each[1] for each in below]),
+        edges=np.stack([each.edges for each in around]),
         histogram=walks["histogram"],
-        all_histogram=np.histogram(data.scores, bins=np.linspace(low, high, BINS + 1))[0],
+        all_histogram=np.stack([np.histogram(each.sorted, bins=each.edges)[0] for each in around]),
         drawn=drawn.reshape(walks["drawn"].shape) - offset,
         drawn_hop=walks["drawn_hop"],
         drawn_parent=walks["drawn_parent"],
         neighbour_names=[shown_name(name) for name in names[met].tolist()],
-        neighbour_label=np.where(np.isnan(at_label[met]), -1, labels[met]),
-        neighbour_score=at_label[met],
+        neighbour_label=np.where(np.isnan(at_label).all(axis=0), -1, labels[met]),
+        neighbour_score=at_label,
     )
 
 
-def _weights(hops: int) -> FloatArray:
-    rows = [np.zeros(hops) if method.decay is None else hop_weights(method.decay, hops) for method in METHODS]
-    return np.stack(rows)
+def _scored(found: Comparison) -> tuple[list[Scored], IntArray]:
+    """Return the scored nodes that the methods are made of, each once, and which of them each method has."""
+    each = {id(result.calibrated.scored): result.calibrated.scored for result in found}
+    order = list(each)
+    return list(each.values()), np.array([order.index(id(result.calibrated.scored)) for result in found])
 
 
-def _affordable(classes: int, hops: int) -> int:
-    per_node = classes * (16 + len(METHODS)) + hops * (2 * BINS + 8 + 4 * len(METHODS)) + DRAWN_NODES * 6 + 128
-    return max(20, min(EXPLORED_NODES, BUDGET // per_node))
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """The scores of calibration nodes: by node, in order, and in order among those of each first choice."""
+
+    at_label: FloatArray  #: NaN for all other nodes
+    sorted: FloatArray
+    edges: FloatArray
+    choice: IntArray  #: of the nodes explored
+    by_choice: dict[int, FloatArray]
+
+    @classmethod
+    def of(cls, scored: Scored, nodes: IntArray) -> _Scores:
+        reference, predicted = scored.reference, scored.reference.predicted
+        at_label = np.full(reference.num_nodes, np.nan)
+        at_label[reference.nodes] = reference.scores
+        low, high = min(0.0, float(reference.scores.min())), max(1.0, float(reference.scores.max()))
+        choice = np.full(reference.num_nodes, -1) if predicted is None else predicted
+        mine = choice[reference.nodes]
+        by_choice = {int(y): np.sort(reference.scores[mine == y]) for y in np.unique(mine)}
+        edges = np.linspace(low, high, BINS + 1)
+        return cls(at_label, np.sort(reference.scores), edges, choice[nodes], by_choice)
+
+    @property
+    def alike_counts(self) -> IntArray:
+        return np.array([self.by_choice.get(int(y), np.empty(0)).size for y in self.choice], dtype=np.int64)
+
+
+def _below(scores: _Scores, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
+    """Count calibration scores of at most each node's threshold: of all, and of those with the same first choice."""
+    alike = np.zeros(thresholds.size, dtype=np.int64)
+    for y, mine in scores.by_choice.items():
+        here = scores.choice == y
+        alike[here] = np.searchsorted(mine, thresholds[here], side="right")
+    return np.searchsorted(scores.sorted, thresholds, side="right"), alike
+
+
+def _weights(result: MethodResult, nodes: IntArray, hops: int) -> FloatArray:
+    local = result.calibrated.local
+    weights = local.weighting(nodes).hops[:hops] if isinstance(local, HopsLocal) else np.empty(0)
+    return np.pad(weights, (0, hops - weights.size))
+
+
+def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
+    local = result.calibrated.local
+    if not isinstance(local, HopsLocal):
+        return 0.0, 0.0
+    weighting = local.weighting(nodes)
+    return weighting.pool, weighting.alike
+
+
+def _affordable(classes: int, hops: int, methods: int, scored: int) -> int:
+    per_score = 16 * classes + hops * (2 * BINS + 4) + 4
+    per_method = classes + 4 * hops + 32
+    return max(20, min(EXPLORED_NODES, BUDGET // (scored * per_score + methods * per_method + DRAWN_NODES * 6)))
+
+
+def _reasons(found: Comparison) -> list[str]:
+    """Say in words why nodes can be explored, in the order of the constants above."""
+    shown = shown_methods(found)
+    base, local = shown[0].title, shown[focus(found)].title
+    return [
+        "random",
+        f"{local} covers, {base} misses",
+        f"{base} covers, {local} misses",
+        "too little support",
+        "empty set",
+        "largest sets",
+    ]
 
 
 def _sample(found: Comparison, labels: IntArray, limit: int, seed: int) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """Choose rows of the sets: some for each telling reason, and as many random ones as there is room for."""
-    aps, naps = found["APS"].sets, found["NAPS"].sets
-    hit, local_hit = aps.contains(labels), naps.contains(labels)
-    short = np.isinf(naps.thresholds)
+    base, local = found.baseline.sets, found.results[focus(found)].sets
+    hit, local_hit = base.contains(labels), local.contains(labels)
+    short = np.isinf(local.thresholds)
     # The largest sets among those that rest on a threshold: full ones for want of a threshold are their own kind.
-    sizes = np.sort(naps.sizes[~short])
-    large = ~short & (naps.sizes >= (sizes[-NODES_A_REASON:][0] if sizes.size else 0))
-    kinds = [local_hit & ~hit, hit & ~local_hit, short, naps.sizes == 0, large]
+    sizes = np.sort(local.sizes[~short])
+    large = ~short & (local.sizes >= (sizes[-NODES_A_REASON:][0] if sizes.size else 0))
+    kinds = {
+        FOCUS_COVERS: local_hit & ~hit,
+        FOCUS_MISSES: hit & ~local_hit,
+        TOO_LITTLE: short,
+        EMPTY: local.sizes == 0,
+        LARGEST: large,
+    }
     rng = np.random.default_rng(seed)
-    reason = np.zeros((len(naps), len(REASONS)), dtype=bool)
-    share = min(NODES_A_REASON, limit // (2 * len(REASONS)))
-    for column, kind in enumerate(kinds, start=1):
+    reason = np.zeros((len(local), 1 + len(kinds)), dtype=bool)
+    share = min(NODES_A_REASON, limit // (2 * reason.shape[1]))
+    for column, kind in kinds.items():
         rows = np.flatnonzero(kind)
         reason[rng.permutation(rows)[:share], column] = True
     room = limit - int(reason.any(axis=1).sum())
-    reason[rng.permutation(len(naps))[:room], 0] = True
+    reason[rng.permutation(len(local))[:room], RANDOM] = True
     rows = np.flatnonzero(reason.any(axis=1))
-    rows = rows[np.argsort(naps.nodes[rows], kind="stable")]
+    rows = rows[np.argsort(local.nodes[rows], kind="stable")]
     return rows, reason[rows]
 
 
 def _walk_all(
-    graph: Graph, nodes: IntArray, hops: int, scores: FloatArray, thresholds: FloatArray, edges: FloatArray, seed: int
+    graph: Graph,
+    nodes: IntArray,
+    hops: int,
+    around: list[_Scores],
+    place: IntArray,
+    thresholds: FloatArray,
+    seed: int,
 ) -> dict[str, IntArray]:
     shape = (nodes.size, hops)
     out = {
         "hop_nodes": np.zeros(shape, dtype=np.int64),
-        "hop_counts": np.zeros(shape, dtype=np.int64),
+        "hop_counts": np.zeros((len(around), *shape), dtype=np.int64),
         "hop_below": np.zeros((thresholds.shape[0], *shape), dtype=np.int64),
-        "histogram": np.zeros((*shape, BINS), dtype=np.int64),
+        "histogram": np.zeros((len(around), *shape, BINS), dtype=np.int64),
         "drawn": np.full((nodes.size, DRAWN_NODES), -1, dtype=np.int64),
         "drawn_hop": np.zeros((nodes.size, DRAWN_NODES), dtype=np.int64),
         "drawn_parent": np.full((nodes.size, DRAWN_NODES), -1, dtype=np.int64),
@@ -212,11 +313,14 @@ def _walk_all(
     for i, node in enumerate(nodes):
         rings = hop_rings(graph, int(node), hops)
         for k, ring in enumerate(rings):
-            known = scores[ring]
-            known = known[~np.isnan(known)]
-            out["hop_nodes"][i, k], out["hop_counts"][i, k] = ring.size, known.size
-            out["hop_below"][:, i, k] = (known <= thresholds[:, i, None]).sum(axis=1)
-            out["histogram"][i, k] = np.histogram(known, bins=edges)[0]
+            out["hop_nodes"][i, k] = ring.size
+            for s, scores in enumerate(around):
+                known = scores.at_label[ring]
+                known = known[~np.isnan(known)]
+                mine = np.flatnonzero(place == s)
+                out["hop_counts"][s, i, k] = known.size
+                out["hop_below"][mine, i, k] = (known <= thresholds[mine, i, None]).sum(axis=1)
+                out["histogram"][s, i, k] = np.histogram(known, bins=scores.edges)[0]
         rng = np.random.default_rng([seed, int(node)])
         chosen, hop, parent = _drawing(graph, int(node), rings, column, rng)
         for name, values in (("drawn", chosen), ("drawn_hop", hop), ("drawn_parent", parent)):

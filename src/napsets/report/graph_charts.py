@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from napsets.report.data import Row
-from napsets.report.encodings import COLOUR, NAMES, Spec, chart, coverage, dots, number, reach, target_rule, tips
+from napsets.report.encodings import Looks, Spec, coverage, number, reach, target_rule, tips
 from napsets.report.explorer import Explorer
 
 __all__ = ["funnel", "neighbourhood_map", "score_distribution"]
@@ -16,7 +16,7 @@ STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
 HOP_COLOURS = 7
 
 
-def neighbourhood_map(balls: list[Row], links: list[Row], target: float, method: str) -> Spec:
+def neighbourhood_map(looks: Looks, balls: list[Row], links: list[Row], target: float, method: str) -> Spec:
     """Return the map for one method; the page may change the parameters `method` and `picked`."""
     x, y = ({"field": axis, "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}} for axis in "xy")
     lines = [
@@ -62,10 +62,10 @@ def neighbourhood_map(balls: list[Row], links: list[Row], target: float, method:
         },
         {"transform": now, "mark": {"type": "circle", "strokeWidth": 1.5, "cursor": "pointer"}, "encoding": circles},
     ]
-    return chart(330, layers, balls, params={"method": method, "picked": -1})
+    return looks.chart(330, layers, balls, params={"method": method, "picked": -1})
 
 
-def funnel(balls: list[Row], alpha: float) -> Spec:
+def funnel(looks: Looks, balls: list[Row], alpha: float) -> Spec:
     """Return coverage against size of the neighbourhoods, over the band where chance alone would put 95 % of them."""
     target = 1.0 - alpha
     smallest, largest = (float(end([ball["nodes"] for ball in balls])) for end in (min, max))
@@ -78,14 +78,19 @@ def funnel(balls: list[Row], alpha: float) -> Spec:
     rows = [
         {"method": name, "coverage": ball[name], "nodes": ball["nodes"], "class": ball["class"]}
         for ball in balls
-        for name in NAMES
+        for name in looks.titles
     ]
     low, high = reach(rows, "coverage", include=target)
     domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
     x = number("nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log")
     x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
-    base = {"x": x, "y": coverage(domain=domain), "color": COLOUR, "tooltip": tips(*columns, ("class", "Mostly", None))}
+    base = {
+        "x": x,
+        "y": coverage(domain=domain),
+        "color": looks.colour,
+        "tooltip": tips(*columns, ("class", "Mostly", None)),
+    }
     layers: list[Spec] = [
         {
             "data": {"values": band},
@@ -93,15 +98,15 @@ def funnel(balls: list[Row], alpha: float) -> Spec:
             "encoding": {"x": x, "y": coverage("low", domain), "y2": {"field": "high"}},
         },
         target_rule(target, "y"),
-        dots(base, 55),
+        looks.dots(base, 55),
     ]
-    return chart(330, layers, rows)
+    return looks.chart(330, layers, rows)
 
 
-def score_distribution(found: Explorer) -> Spec:
+def score_distribution(looks: Looks, found: Explorer) -> Spec:
     """Return the explorer's chart; the page fills in a node's bars, labels and threshold."""
-    low = min(float(found.scores.min()), float(found.edges[0]))
-    high = max(float(found.scores.max()), float(found.edges[-1]))
+    low = min(float(found.scores.min()), float(found.edges.min()))
+    high = max(float(found.scores.max()), float(found.edges.max()))
     x = number("from", "Score", domain=[low, high], nice=False, padding=6)
     x["axis"]["offset"] = 10
     y = number("mass", "Weight of calibration nodes", domainMin=0, domainMax={"expr": "top"}, nice=True)
@@ -133,4 +138,4 @@ def score_distribution(found: Explorer) -> Spec:
             "encoding": {"x": {"field": "threshold", "type": "quantitative"}},
         },
     ]
-    return chart(260, layers, params={"top": 1}) | {"datasets": {"bars": [], "labels": [], "threshold": []}}
+    return looks.chart(260, layers, params={"top": 1}) | {"datasets": {"bars": [], "labels": [], "threshold": []}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -15,12 +15,13 @@ import numpy as np
 
 from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError, MissingDependencyError
-from napsets.evaluation.comparison import CURVE_ALPHAS, METHODS, Comparison, compare
+from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
-from napsets.report.explorer import REASONS, Explorer
+from napsets.report.encodings import LOOKS
+from napsets.report.explorer import FOCUS_COVERS, Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
 from napsets.report.words import cards, cell, headline, method_table, summary_table
@@ -33,6 +34,10 @@ _ASSETS = Path(__file__).parent / "assets"
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
+#: What is said about a page, and is no setting of a method.
+_SHOWN = ("class_names", "title", "dataset", "model", "tables")
+
+
 def write_report(
     path: str | os.PathLike[str],
     *,
@@ -41,24 +46,26 @@ def write_report(
     labels: ArrayLike,
     calibration: ArrayLike,
     nodes: ArrayLike,
+    methods: Sequence[str] = COMPARED,
     alpha: float = 0.1,
     hops: int = 2,
     score: Score | None = None,
     seed: int = 0,
     ids: ArrayLike | None = None,
     progress: Any = None,
-    **shown: Any,
+    **options: Any,
 ) -> Path:
-    """Compare APS with the NAPS variants on `nodes` and write a page about it: one file that needs no network.
+    """Compare methods on `nodes` and write a page about it: one file that needs no network.
 
     Parameters
     ----------
     path : path
         Where to write, a name that ends in .html or .htm; replaced whole or not at all.
-    graph, probabilities, labels, calibration, nodes, alpha, hops, score, seed, ids, progress
+    graph, probabilities, labels, calibration, nodes, methods, alpha, hops, score, seed, ids, progress
         As in `napsets.evaluation.comparison.compare`.
-    **shown
-        ``class_names``, ``title``, ``dataset``, ``model`` and ``tables``, as in `page_data`.
+    **options
+        ``class_names``, ``title``, ``dataset``, ``model`` and ``tables``, as in `page_data`; anything else is a setting
+        of the methods, as in `compare`.
 
     Returns
     -------
@@ -66,12 +73,16 @@ def write_report(
         The file.
     """
     _check_place(path)
+    shown = {
+        name: options.pop(name) for name in ("class_names", "title", "dataset", "model", "tables") if name in options
+    }
     found = compare(
         graph,
         probabilities,
         labels,
         calibration,
         nodes,
+        methods=methods,
         alpha=alpha,
         hops=hops,
         score=score,
@@ -79,6 +90,7 @@ def write_report(
         ids=ids,
         alphas=CURVE_ALPHAS,
         progress=progress,
+        **options,
     )
     return write_page(path, found, **shown)
 
@@ -133,12 +145,14 @@ def render(data: ReportData) -> str:
     environment.filters["cell"] = cell
     return environment.get_template("report.html.j2").render(
         data=data,
-        methods=METHODS,
+        methods=data.shown,
+        focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
         headline=headline(data),
         cards=cards(data),
         method_table=method_table(data),
         summary_table=summary_table(data),
+        looks=LOOKS,
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
         specs=_json(charts(data)),
@@ -163,28 +177,27 @@ def _library() -> str:
 
 def _counted_reasons(found: Explorer) -> list[tuple[int, str, int]]:
     counts = found.reason.sum(axis=0).tolist()
-    return [(r, name, count) for r, (name, count) in enumerate(zip(REASONS, counts, strict=True)) if count]
+    return [(r, name, count) for r, (name, count) in enumerate(zip(found.reasons, counts, strict=True)) if count]
 
 
 def _packed_explorer(data: ReportData) -> dict[str, Any]:
     values = {field.name: getattr(data.explorer, field.name) for field in fields(Explorer)}
     arrays = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
-    comparison = data.comparison
     return arrays | {
-        "methods": [method.name for method in METHODS],
+        "methods": [method.title for method in data.shown],
+        "kinds": [method.kind for method in data.shown],
         "classes": data.class_names,
         "alpha": data.alpha,
         "hops": data.hops,
         "start": _start(data.explorer),
-        "calibration": int(comparison.data.calibration.size),
     }
 
 
 def _start(found: Explorer) -> int:
     """Return the node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
-    telling = found.reason[:, REASONS.index("NAPS covers, APS misses")] & np.isfinite(found.thresholds[1])
+    telling = found.reason[:, FOCUS_COVERS] & np.isfinite(found.thresholds[found.focus])
     candidates = np.flatnonzero(telling if telling.any() else np.ones(found.nodes.size, dtype=bool))
-    return int(candidates[np.abs(found.support[1, candidates] - 100).argmin()])
+    return int(candidates[np.abs(found.support[found.focus, candidates] - 100).argmin()])
 
 
 def _json(value: object) -> str:

@@ -17,9 +17,11 @@ from napsets.checks.arguments import BoolArray, IntArray
 from napsets.errors import FileFormatError
 from napsets.evaluation.comparison import Comparison
 from napsets.files.places import reading
+from napsets.localisers.decay import hop_weights
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.packing import packed, unpacked
-from napsets.scores import Score
+from napsets.report.shown import focus
+from napsets.scores import SCORES, make_score
 from napsets.version import __version__
 
 __all__ = ["calibrating_nodes", "read_record", "record_of"]
@@ -30,22 +32,25 @@ _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
-    nodes = found.index.graph.num_nodes
+    nodes = found.graph.num_nodes
     calibrates = np.zeros(nodes, dtype=bool)
-    calibrates[found.data.calibration] = True
+    calibrates[found.given.calibration] = True
     keys = hash_ids(np.arange(nodes) if found.ids is None else found.ids)
     return {
         "napsets": __version__,
+        "method": found.results[focus(found)].name,
+        "methods": [result.name for result in found],
         "alpha": found.alpha,
         "hops": found.hops,
-        "score": _score_name(found.score),
-        "seed": int(found.seed),
-        "allow_empty": True,
-        "fallback": "full",
-        "directed": found.index.graph.directed,
+        "score": _score_name(found.settings.score),
+        "seed": int(found.settings.seed),
+        "allow_empty": found.settings.allow_empty,
+        "fallback": found.settings.fallback,
+        **_chosen(found),
+        "directed": found.graph.directed,
         **settings,
         "num_nodes": nodes,
-        "calibration": int(found.data.calibration.size),
+        "calibration": int(found.given.calibration.size),
         "calibrating": _packed_marks(calibrates[np.argsort(keys, kind="stable")]),
     }
 
@@ -77,10 +82,23 @@ def calibrating_nodes(record: Mapping[str, Any], keys: UInt64Array) -> IntArray:
     return np.sort(np.argsort(keys, kind="stable")[marks])
 
 
-def _score_name(score: Score) -> str:
+def _score_name(score: Any) -> str:
     """Return the name by which the command knows a score; one with settings of its own has none."""
-    kind = type(score)
-    return kind.__name__.lower() if score == kind() else repr(score)
+    name = SCORES.name_of(type(score))
+    try:
+        return name if name is not None and score == make_score(name) else repr(score)
+    except TypeError:  # a score that is nothing without settings
+        return repr(score)
+
+
+def _chosen(found: Comparison) -> dict[str, Any]:
+    """Return what was said about weights, as JSON has it; a function of the hop by the weights that it gives."""
+    settings = found.settings
+    decay = settings.decay
+    if decay is not None and not isinstance(decay, str):
+        decay = hop_weights(decay, settings.hops, depth=found.hops).tolist()
+    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _packed_marks(marks: BoolArray) -> dict[str, Any]:

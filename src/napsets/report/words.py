@@ -40,50 +40,62 @@ def cell(value: Any) -> str:
 
 
 def headline(data: ReportData) -> str:
-    """Return the result in one sentence, APS beside NAPS."""
-    aps, naps = data.methods[0], data.methods[1]
-    return (
-        f"Asked to contain the true label {percent(1 - data.alpha, 0)} of the time, NAPS sets do so for "
-        f"{percent(naps['coverage'])} of {naps['nodes']:,} nodes with {number(naps['mean_size'])} labels on average; "
-        f"APS, which ignores the graph, for {percent(aps['coverage'])} with {number(aps['mean_size'])}."
+    """Return the result in one sentence, the baseline beside the method that the page is about."""
+    base, local = _pair(data)
+    start = (
+        f"Asked to contain the true label {percent(1 - data.alpha, 0)} of the time, {local['method']} sets do so for "
+        f"{percent(local['coverage'])} of {local['nodes']:,} nodes with {number(local['mean_size'])} labels on average"
     )
+    if base is local:
+        return f"{start}."
+    which = ", which has one threshold for all nodes," if data.shown[0].kind == "everyone" else ""
+    return f"{start}; {base['method']}{which} for {percent(base['coverage'])} with {number(base['mean_size'])}."
 
 
 def cards(data: ReportData) -> list[Row]:
-    """Return the headline numbers: a name, NAPS's value, and what to hold beside it."""
-    aps, naps = data.methods[0], data.methods[1]
-    target = 1 - data.alpha
+    """Return the headline numbers: a name, the value of the method that the page is about, what to hold beside it."""
+    base, local = _pair(data)
+    alone = base is local
+
+    def beside(text: str) -> str:
+        return "" if alone else f"{base['method']} {text}"
+
+    supported = f"where {local['method']} has support {number(local['supported_size'])}"
     found = [
-        _card("Coverage", percent(naps["coverage"]), f"target {percent(target, 0)}, APS {percent(aps['coverage'])}"),
+        _card(
+            "Coverage",
+            percent(local["coverage"]),
+            f"target {percent(1 - data.alpha, 0)}",
+            beside(percent(base["coverage"])),
+        ),
         _card(
             "Labels in a set",
-            number(naps["mean_size"]),
-            f"APS {number(aps['mean_size'])}; where NAPS has support {number(naps['supported_size'])}, "
-            f"APS {number(aps['supported_size'])}",
+            number(local["mean_size"]),
+            beside(f"{number(base['mean_size'])}; {supported}") or supported,
+            beside(number(base["supported_size"])),
         ),
-        _card(
-            "One label only",
-            percent(naps["singleton_rate"]),
-            f"APS {percent(aps['singleton_rate'])}",
-        ),
+        _card("One label only", percent(local["singleton_rate"]), beside(percent(base["singleton_rate"]))),
         _card(
             "Too little support",
-            f"{naps['infinite']:,}",
-            f"nodes of {naps['nodes']:,} get every label, because too few calibration nodes are near",
+            f"{local['infinite']:,}",
+            f"nodes of {local['nodes']:,} get every label, because too few calibration nodes are near",
         ),
     ]
-    if naps["neighbourhoods"]:
-        worst = _card(
-            "Worst neighbourhood",
-            percent(naps["lowest"]),
-            f"of its nodes covered, APS {percent(aps['lowest'])}; {naps['neighbourhoods']} neighbourhoods compared",
-        )
-        found.insert(2, worst)
+    if local["neighbourhoods"]:
+        compared = f"{local['neighbourhoods']} neighbourhoods compared"
+        worst = beside(percent(base["lowest"]))
+        note = f"of its nodes covered, {worst}; {compared}" if worst else f"of its nodes covered; {compared}"
+        found.insert(2, _card("Worst neighbourhood", percent(local["lowest"]), note))
     return found
 
 
-def _card(name: str, value: str, note: str) -> Row:
-    return {"name": name, "value": value, "note": note}
+def _pair(data: ReportData) -> tuple[Row, Row]:
+    """Return the rows of the baseline and of the method that the page is about."""
+    return data.methods[0], data.methods[data.explorer.focus]
+
+
+def _card(name: str, value: str, *notes: str) -> Row:
+    return {"name": name, "value": value, "note": ", ".join(note for note in notes if note)}
 
 
 def method_table(data: ReportData) -> list[list[tuple[str, str]]]:

@@ -163,7 +163,8 @@
 
   const methodIndex = () => Number(document.querySelector('input[name="method"]:checked').value);
   const at = (array, ...index) => array[index.reduce((sum, i, d) => sum * array.shape[d] + i, 0)];
-  const isLocal = (m) => data.methods[m] !== "APS";
+  const isLocal = (m) => data.kinds[m] === "hops"; // its thresholds are quantiles of scores around the node
+  const isGlobal = (m) => data.kinds[m] === "everyone"; // of all scores; any other method has thresholds of its own making
   const candidates = () => {
     const reason = Number($("reason").value);
     return data.names.map((_, i) => i).filter((i) => reason < 0 || at(data.reason, i, reason));
@@ -206,36 +207,45 @@
       support: ["Support", `${group(at(data.support, m, i))} calibration nodes`],
       effective: ["Effective size", at(data.effective_size, m, i).toFixed(1)],
       degree: ["Degree", group(data.degree[i])],
-      mass: ["Weight at or below the threshold", massText(i, m)],
     };
+    if (isLocal(m) || isGlobal(m)) facts.mass = ["Weight at or below the threshold", massText(i, m)];
     $("node-facts").replaceChildren(...Object.entries(facts).map(([name, [title, value]]) =>
       make("div", name === "mass" ? { class: "wide" } : {}, make("dt", {}, title), make("dd", { id: `fact-${name}` }, value))));
   }
 
   function massText(i, m) {
-    let below = isLocal(m) ? 0 : data.all_below[i];
-    let total = isLocal(m) ? 0 : data.calibration;
+    const s = data.scored[m];
+    let below = isLocal(m) ? 0 : at(data.all_below, m, i);
+    let total = isLocal(m) ? 0 : data.all_counts[s];
     for (let k = 0; isLocal(m) && k < data.hops; k++) {
       below += at(data.weights, m, k) * at(data.hop_below, m, i, k);
-      total += at(data.weights, m, k) * at(data.hop_counts, i, k);
+      total += at(data.weights, m, k) * at(data.hop_counts, s, i, k);
     }
-    const needed = (1 - data.alpha) * (1 + total);
-    return `${below.toFixed(2)}; needed ${needed.toFixed(2)}, ${(1 - data.alpha).toFixed(3).replace(/0+$/, "")} × (1 + ${total.toFixed(2)})`;
+    const groups = [[at(data.all_below, m, i), data.all_counts[s]], [at(data.alike_below, m, i), at(data.alike_counts, s, i)]];
+    groups.forEach(([inside, all], g) => {
+      const weight = all ? at(data.pools, m, g) : 0;
+      below += all ? (weight * inside) / all : 0;
+      total += weight;
+    });
+    const level = data.levels[m];
+    if (!Number.isFinite(level)) return `${below.toFixed(2)} of ${total.toFixed(2)}; too few labels were kept apart to set a level`;
+    return `${below.toFixed(2)}; needed ${(level * (1 + total)).toFixed(2)}, ${level.toFixed(3).replace(/0+$/, "")} × (1 + ${total.toFixed(2)})`;
   }
 
   function showHops(i, m) {
     const rows = [];
     for (let k = 0; k < data.hops; k++) {
-      rows.push([String(k + 1), group(at(data.hop_nodes, i, k)), group(at(data.hop_counts, i, k)),
+      rows.push([String(k + 1), group(at(data.hop_nodes, i, k)), group(at(data.hop_counts, data.scored[m], i, k)),
         isLocal(m) ? at(data.weights, m, k).toFixed(3) : "–", group(at(data.hop_below, m, i, k))]);
     }
     fillTable($("node-hops"), ["Hop", "Nodes", "Calibrating", "Weight each", "At or below the threshold"], rows);
   }
 
   function showLabels(i, m) {
-    const order = data.classes.map((_, y) => y).sort((a, b) => at(data.scores, i, a) - at(data.scores, i, b));
+    const s = data.scored[m];
+    const order = data.classes.map((_, y) => y).sort((a, b) => at(data.scores, s, i, a) - at(data.scores, s, i, b));
     const mark = (y) => (y === data.label[i] ? `${data.classes[y]} (true)` : data.classes[y]);
-    const rows = order.map((y) => [mark(y), percent(at(data.probabilities, i, y)), fixed(at(data.scores, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
+    const rows = order.map((y) => [mark(y), percent(at(data.probabilities, s, i, y)), fixed(at(data.scores, s, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
     fillTable($("node-labels"), ["Label", "Probability", "Score", ""], rows, order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
   }
 
@@ -281,12 +291,12 @@
   function neighbour(i, m, c, [x, y]) {
     const row = at(data.drawn, i, c);
     const hop = at(data.drawn_hop, i, c);
-    const score = data.neighbour_score[row];
+    const score = at(data.neighbour_score, data.scored[m], row);
     const name = data.neighbour_names[row];
     const calibrates = !Number.isNaN(score);
-    const weight = isLocal(m) ? at(data.weights, m, hop - 1) : 1;
+    const weight = isLocal(m) ? at(data.weights, m, hop - 1) : Number(isGlobal(m));
     const kind = calibrates ? (score <= at(data.thresholds, m, i) ? "below" : "above") : "other";
-    const dot = svg("circle", { class: kind, r: calibrates ? 3 + 3 * Math.sqrt(weight) : 3.5, cx: x, cy: y });
+    const dot = svg("circle", { class: kind, r: calibrates ? 3 + 3 * Math.sqrt(Math.min(weight, 4)) : 3.5, cx: x, cy: y });
     const title = svg("title");
     title.textContent = `Node ${name}, hop ${hop}` + (calibrates ? `, ${data.classes[data.neighbour_label[row]]}, score ${score.toFixed(4)}, weight ${weight.toFixed(3)}` : ", does not calibrate");
     dot.append(title);
@@ -313,17 +323,18 @@
     const threshold = at(data.thresholds, m, i);
     const labels = data.classes.map((name, y) => {
       const inside = Boolean(at(data.member, m, i, y));
-      return { name, score: at(data.scores, i, y), inside, verdict: inside ? "in the set" : "not in the set" };
+      return { name, score: at(data.scores, data.scored[m], i, y), inside, verdict: inside ? "in the set" : "not in the set" };
     });
     // A bar of no height stands in for none, so that the chart always has something to stack.
-    const none = [{ group: "hop 1", from: data.edges[0], to: data.edges[1], count: 0, mass: 0 }];
+    const none = [{ group: "hop 1", from: at(data.edges, data.scored[m], 0), to: at(data.edges, data.scored[m], 1), count: 0, mass: 0 }];
     const rows = bars(i, m);
     return { bars: rows.length ? rows : none, labels, threshold: Number.isFinite(threshold) ? [{ threshold }] : [] };
   }
 
   function drawScores() {
     const now = scoreData();
-    const what = isLocal(methodIndex()) ? "Calibration nodes around it with their weights; the stronger the colour, the nearer." : "All calibration nodes, each with weight 1.";
+    const m = methodIndex();
+    const what = isLocal(m) ? "Calibration nodes around it with their weights; the stronger the colour, the nearer." : isGlobal(m) ? "All calibration nodes, each with weight 1." : "All calibration nodes; the threshold is not a quantile of theirs.";
     const line = now.threshold.length ? `The line is the threshold, ${fixed(now.threshold[0].threshold)}` : "There is no finite threshold: too little weight is near";
     $("scores-text").textContent = `${what} ${line}; triangles are this node's labels.`;
     if (!views.scores) return;
@@ -340,11 +351,12 @@
 
   function bars(i, m) {
     const rows = [];
-    const bins = data.edges.length - 1;
-    const add = (label, b, number, weight) => number && rows.push({ group: label, from: data.edges[b], to: data.edges[b + 1], count: number, mass: number * weight });
+    const s = data.scored[m];
+    const bins = data.edges.shape[1] - 1;
+    const add = (label, b, number, weight) => number && rows.push({ group: label, from: at(data.edges, s, b), to: at(data.edges, s, b + 1), count: number, mass: number * weight });
     for (let b = 0; b < bins; b++) {
-      if (!isLocal(m)) add("all calibration nodes", b, data.all_histogram[b], 1);
-      for (let k = 0; isLocal(m) && k < data.hops; k++) add(k < 7 ? `hop ${k + 1}` : "later hops", b, at(data.histogram, i, k, b), at(data.weights, m, k));
+      if (!isLocal(m)) add("all calibration nodes", b, at(data.all_histogram, s, b), 1);
+      for (let k = 0; isLocal(m) && k < data.hops; k++) add(k < 7 ? `hop ${k + 1}` : "later hops", b, at(data.histogram, s, i, k, b), at(data.weights, m, k));
     }
     return rows;
   }
@@ -413,7 +425,10 @@
     for (const details of document.querySelectorAll("[data-numbers]")) details.addEventListener("toggle", () => numbers(details));
     for (const button of document.querySelectorAll('input[name="method"]')) button.addEventListener("change", refresh);
     // A graph of small pieces has no neighbourhoods to map.
-    $("map-method")?.addEventListener("change", () => views["map-right"]?.signal("method", $("map-method").value).runAsync());
+    $("map-method")?.addEventListener("change", () => {
+      $("map-text").textContent = $("map-method").selectedOptions[0].dataset.text;
+      views["map-right"]?.signal("method", $("map-method").value).runAsync();
+    });
     $("ball-choice")?.addEventListener("change", () => pickBall(Number($("ball-choice").value)));
     $("search").addEventListener("input", openMatches);
     $("search").addEventListener("focus", () => $("search").select());

@@ -1,0 +1,120 @@
+"""Methods on the command line: their names, help and settings, all from the table of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from napsets.errors import InvalidInputError
+from napsets.evaluation.comparison import COMPARED
+from napsets.methods import METHODS, Settings, make_method
+
+__all__ = ["Alike", "MethodOption", "MethodsOption", "Pool", "ignored", "make", "names_of", "recorded", "takes"]
+
+#: What `predict` and `inspect` use where nothing else is asked for.
+DEFAULT_METHOD = "naps"
+#: Two values of each setting; a method that is the same with both takes no notice of it.
+_PROBES: dict[str, tuple[Any, Any]] = {
+    "hops": (1, 2),
+    "decay": ("hyperbolic", "geometric"),
+    "pool": (1.0, 2.0),
+    "alike": (1.0, 2.0),
+    "fallback": ("full", "global"),
+}
+
+
+def _names() -> list[str]:
+    return list(METHODS)
+
+
+def _check_name(name: str) -> str:
+    names_of(name)
+    return name
+
+
+def names_of(text: str) -> list[str]:
+    """Return the methods of a list such as ``split,naps``, each of which must be in the table."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in METHODS:
+            try:
+                make_method(name)
+            except InvalidInputError as error:
+                raise typer.BadParameter(f"{error}; `napsets methods` says what each is for") from error
+    return names
+
+
+def _check_names(text: str) -> str:
+    names_of(text)
+    return text
+
+
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for.",
+        autocompletion=_names,
+        callback=_check_name,
+    ),
+]
+MethodsOption = Annotated[
+    str,
+    typer.Option(
+        "--methods",
+        help=f"What to compare, the baseline first, divided by commas: {', '.join(METHODS)}.",
+        autocompletion=_names,
+        callback=_check_names,
+    ),
+]
+#: The default of `MethodsOption`.
+COMPARED_METHODS = ",".join(COMPARED)
+Pool = Annotated[
+    float | None,
+    typer.Option(
+        "--pool",
+        min=0,
+        help="How many neighbours all labelled nodes together count for. Without it, as the method has it.",
+    ),
+]
+Alike = Annotated[
+    float | None,
+    typer.Option(
+        "--alike",
+        min=0,
+        help="The same for labelled nodes with the same predicted label. Without it, as the method has it.",
+    ),
+]
+
+
+def make(name: str, settings: Mapping[str, Any]) -> Any:
+    """Return a method with those of the settings that a method may have."""
+    known = {field.name for field in fields(Settings)}
+    return make_method(name, **{key: value for key, value in settings.items() if key in known})
+
+
+def recorded(method: Any) -> dict[str, Any]:
+    """Return the weights that a method came to have, as JSON has them; those of functions are left out."""
+    localiser = getattr(method, "localiser", None)
+    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike")}
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+    return {key: value for key, value in plain.items() if value is not None and not callable(value)}
+
+
+def takes(name: str, setting: str) -> bool:
+    """Return whether a setting makes a difference to a method."""
+    try:
+        first, second = (make_method(name, **{setting: value}) for value in _PROBES[setting])
+    except InvalidInputError:  # it does: it refuses one of them
+        return True
+    return bool(first != second)
+
+
+def ignored(context: typer.Context, name: str) -> list[str]:
+    """Say which options were given that the method takes no notice of."""
+    given = [key for key in _PROBES if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"]
+    return [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]

@@ -1,0 +1,19 @@
+"""``napsets methods``: the methods that have a name."""
+
+from __future__ import annotations
+
+from napsets.cli._output import Output, table
+
+__all__ = ["EXAMPLES", "methods"]
+
+EXAMPLES = ["napsets methods", "napsets methods --json"]
+
+
+def methods(run: Output) -> None:
+    """List the methods by the names that --method and --methods take, with what each is for."""
+    from napsets.methods import methods as listed
+    from napsets.methods import title
+
+    rows = [{"name": name, "title": title(name), "description": text} for name, text in listed().items()]
+    cells = [(row["name"], row["description"]) for row in rows]
+    run.result({"methods": rows}, table("Methods", ["name", "what it is for"], cells, left=2))

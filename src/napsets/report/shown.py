@@ -1,0 +1,60 @@
+"""The methods of a page: what each is called, what it is for, and how its thresholds are to be explained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.localisers import Everyone, HopsLocal
+from napsets.methods import methods
+
+__all__ = ["ShownMethod", "focus", "shown_methods"]
+
+
+@dataclass(frozen=True)
+class ShownMethod:
+    """A method as the page shows it.
+
+    Attributes
+    ----------
+    name, title, text : str
+        Its name in the table of methods, what charts call it (no two the same), and one line on what it is for.
+    kind : {"hops", "everyone", "other"}
+        Whether its thresholds are quantiles of scores around the node, of all scores, or come about in another way.
+    exact : bool
+        Whether it covers at the target rate where calibration and judged nodes are exchangeable.
+    """
+
+    name: str
+    title: str
+    text: str
+    kind: Literal["hops", "everyone", "other"]
+    exact: bool
+
+
+def shown_methods(found: Comparison) -> list[ShownMethod]:
+    """Return the methods of a comparison, in its order."""
+    texts, often = methods(), Counter(result.title for result in found)
+    return [
+        ShownMethod(
+            result.name,
+            result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
+            texts.get(result.name, ""),
+            _kind(result),
+            result.calibrated.is_exact or _kind(result) == "everyone",
+        )
+        for result in found
+    ]
+
+
+def focus(found: Comparison) -> int:
+    """Return the place of the method that the page tells about first: the one after the baseline, if there is one."""
+    return min(1, len(found.results) - 1)
+
+
+def _kind(result: MethodResult) -> Literal["hops", "everyone", "other"]:
+    if isinstance(result.calibrated.local, HopsLocal):
+        return "hops"
+    return "everyone" if isinstance(result.calibrated.method.localiser, Everyone) else "other"
