@@ -217,10 +217,11 @@ def borrowed(typingctx: Any, record: Any) -> Any:
     Numba counts references to arrays, with an atomic instruction wherever one is taken out of a record. In a kernel
     that handles a source in less than a microsecond that is a quarter of the time. These arrays have nothing to count.
     """
-    fields = tuple(record) if isinstance(record, types.BaseTuple) else ()
+    fields = tuple(record) if isinstance(record, types.BaseTuple) else ()  # type: ignore[arg-type]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = args[0]
+        field: Any
         for i, field in enumerate(fields):
             if isinstance(field, types.Array):
                 owner = builder.extract_value(value, [i, 0])  # the first part of an array
