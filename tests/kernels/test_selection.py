@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from napsets.kernels._jit import count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
+from napsets.kernels._jit import borrowed, count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
 from napsets.kernels.endings import Room, Selection
 from napsets.kernels.layout import BLOCK_WORDS
 from napsets.kernels.selection import select
@@ -41,6 +43,24 @@ def test_bits_of_eight_words_are_counted_at_once():
     for position in (0, 5, 32):
         both = (row & mask)[position : position + 8]
         assert bits_shared(row, mask, position) == sum(bin(word).count("1") for word in both.tolist())
+
+
+@jit
+def sums_of(room, nothing):
+    room, nothing = borrowed(room), borrowed(nothing)
+    total = 0
+    for _ in range(3):
+        room.running[0, 0] += room.base[1]
+        total += room.running[0, 0] + room.counts[0, 1]
+    return total, nothing is None
+
+
+def test_borrowed_arrays_are_those_of_their_owner_who_still_owns_them():
+    room = Room(np.arange(3), np.full((1, 2), 5), np.full((1, 2), 7))
+    before = [sys.getrefcount(array) for array in room]
+    assert sums_of(room, None) == (6 + 7 + 8 + 3 * 7, True)
+    assert room.running.tolist() == [[8, 5]]
+    assert [sys.getrefcount(array) for array in room] == before
 
 
 def test_a_prefetch_changes_nothing():

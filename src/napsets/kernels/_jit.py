@@ -21,7 +21,18 @@ from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
-__all__ = ["count_bits", "count_bits_of_eight", "jit", "lined_zeros", "lowest_bit", "part", "prefetch", "read_only"]
+__all__ = [
+    "borrowed",
+    "count_bits",
+    "count_bits_of_eight",
+    "inlined",
+    "jit",
+    "lined_zeros",
+    "lowest_bit",
+    "part",
+    "prefetch",
+    "read_only",
+]
 
 #: Nobody calls kernels from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
@@ -43,6 +54,11 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile what kernels call and Python never does: it is kept with them, and compiled in less time."""
     return _njit(no_cpython_wrapper=True)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile what is a part of each kernel that calls it: passing records on would cost more than what it does."""
+    return _njit(forceinline=True)(function)
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -192,3 +208,24 @@ def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> A
         return builder.call(add, [builder.call(count, [both])])
 
     return types.int64(row, mask, types.intp), codegen
+
+
+@intrinsic
+def borrowed(typingctx: Any, record: Any) -> Any:
+    """Return a record whose arrays belong to someone else, who keeps them for as long as the kernel runs.
+
+    Numba counts references to arrays, with an atomic instruction wherever one is taken out of a record. In a kernel
+    that handles a source in less than a microsecond that is a quarter of the time. These arrays have nothing to count.
+    """
+    fields = tuple(record) if isinstance(record, types.BaseTuple) else ()  # type: ignore[arg-type]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = args[0]
+        field: Any
+        for i, field in enumerate(fields):
+            if isinstance(field, types.Array):
+                owner = builder.extract_value(value, [i, 0])  # the first part of an array
+                value = builder.insert_value(value, ir.Constant(owner.type, None), [i, 0])
+        return value
+
+    return record(record), codegen

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels._jit import borrowed, jit, part, read_only
 from napsets.kernels.endings import Pairs, room_for
 from napsets.kernels.selection import finish
 
@@ -160,6 +160,8 @@ def finish_all(vectors: npt.NDArray[Any], first: int, last: int, pairs: Pairs, *
 
 @jit
 def _finish_all(vectors, first, last, pairs, selection, pooling, counting, room):
+    pairs, room = borrowed(pairs), borrowed(room)
+    selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     words = pairs.masks.shape[1]
     for i in range(first, last):
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels import deep, far, shallow
-from napsets.kernels._jit import jit, read_only
+from napsets.kernels._jit import borrowed, jit, read_only
 from napsets.kernels.csr import row_ranges
 from napsets.kernels.endings import Counting, Pairs, Pooling, Selection, room_for, seen_by_kernels
 from napsets.kernels.hub_rows import NO_VECTORS, HubRows
@@ -202,6 +202,8 @@ def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
 
 @jit
 def _finish_unsearched(bits, mask, sources, pairs, selection, pooling, counting, room):
+    pairs, room = borrowed(pairs), borrowed(room)
+    selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     for i in range(sources):
         for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
             finish(i, p, bits, mask, 0, room, pairs, selection, pooling, counting)

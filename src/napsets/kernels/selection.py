@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.kernels._jit import count_bits, jit, part
+from napsets.kernels._jit import count_bits, inlined, jit, part
 from napsets.kernels.layout import BLOCK_WORDS
 from napsets.kernels.pooling import select_pooled
 from napsets.kernels.rules import needed_mass
@@ -58,7 +58,7 @@ def _find(bits, mask, blocks, running, counts, weights, d, needed):
     return word, first
 
 
-@jit
+@inlined
 def select(bits, mask, words, pair, room, selection):
     """Write a pair's threshold for each row of weights and each level, and its counts by hop.
 
@@ -118,7 +118,7 @@ def count_below_positions(bits, mask, words, pair, room, counting):
             counts[k, p] = count
 
 
-@part
+@inlined
 def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, counting):
     """Do for a pair what is wanted; see `endings`."""
     if selection is not None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, lined_zeros, lowest_bit, part, prefetch, read_only
+from napsets.kernels._jit import borrowed, jit, lined_zeros, lowest_bit, part, prefetch, read_only
 from napsets.kernels.endings import Pairs, room_for
 from napsets.kernels.hub_rows import HubRows
 from napsets.kernels.layout import BLOCK_WORDS
@@ -198,6 +198,8 @@ def dense_search(sources: Array, rows: Rows, hubs: HubRows, hops: int, pairs: Pa
 
 @jit
 def _dense(sources, rows, hubs, space, pairs, selection, pooling, counting, room):
+    rows, hubs, space, pairs, room = borrowed(rows), borrowed(hubs), borrowed(space), borrowed(pairs), borrowed(room)
+    selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     words, mask_words = space.seen.shape[0], pairs.masks.shape[1]
     last_words = words if words < mask_words else mask_words
     for i in range(sources.shape[0]):
@@ -302,6 +304,8 @@ def sparse_search(sources: Array, rows: Rows, hops: int, pairs: Pairs, *ending: 
 
 @jit
 def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
+    rows, space, pairs, room = borrowed(rows), borrowed(space), borrowed(pairs), borrowed(room)
+    selection, pooling, counting = borrowed(selection), borrowed(pooling), borrowed(counting)
     base, mask = room.base, space.mask
     for i in range(sources.shape[0]):
         _search_sparse(sources[i], rows, space)
