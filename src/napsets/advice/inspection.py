@@ -11,8 +11,8 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
+from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, Reference
-from napsets.localisers.decay import FEW_HOPS
 from napsets.methods import NAPS, Calibrated, SplitConformal
 from napsets.quantile import required_mass
 from napsets.sets import PredictionSets

@@ -13,14 +13,12 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, as_array, check_hops, shown
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.kernels.layout import FEW_HOPS
 from napsets.quantile import LARGEST_WEIGHT
 
-__all__ = ["DECAYS", "FEW_HOPS", "Decay", "check_decay", "hop_weights"]
+__all__ = ["DECAYS", "Decay", "check_decay", "hop_weights"]
 
 Decay = str | Callable[[int], float] | ArrayLike
-
-#: Hops that are walked as asked for; beyond them it is looked up first how deep the graph is.
-FEW_HOPS = 64
 
 _MOST_WEIGHTS = 10**7
 

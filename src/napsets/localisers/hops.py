@@ -88,10 +88,14 @@ def share_search(
     nodes: IntArray,
     cuts: Sequence[Sequence[Cut]],
     *,
+    sizes: bool = True,
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
-    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
+    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search.
+
+    Without `sizes`, what they rest on is not counted.
+    """
     reference = locals_[0].reference
     weightings = [local.weighting(nodes) for local in locals_]
     found = weighted_thresholds(
@@ -99,7 +103,8 @@ def share_search(
         nodes,
         weightings,
         cuts,
-        groups=reference.predicted if any(w.alike for w in weightings) else None,
+        groups=reference.predicted if any(weighting.alike for weighting in weightings) else None,
+        sizes=sizes,
         threads=threads,
         progress=progress,
     )
