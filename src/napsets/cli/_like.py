@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napsets.checks.arguments import shown
-from napsets.cli._options import ScoreName
+from napsets.cli._options import DEFAULT_SCORE
 from napsets.errors import FileFormatError, NapsetsError
+from napsets.scores import SCORES
 
 if TYPE_CHECKING:
     from napsets.checks.arguments import IntArray
@@ -123,8 +124,7 @@ def _apply(context: typer.Context, path: Path | None) -> Path | None:
         settings = read_record(path).settings
     except (NapsetsError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
-    known = [name.value for name in ScoreName]
-    if settings.get("score", known[0]) not in known:
+    if settings.get("score", DEFAULT_SCORE) not in SCORES:
         raise typer.BadParameter(
             f"{path} was made with the score {settings['score']}, for which the command has no name; inspect_node "
             f"explains such sets in Python"
