@@ -48,12 +48,15 @@ def method_table() -> str:
 
 def _made_of(method: Any) -> str:
     parts = [getattr(method, part, None) for part in ("score", "localiser", "level")]
-    return " × ".join(f"`{_short(part)}`" for part in parts if part is not None)
+    return " × ".join(f"`{_short(part)}`" for part in parts if part is not None) or "chosen by evidence"
 
 
 def _short(part: Any) -> str:
     """Return a part with those of its settings that are not as usual for its kind."""
-    usual = type(part)()
+    try:
+        usual = type(part)()
+    except TypeError:  # it is nothing without settings
+        return type(part).__name__
     changed = [
         f"{field.name}={getattr(part, field.name)!r}"
         for field in fields(part)

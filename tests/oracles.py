@@ -14,15 +14,17 @@ import numpy as np
 
 #: Every way of searching that must give the same bits.
 STRATEGIES = ("dense", "sparse", "deep")
+#: The same with those that users cannot ask for.
+EVERY_STRATEGY = ("few", *STRATEGIES, "far")
 
 
-def adjacency_sets(edges, num_nodes, undirected=True):
+def adjacency_sets(edges, num_nodes, directed=False):
     """Neighbours of each node as a set, without self-loops."""
     neighbours = [set() for _ in range(num_nodes)]
     for u, v in edges:
         if u != v:
             neighbours[u].add(v)
-            if undirected:
+            if not directed:
                 neighbours[v].add(u)
     return neighbours
 
@@ -48,14 +50,14 @@ def hops_from(neighbours, source):
     return distance
 
 
-def scipy_distances(edges, num_nodes, undirected=True):
+def scipy_distances(edges, num_nodes, directed=False):
     """All pairs of distances from SciPy; inf where there is no path."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import shortest_path
 
     pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
     matrix = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(num_nodes, num_nodes))
-    return shortest_path(matrix.tocsr(), method="D", directed=not undirected, unweighted=True)
+    return shortest_path(matrix.tocsr(), method="D", directed=directed, unweighted=True)
 
 
 def order_statistic(scores: Sequence[float], alpha: Fraction) -> float:
@@ -99,6 +101,40 @@ def float_hop_threshold(distance, calibration, scores, node, weights: Sequence[f
         if mass >= needed:
             return s
     return math.inf
+
+
+def reaches(mass: float, total: float, level: float, rule: int) -> bool:
+    """Whether a mass reaches a level: nominally (0), at least (1) or above it (2)."""
+    if rule == 0:
+        return mass >= level * (1.0 + total) * (1.0 - 1e-9)
+    share = mass / (1.0 + total)
+    return share >= level if rule == 1 else share > level
+
+
+def pooled_masses(others, weights: Sequence[float], pool: float, alike: float) -> tuple[list, float]:
+    """Distinct scores with the mass up to each, and the total, of (score, hop, same) triples; in Python floats."""
+
+    def mass(inside) -> float:
+        sum_ = 0.0
+        for k, w in enumerate(weights, 1):
+            sum_ += w * sum(hop == k for _, hop, _ in inside)
+        if pool > 0 and others:
+            sum_ += (pool / len(others)) * len(inside)
+        same = sum(same for _, _, same in others)
+        if alike > 0 and same:
+            sum_ += (alike / same) * sum(same for _, _, same in inside)
+        return sum_
+
+    distinct = sorted({score for score, _, _ in others})
+    return [(s, mass([other for other in others if other[0] <= s])) for s in distinct], mass(others)
+
+
+def pooled_threshold(others, weights: Sequence[float], level: float, rule: int, pool: float, alike: float) -> float:
+    """The smallest score whose mass reaches the level; −inf where none is needed, inf where there is none."""
+    masses, total = pooled_masses(others, weights, pool, alike)
+    if reaches(0.0, total, level, rule):
+        return -math.inf
+    return next((s for s, mass in masses if reaches(mass, total, level, rule)), math.inf)
 
 
 def aps_row(p: Sequence[float], u: float) -> list[float]:

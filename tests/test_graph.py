@@ -60,7 +60,7 @@ TABLES = {
 @pytest.mark.parametrize("kind", TABLES)
 def test_any_table_gives_the_graph(kind):
     assert rows(ns.Graph.from_table(TABLES[kind](), SIZE)) == ROWS
-    assert rows(ns.Graph.from_table(TABLES[kind](), SIZE, undirected=False)) == DIRECTED_ROWS
+    assert rows(ns.Graph.from_table(TABLES[kind](), SIZE, directed=True)) == DIRECTED_ROWS
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
@@ -87,7 +87,7 @@ def test_a_torch_tensor_and_anything_with_array_give_the_graph():
 def test_a_scipy_matrix_of_any_kind_gives_the_graph(kind):
     matrix = kind(sp.coo_array((np.ones(len(EDGES)), tuple(INDEX)), shape=(SIZE, SIZE)))
     assert rows(ns.Graph.from_scipy(matrix)) == ROWS
-    assert rows(ns.Graph.from_scipy(matrix, undirected=False)) == DIRECTED_ROWS
+    assert rows(ns.Graph.from_scipy(matrix, directed=True)) == DIRECTED_ROWS
 
 
 def test_entries_of_a_scipy_matrix_that_are_zero_are_no_edges():
@@ -111,7 +111,7 @@ def test_networkx_graphs_keep_the_order_of_their_nodes_and_their_direction():
     assert rows(ns.Graph.from_networkx(theirs)) == ([0, 1, 1, 1, 1, 2, 4], [5, 5, 0, 4])
     directed = ns.Graph.from_networkx(nx.MultiDiGraph([(0, 1), (0, 1), (2, 0)]))
     assert rows(directed) == ([0, 1, 1, 2], [1, 0])
-    assert not directed.undirected
+    assert directed.directed
 
 
 def test_pyg_data_is_read_by_its_attributes_alone():
@@ -127,10 +127,10 @@ def test_pyg_data_itself_gives_the_graph():
 
 
 @given(st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), edge_lists(n))), st.booleans())
-def test_the_rows_are_the_sorted_sets_of_neighbours(sized, undirected):
+def test_the_rows_are_the_sorted_sets_of_neighbours(sized, directed):
     size, edges = sized
-    graph = ns.Graph.from_edge_index(np.array(edges, np.int64).reshape(-1, 2).T, size, undirected=undirected)
-    neighbours = adjacency_sets(edges, size, undirected)
+    graph = ns.Graph.from_edge_index(np.array(edges, np.int64).reshape(-1, 2).T, size, directed=directed)
+    neighbours = adjacency_sets(edges, size, directed)
     assert rows(graph) == rows_of(neighbours)
     assert graph.degrees.tolist() == [len(row) for row in neighbours]
     assert [graph.neighbours(v).tolist() for v in range(size)] == [sorted(row) for row in neighbours]
@@ -174,7 +174,7 @@ def test_edges_are_counted_as_stored_and_shown():
     graph = ns.Graph.from_edge_index(INDEX, SIZE)
     assert (graph.num_nodes, graph.num_edges) == (6, 6)
     assert repr(graph) == "Graph(6 nodes, 6 stored edges, undirected)"
-    assert repr(ns.Graph.from_edge_index(INDEX, SIZE, undirected=False)) == "Graph(6 nodes, 4 stored edges, directed)"
+    assert repr(ns.Graph.from_edge_index(INDEX, SIZE, directed=True)) == "Graph(6 nodes, 4 stored edges, directed)"
 
 
 def test_graphs_are_equal_if_their_rows_are():
@@ -200,7 +200,7 @@ def test_without_a_number_of_nodes_the_largest_id_counts():
 
 def test_narrow_ids_of_a_large_graph_are_widened():
     # 300 nodes do not fit the type of the ids that happen to occur.
-    graph = ns.Graph(np.r_[0, np.ones(300, np.int64)], np.array([1], np.int8), undirected=False)
+    graph = ns.Graph(np.r_[0, np.ones(300, np.int64)], np.array([1], np.int8), directed=True)
     assert graph.indices.dtype == np.int32
     found = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
     assert found.tolist() == [1.0, np.inf]
@@ -242,9 +242,9 @@ def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once)
         patch.setattr(module, "_CHECKED_AT_ONCE", at_once)
         if bad:
             with pytest.raises(ns.InvalidInputError, match=f"row {bad[0]} does not"):
-                ns.Graph(indptr, indices, undirected=False)
+                ns.Graph(indptr, indices, directed=True)
         else:
-            assert rows(ns.Graph(indptr, indices, undirected=False)) == (indptr.tolist(), indices.tolist())
+            assert rows(ns.Graph(indptr, indices, directed=True)) == (indptr.tolist(), indices.tolist())
 
 
 # -- rows as they are ----------------------------------------------------------------------------------------------
@@ -256,9 +256,9 @@ def directed_rows():
 
 
 def test_one_way_rows_are_no_undirected_graph():
-    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no way back\. Pass undirected=False .*Graph.from_scipy"):
+    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no way back\. Pass directed=True .*Graph.from_scipy"):
         ns.Graph(*directed_rows())
-    assert ns.Graph(*directed_rows(), undirected=False).num_edges == 4
+    assert ns.Graph(*directed_rows(), directed=True).num_edges == 4
 
 
 @given(
@@ -266,7 +266,7 @@ def test_one_way_rows_are_no_undirected_graph():
 )  # fmt: skip
 def test_rows_are_taken_for_undirected_just_where_they_equal_their_transpose(size, pairs):
     edges = np.array([(u % size, v % size) for u, v in pairs], dtype=np.int64).reshape(-1, 2).T
-    rows_of = ns.Graph.from_edge_index(edges, size, undirected=False)
+    rows_of = ns.Graph.from_edge_index(edges, size, directed=True)
     adjacency = rows_of.to_scipy().toarray()
     if (adjacency == adjacency.T).all():
         assert ns.Graph(rows_of.indptr, rows_of.indices) == rows_of
@@ -290,6 +290,25 @@ def test_graphs_that_are_symmetric_by_construction_are_not_looked_through_again(
 
 
 def test_whether_edges_go_both_ways_is_said_with_true_or_false():
-    for make in (lambda: ns.Graph([0, 0], [], "no"), lambda: ns.Graph.from_edge_index([[0], [1]], undirected="no")):
-        with pytest.raises(ns.InvalidInputError, match="`undirected` must be True or False; got 'no'"):
-            make()
+    for make in (ns.Graph, lambda indptr, indices, **how: ns.Graph.from_edge_index([[0], [1]], **how)):
+        with pytest.raises(ns.InvalidInputError, match="`directed` must be True or False; got 'no'"):
+            make([0, 0], [], directed="no")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **how: ns.Graph([0, 1, 2], [1, 0], **how),
+        lambda **how: ns.Graph.from_edge_index([[0], [1]], **how),
+        lambda **how: ns.Graph.from_scipy(sp.csr_array([[0, 1], [0, 0]]), **how),
+        lambda **how: ns.Graph.from_pyg(SimpleNamespace(edge_index=[[0], [1]], num_nodes=2), **how),
+        lambda **how: ns.Graph.from_table({"source": [0], "target": [1]}, **how),
+    ],
+)
+def test_the_word_of_the_first_edition_still_serves_with_a_warning(make):
+    for undirected in (True, False):
+        with pytest.warns(DeprecationWarning, match=f"say directed={not undirected} for undirected={undirected}"):
+            graph = make(undirected=undirected)
+        assert graph.directed is not undirected
+        assert graph.undirected is undirected
+        assert graph == make(directed=not undirected)

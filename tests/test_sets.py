@@ -162,3 +162,25 @@ def test_fields_that_do_not_fit_each_other_are_refused(changed, message):
 def test_names_of_nodes_are_text_in_a_notebook_and_nothing_else():
     sets = ns.PredictionSets(["<script>"], np.ones((1, 2), bool), [0.5], [1], [1.0], 0.1)
     assert "<script>" not in sets._repr_html_()
+
+
+def test_a_summary_counts_what_the_sets_hold():
+    told = make(support=np.array([12, 30, 0])).summary()
+    assert told.size_counts.tolist() == [1, 0, 1, 1]
+    assert (told.nodes, told.num_classes) == (3, 3)
+    assert (told.empty, told.singletons, told.full) == (1, 0, 1)
+    assert (told.infinite, told.unreached, told.capped) == (1, 1, 0)
+    assert told.mean_size == 5 / 3
+    with pytest.raises(ValueError, match="read-only"):
+        told.size_counts[0] = 2
+
+
+def test_summaries_of_pieces_add_up_to_that_of_the_whole():
+    whole = make()
+    names = ("nodes", "member", "thresholds", "support", "effective_size")
+    first, rest = (make(**{name: getattr(whole, name)[rows] for name in names}) for rows in (slice(0, 1), slice(1, 3)))
+    none = make(nodes=np.array([], int), member=np.zeros((0, 3), bool), thresholds=np.array([])).summary()
+    assert np.isnan(none.mean_size)
+    both = none + first.summary() + rest.summary()
+    assert both.size_counts.tolist() == whole.summary().size_counts.tolist()
+    assert (both.infinite, both.unreached) == (whole.summary().infinite, whole.summary().unreached)

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,14 @@ def test_arguments_have_the_agreed_names():
 
 
 HEAVY = "torch torch_geometric numba llvmlite pyspark pandas polars pyarrow altair matplotlib scipy networkx rich typer"
+
+
+def test_rooms_at_the_edges_import_only_from_those_before_them():
+    rooms = ["datasets", "gnn", "report", "paper", "spark", "cli"]
+    for place, room in enumerate(rooms):
+        for path in (Path(SOURCE) / "napsets" / room).rglob("*.py"):
+            told = re.findall(r"(?:from|import|import_module\(\")\s*napsets\.(\w+)", path.read_text(encoding="utf-8"))
+            assert not set(told) & set(rooms[place + 1 :]), path
 
 
 def test_importing_napsets_loads_nothing_heavy():
@@ -174,10 +183,10 @@ def test_a_child_process_gives_the_same_bits(method, monkeypatch):
 
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
 def test_a_graph_stays_immutable_when_it_is_copied_or_sent(clone):
-    graph = ns.Graph.from_edge_index(EDGES, 6, undirected=False).subgraph([3, 2, 1])
+    graph = ns.Graph.from_edge_index(EDGES, 6, directed=True).subgraph([3, 2, 1])
     other = clone(graph)
     assert other == graph
-    assert not other.undirected
+    assert other.directed
     assert other.original_ids.tolist() == [3, 2, 1]
     assert not other.indices.flags.writeable
     assert not other.indptr.flags.writeable

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
         sscv,
     )
     from napsets.graph import Graph
+    from napsets.levels import Exact, Nominal
+    from napsets.localisers import Everyone, Hops
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -48,10 +50,21 @@ if TYPE_CHECKING:
         neighbourhood_thresholds,
         split_thresholds,
     )
-    from napsets.methods import NAPS, SplitConformal
+    from napsets.methods import NAPS, Calibrated, Method, SplitConformal, make_method
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
-    from napsets.scores import APS, RAPS, SAPS, THR, aps_scores
+    from napsets.scores import (
+        APS,
+        RAPS,
+        SAPS,
+        THR,
+        ByLabel,
+        Diffused,
+        Informed,
+        Sharpened,
+        aps_scores,
+        informed_probabilities,
+    )
     from napsets.sets import PredictionSets
 
 __all__ = [
@@ -60,16 +73,28 @@ __all__ = [
     "RAPS",
     "SAPS",
     "THR",
+    "Auto",
+    "ByLabel",
+    "Calibrated",
     "CalibrationIndex",
+    "Choice",
+    "Diffused",
+    "Everyone",
+    "Exact",
     "FileFormatError",
     "Graph",
+    "Hops",
+    "Informed",
     "InvalidInputError",
+    "Method",
     "MissingDependencyError",
     "NapsetsError",
     "NapsetsWarning",
     "NodePredictions",
+    "Nominal",
     "NotCalibratedError",
     "PredictionSets",
+    "Sharpened",
     "SplitConformal",
     "aps_scores",
     "coverage",
@@ -83,6 +108,8 @@ __all__ = [
     "gnn",
     "hop_thresholds",
     "hop_weights",
+    "informed_probabilities",
+    "make_method",
     "mean_size",
     "neighbourhood_partition",
     "neighbourhood_thresholds",
@@ -104,6 +131,20 @@ __all__ = [
 #: The core, which brings NumPy: imported when it is first asked for too, so that the command can be stopped (Ctrl-C)
 #: without a word from the moment it starts.
 _CORE = {
+    "Choice": "napsets.methods",
+    "ByLabel": "napsets.scores",
+    "Auto": "napsets.methods",
+    "Calibrated": "napsets.methods",
+    "Diffused": "napsets.scores",
+    "Everyone": "napsets.localisers",
+    "Exact": "napsets.levels",
+    "Hops": "napsets.localisers",
+    "Informed": "napsets.scores",
+    "Method": "napsets.methods",
+    "Nominal": "napsets.levels",
+    "Sharpened": "napsets.scores",
+    "informed_probabilities": "napsets.scores",
+    "make_method": "napsets.methods",
     "hop_weights": "napsets.localisers.decay",
     "Graph": "napsets.graph",
     "coverage": "napsets.evaluation.metrics",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,16 +36,35 @@ _MOST_NODES = 1 << 40  # the rows of more could not be addressed
 _MANY_NODES = 1 << 28  # rows of 2 GiB
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _undirected_too(make: Callable[P, T]) -> Callable[P, T]:
+    """Take ``undirected``, the first edition's word, for the opposite of ``directed``."""
+
+    @wraps(make)
+    def made(*args: P.args, **settings: P.kwargs) -> T:
+        if "undirected" in settings:
+            undirected = check_flag("undirected", settings.pop("undirected"))
+            message = f"`undirected` is deprecated: say directed={not undirected} for undirected={undirected}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            settings["directed"] = not undirected
+        return make(*args, **settings)
+
+    return made
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A graph on the nodes 0..n−1, never changed once it is made.
 
     Make one with `from_edge_index`, `from_scipy`, `from_networkx`, `from_pyg` or `from_table`. Duplicate edges
-    are merged and self-loops dropped. Edges are undirected unless ``undirected=False``; then a node's neighbours
+    are merged and self-loops dropped. Edges are undirected unless ``directed=True``; then a node's neighbours
     are the targets of the edges that leave it.
 
     ``Graph(indptr, indices)`` takes compressed sparse rows as they are: ascending, without repeats, and with every
-    edge in both rows unless ``undirected=False``. Arrays that their owner could still write to are copied.
+    edge in both rows unless ``directed=True``. Arrays that their owner could still write to are copied.
 
     Attributes
     ----------
@@ -51,15 +72,16 @@ class Graph:
         int64 offsets of shape ``(num_nodes + 1,)``.
     indices : numpy.ndarray
         Neighbours of node i at ``indices[indptr[i]:indptr[i + 1]]``, ascending, without i; int32 while ids fit.
-    undirected : bool
-        Whether every edge is stored in both directions.
+    directed : bool
+        Whether edges go one way; if not, every edge is stored in both directions.
     original_ids : numpy.ndarray or None
         For a subgraph: the id that each node had in the graph it was taken from.
     """
 
     indptr: IntArray
     indices: npt.NDArray[Any]
-    undirected: bool = True
+    _: KW_ONLY
+    directed: bool = False
     original_ids: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -84,7 +106,7 @@ class Graph:
             ids = check_integers("original_ids", ids)
             if ids.size != nodes:
                 raise InvalidInputError(f"`original_ids` must have one entry a node, {nodes}; got {ids.size}")
-        check_symmetry(indptr, indices, check_flag("undirected", self.undirected))
+        check_symmetry(indptr, indices, check_flag("directed", self.directed))
         self._keep(frozen(np.ascontiguousarray(indptr)), frozen(indices), ids if ids is None else frozen(ids))
 
     def _keep(self, indptr: IntArray, indices: npt.NDArray[Any], original_ids: IntArray | None) -> None:
@@ -93,11 +115,11 @@ class Graph:
 
     @classmethod
     def _made(
-        cls, indptr: IntArray, indices: npt.NDArray[Any], undirected: bool, original_ids: IntArray | None = None
+        cls, indptr: IntArray, indices: npt.NDArray[Any], directed: bool, original_ids: IntArray | None = None
     ) -> Graph:
         """Make a graph from arrays that are right by construction and nobody else holds, without a look at them."""
         graph = object.__new__(cls)
-        object.__setattr__(graph, "undirected", undirected)
+        object.__setattr__(graph, "directed", directed)
         graph._keep(sealed(indptr), sealed(indices), original_ids if original_ids is None else sealed(original_ids))
         return graph
 
@@ -105,6 +127,11 @@ class Graph:
     def num_nodes(self) -> int:
         """Number of nodes."""
         return self.indptr.size - 1
+
+    @property
+    def undirected(self) -> bool:
+        """Deprecated: the opposite of `directed`."""
+        return not self.directed
 
     @property
     def num_edges(self) -> int:
@@ -122,7 +149,7 @@ class Graph:
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def __repr__(self) -> str:
-        kind = "undirected" if self.undirected else "directed"
+        kind = "directed" if self.directed else "undirected"
         return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} stored edges, {kind})"
 
     def __eq__(self, other: object) -> bool:
@@ -134,12 +161,13 @@ class Graph:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Seal the arrays in another process too: unpickled ones would be writeable."""
-        return type(self)._made, (self.indptr, self.indices, self.undirected, self.original_ids)
+        return type(self)._made, (self.indptr, self.indices, self.directed, self.original_ids)
 
     # -- constructors ------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_edge_index(cls, edge_index: ArrayLike, num_nodes: int | None = None, *, undirected: bool = True) -> Graph:
+    @_undirected_too
+    def from_edge_index(cls, edge_index: ArrayLike, num_nodes: int | None = None, *, directed: bool = False) -> Graph:
         """Make a graph from a (2, m) array of sources and targets.
 
         Parameters
@@ -148,8 +176,8 @@ class Graph:
             Integer ids. For an undirected graph an edge may stand in one direction or in both.
         num_nodes : int, optional
             Number of nodes; without it, the largest id plus one, which overlooks isolated nodes at the end.
-        undirected : bool
-            Store every edge in both directions (the default), or as given.
+        directed : bool
+            Store every edge as given; by default in both directions.
 
         Examples
         --------
@@ -160,10 +188,11 @@ class Graph:
         if array.shape[0] != 2:
             way = " Pass its transpose, .T, if it has one edge a row." if array.shape[1] == 2 else ""
             raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{way}")
-        return cls._from_ends(array[0], array[1], num_nodes, undirected, "edge_index")
+        return cls._from_ends(array[0], array[1], num_nodes, directed, "edge_index")
 
     @classmethod
-    def from_scipy(cls, adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix, *, undirected: bool = True) -> Graph:
+    @_undirected_too
+    def from_scipy(cls, adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix, *, directed: bool = False) -> Graph:
         """Make a graph from a square SciPy sparse matrix; every stored entry that is not 0 is an edge."""
         shape = getattr(adjacency, "shape", None)
         if not hasattr(adjacency, "tocoo") or shape is None or len(shape) != 2 or shape[0] != shape[1]:
@@ -176,7 +205,7 @@ class Graph:
         if not (coo.data != 0).all():
             kept = coo.data != 0
             source, target = source[kept], target[kept]
-        return cls._from_ends(source, target, int(shape[0]), undirected, "adjacency")
+        return cls._from_ends(source, target, int(shape[0]), directed, "adjacency")
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Graph:
@@ -185,10 +214,11 @@ class Graph:
             raise InvalidInputError(f"`graph` must be a NetworkX graph; got {type(graph).__name__}")
         position = {node: i for i, node in enumerate(graph.nodes)}
         pairs = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
-        return cls._from_ends(pairs[:, 0], pairs[:, 1], len(position), not graph.is_directed(), "graph")
+        return cls._from_ends(pairs[:, 0], pairs[:, 1], len(position), bool(graph.is_directed()), "graph")
 
     @classmethod
-    def from_pyg(cls, data: Any, *, undirected: bool = True) -> Graph:
+    @_undirected_too
+    def from_pyg(cls, data: Any, *, directed: bool = False) -> Graph:
         """Make a graph from a PyTorch Geometric ``Data``, or from anything with ``edge_index`` and ``num_nodes``."""
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:
@@ -196,10 +226,11 @@ class Graph:
                 f"`data` must have an `edge_index`; {type(data).__name__} has none. Where it has adj_t, use "
                 f"Graph.from_scipy(data.adj_t.to_scipy())."
             )
-        return cls.from_edge_index(edge_index, getattr(data, "num_nodes", None), undirected=undirected)
+        return cls.from_edge_index(edge_index, getattr(data, "num_nodes", None), directed=directed)
 
     @classmethod
-    def from_table(cls, table: Any, num_nodes: int | None = None, *, undirected: bool = True) -> Graph:
+    @_undirected_too
+    def from_table(cls, table: Any, num_nodes: int | None = None, *, directed: bool = False) -> Graph:
         """Make a graph from a table with the columns ``source`` and ``target``, or with just two columns.
 
         Parameters
@@ -207,7 +238,7 @@ class Graph:
         table : mapping of columns, or any object Arrow can read
             A dictionary of arrays, a pandas or Polars frame, a PyArrow table, a DuckDB result: anything with
             ``__arrow_c_stream__``. Ids are integers from 0.
-        num_nodes, undirected
+        num_nodes, directed
             As in `from_edge_index`.
         """
         columns = _columns(table)
@@ -219,7 +250,7 @@ class Graph:
                 f"`table` must have the columns source and target, or just two; got {', '.join(map(str, names))}"
             )
         source, target = (check_integers(f"table[{name!r}]", columns[name]) for name in names)
-        return cls._from_ends(source, target, num_nodes, undirected, "table")
+        return cls._from_ends(source, target, num_nodes, directed, "table")
 
     @classmethod
     def _from_ends(
@@ -227,14 +258,14 @@ class Graph:
         source: npt.NDArray[Any],
         target: npt.NDArray[Any],
         num_nodes: int | None,
-        undirected: bool,
+        directed: bool,
         name: str,
     ) -> Graph:
         if source.shape != target.shape:
             raise InvalidInputError(f"`{name}` must have as many sources as targets; got {source.size}, {target.size}")
         low = min(int(source.min()), int(target.min())) if source.size else 0
         high = max(int(source.max()), int(target.max())) if source.size else -1
-        undirected = check_flag("undirected", undirected)
+        directed = check_flag("directed", directed)
         nodes = high + 1 if num_nodes is None else check_count("num_nodes", num_nodes, maximum=_MOST_NODES)
         # Ids that leave nearly all numbers out are no numbers from 0: their rows alone would fill the memory.
         if nodes > _MOST_NODES or (num_nodes is None and nodes > _MANY_NODES and nodes > 64 * source.size):
@@ -242,11 +273,22 @@ class Graph:
         if low < 0 or high >= nodes:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
         try:
-            return cls._made(*_compress(source, target, nodes, undirected), undirected)
+            return cls._made(*_compress(source, target, nodes, directed), directed)
         except MemoryError as error:
             raise InvalidInputError(_too_many(name, nodes)) from error
 
     # -- derived graphs ----------------------------------------------------------------------------------------
+
+    def neighbour_sums(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the sum of the neighbours' rows of `values`, shape (nodes, width); the same bits on any threads."""
+        from napsets.kernels.neighbour_sums import neighbour_sums
+
+        sums: npt.NDArray[np.float64] = neighbour_sums(self.indptr, self.indices, values, threads)
+        return sums
+
+    def neighbour_means(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
+        return self.neighbour_sums(values, threads=threads) / np.maximum(self.degrees, 1)[:, None]
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph induced on `nodes` (indices or a boolean mask), relabelled 0.. in their order.
@@ -262,7 +304,7 @@ class Graph:
         indices = np.empty(offsets[-1], dtype=_id_dtype(chosen.size))
         csr.subgraph(self.indptr, self.indices, chosen, position, offsets, indices)
         ids = chosen if self.original_ids is None else self.original_ids[chosen]
-        return Graph._made(offsets, indices, self.undirected, ids.copy())
+        return Graph._made(offsets, indices, self.directed, ids.copy())
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the adjacency as a SciPy CSR array of ones."""
@@ -273,23 +315,26 @@ class Graph:
         return scipy.sparse.csr_array((ones, self.indices, self.indptr), shape=shape)
 
 
+Graph.__init__ = _undirected_too(Graph.__init__)  # type: ignore[method-assign]
+
+
 def _compress(
-    source: npt.NDArray[Any], target: npt.NDArray[Any], num_nodes: int, undirected: bool
+    source: npt.NDArray[Any], target: npt.NDArray[Any], num_nodes: int, directed: bool
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     from napsets.kernels import csr
 
     dtype = _id_dtype(num_nodes)
     if source.size <= csr.FEW_EDGES and dtype is np.int32:
-        return csr.compress_few(source, target, num_nodes, undirected)
+        return csr.compress_few(source, target, num_nodes, not directed)
     source, target = _for_kernels(source, num_nodes), _for_kernels(target, num_nodes)
     buckets = np.empty(source.size, dtype=dtype)
-    offsets = csr.bucket_by_column(source, target, num_nodes, undirected, buckets)
+    offsets = csr.bucket_by_column(source, target, num_nodes, not directed, buckets)
     del source, target  # they may be copies
     columns = np.empty(offsets[-1], dtype=dtype)
     rows = csr.rows_from_buckets(offsets, buckets, num_nodes, columns)
     del buckets, offsets
     kept = csr.deduplicate(rows, columns)
-    if not undirected:
+    if directed:
         return rows, columns if kept == columns.size else columns[:kept].copy()
     indices = np.empty(2 * kept, dtype=dtype)
     return csr.mirror(rows, columns, indices), indices

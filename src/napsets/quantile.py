@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_alpha, check_scores
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_alpha, check_scores
 from napsets.errors import InvalidInputError
 
-__all__ = ["LARGEST_WEIGHT", "ROUNDING", "effective_size", "hop_quantile", "required_mass", "weighted_quantile"]
+__all__ = [
+    "LARGEST_WEIGHT",
+    "ROUNDING",
+    "effective_size",
+    "hop_quantile",
+    "local_rank",
+    "pooled_size",
+    "required_mass",
+    "weighted_quantile",
+]
 
 #: The part of the required mass that rounding may cost: what is reached exactly must count as reached.
 ROUNDING = 1e-9
@@ -42,38 +51,135 @@ def effective_size(weights: FloatArray, hop_counts: IntArray) -> FloatArray:
     numpy.ndarray
         Shape (decays, nodes).
     """
-    columns = hop_counts.T.astype(np.float64)
-    largest = np.zeros((weights.shape[0], hop_counts.shape[0]))
-    for k, count in enumerate(columns):
-        np.maximum(largest, weights[:, k, None] * (count > 0), out=largest)
+    shape = (weights.shape[0], hop_counts.shape[0])
+    return _effective_size([(weights[:, k, None], count) for k, count in enumerate(hop_counts.T)], shape)
+
+
+def pooled_size(
+    weights: FloatArray,
+    hop_counts: IntArray,
+    pools: FloatArray,
+    everyone: IntArray,
+    alikes: FloatArray | None = None,
+    same_hop_counts: IntArray | None = None,
+    same: IntArray | None = None,
+) -> FloatArray:
+    """Return (Σw)²/Σw² where every calibration node counts: node i weighs w(k) + pool/n + alike/n_same·[same].
+
+    Nodes of one weight are counted together, so this needs counts and no list of nodes.
+
+    Parameters
+    ----------
+    weights : array of shape (decays, hops)
+        Weights by hop.
+    hop_counts : array of shape (nodes, hops)
+        Calibration nodes by hop.
+    pools : array of shape (decays,)
+        What all calibration nodes weigh together on top.
+    everyone : array of shape (nodes,)
+        n: calibration nodes other than the node itself.
+    alikes : array of shape (decays,), optional
+        What those of the node's own group weigh together on top of that.
+    same_hop_counts, same : arrays of shape (nodes, hops) and (nodes,), optional
+        Calibration nodes of the node's own group, by hop and in all (n_same); needed with `alikes`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (decays, nodes).
+    """
+    extra = pools[:, None] / np.maximum(everyone, 1)
+    if alikes is None or same_hop_counts is None or same is None:
+        alike = np.zeros_like(extra)
+        same_hop_counts, same = np.zeros_like(hop_counts), np.zeros_like(everyone)
+    else:
+        alike = alikes[:, None] / np.maximum(same, 1)
+    far = everyone - hop_counts.sum(axis=1)
+    far_same = same - same_hop_counts.sum(axis=1)
+    parts = []
+    for k in range(weights.shape[1]):
+        near = weights[:, k, None] + extra
+        parts += [(near, hop_counts[:, k] - same_hop_counts[:, k]), (near + alike, same_hop_counts[:, k])]
+    return _effective_size([*parts, (extra, far - far_same), (extra + alike, far_same)], extra.shape)
+
+
+def _effective_size(parts: list[tuple[FloatArray, IntArray]], shape: tuple[int, ...]) -> FloatArray:
+    """Return (Σw)²/Σw² of nodes counted by weight: weights of shape (decays, nodes or 1), counts of shape (nodes,)."""
+    largest = np.zeros(shape)
+    for weight, count in parts:
+        np.maximum(largest, weight * (count > 0), out=largest)
     # Squares of tiny weights would be 0. A power of two takes them to about 1 and changes no digit.
     _, exponent = np.frexp(largest)
-    mass, square = np.zeros((2, *largest.shape))
+    mass, square = np.zeros((2, *shape))
     # Summed in the order of the hops: a matrix product rounds differently for one node than for many.
-    for k, count in enumerate(columns):
+    for weight, count in parts:
         # The weight of a hop without nodes may be much larger than all that count, and overflow.
-        scaled = np.ldexp(np.where(count > 0, weights[:, k, None], 0.0), -exponent)
+        scaled = np.ldexp(np.where(count > 0, weight, 0.0), -exponent)
         mass += scaled * count
         square += scaled**2 * count
-    return np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
+    size: FloatArray = np.divide(mass**2, square, out=np.zeros_like(mass), where=square > 0)
+    return size
 
 
-def hop_quantile(scores: FloatArray, hop: IntArray, weights: FloatArray, alpha: float) -> float:
+def hop_quantile(
+    scores: FloatArray,
+    hop: IntArray,
+    weights: FloatArray,
+    alpha: float,
+    *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    same: BoolArray | None = None,
+) -> float:
     """Return the threshold that scores at the hops 1, 2, … give, where hop k weighs ``weights[k−1]``.
 
-    The smallest score s with Σ_k w(k)·#{i at hop k : s_i ≤ s} ≥ (1−α)(1 + Σ_k w(k)·#{i at hop k}), +∞ where
-    there is none. Nodes are counted first, as integers, and weighted in the order of k, so that no order of
-    visiting them can change a bit.
+    The smallest score s with mass(s) ≥ (1−α)(1 + mass(∞)), +∞ where there is none, and
+
+    mass(s) = Σ_k w(k)·c_k(s) + (pool/n)·c(s) + (alike/n_same)·c_same(s).
+
+    Of the nodes with a score up to s, c_k counts those at hop k, c all of them and c_same those that `same` names;
+    n and n_same are how many there are. So with a pool, `scores` are those of all calibration nodes but the node
+    itself; where `hop` is none of 1, 2, …, they are far. Nodes are counted first, as integers, and weighted in this
+    order, so that no order of visiting them can change a bit. A term without weight or without nodes is left out.
     """
     ordered = np.argsort(scores, kind="stable")
-    mass = np.zeros(scores.shape[0])
-    total = 0.0
-    for k, weight in enumerate(weights, start=1):
-        mass += weight * np.cumsum(hop[ordered] == k)
-        total += weight * float(np.count_nonzero(hop == k))
+    mass, total = _masses(hop[ordered], weights, pool, alike, None if same is None else same[ordered])
     reached = mass >= required_mass(total, alpha)
     # Tied scores stand side by side and the first of them to reach the mass has their common value.
     return float(scores[ordered[reached.argmax()]]) if reached.any() else float("inf")
+
+
+def local_rank(
+    scores: FloatArray,
+    hop: IntArray,
+    weights: FloatArray,
+    value: float,
+    *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    same: BoolArray | None = None,
+) -> float:
+    """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `hop_quantile`."""
+    ordered = np.argsort(scores, kind="stable")
+    mass, total = _masses(hop[ordered], weights, pool, alike, None if same is None else same[ordered])
+    below = int(np.count_nonzero(scores < value))
+    return (float(mass[below - 1]) if below else 0.0) / (1.0 + total)
+
+
+def _masses(
+    hop: IntArray, weights: FloatArray, pool: float, alike: float, same: BoolArray | None
+) -> tuple[FloatArray, float]:
+    """Return the mass up to each node, in the order in which they are given, and the total."""
+    groups = [(weight, hop == k) for k, weight in enumerate(weights, start=1)]
+    for extra, members in ((pool, np.ones(hop.shape, dtype=bool)), (alike, same)):
+        if members is not None and extra > 0 and members.any():
+            groups.append((extra / float(np.count_nonzero(members)), members))
+    mass = np.zeros(hop.shape[0])
+    total = 0.0
+    for weight, members in groups:
+        mass += weight * np.cumsum(members)
+        total += weight * float(np.count_nonzero(members))
+    return mass, total
 
 
 def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1) -> float:

@@ -45,9 +45,11 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
 
 
 def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
-    """Return an order of the ids that depends on (seed, id) alone, and has nothing to do with `node_uniforms`.
+    """Return a random order of the ids, whose first so many are a random part of them.
 
-    The first so many of it are a random part of the ids: the same nodes, however the rows were ordered.
+    The order depends on the seed and on *which* ids there are, not on their order. It must depend on all of them: if an
+    id alone decided where it goes, the same nodes would be in the first part whenever they are labelled, and the second
+    part would not be a random sample of the others. It has nothing to do with `node_uniforms`.
 
     Examples
     --------
@@ -57,9 +59,9 @@ def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
     >>> bool((turned[split_order(turned)][:3] == first).all())
     True
     """
-    # Another stream of the same hash: the seeds of users are taken to a place where no user's seed is likely to be.
     with np.errstate(over="ignore"):
-        apart = _finalise(np.atleast_1d(np.uint64(check_seed(seed)) ^ _SPLIT))[0]
+        everyone = _finalise(hash_ids(ids) + _GOLDEN).sum(dtype=np.uint64)  # a sum has no order
+        apart = _finalise(np.atleast_1d(np.uint64(check_seed(seed)) ^ _SPLIT ^ everyone))[0]
     return np.argsort(node_uniforms(ids, int(apart)), kind="stable")
 
 

@@ -28,7 +28,7 @@ from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.scores import BoundScore
 
-__all__ = ["Per", "PredictionSets", "members", "score_pieces"]
+__all__ = ["Per", "PredictionSets", "SetsSummary", "members", "score_pieces"]
 
 #: What labels have one entry for: each node of the graph, or each set.
 Per = Literal["node", "set"]
@@ -53,6 +53,70 @@ def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: Int
         empty = np.flatnonzero(~member.any(axis=1))
         member[empty, top_labels[empty]] = True
     return member
+
+
+@dataclass(frozen=True, eq=False)
+class SetsSummary(Sealed):
+    """Sets in numbers; the summaries of two pieces of the same work add up (``+``).
+
+    Attributes
+    ----------
+    size_counts : numpy.ndarray
+        How many sets have 0, 1, …, classes labels.
+    infinite : int
+        Nodes with too little support: their threshold is +∞, and their set is full.
+    unreached : int
+        Nodes whose threshold rests on no calibration node at all.
+    capped : int
+        Neighbourhoods that `max_neighbourhood` has cut, on Spark.
+    """
+
+    size_counts: IntArray
+    infinite: int
+    unreached: int
+    capped: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size_counts", frozen(self.size_counts))
+
+    def __add__(self, other: SetsSummary) -> SetsSummary:
+        return SetsSummary(
+            self.size_counts + other.size_counts,
+            self.infinite + other.infinite,
+            self.unreached + other.unreached,
+            self.capped + other.capped,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Number of sets."""
+        return int(self.size_counts.sum())
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return self.size_counts.size - 1
+
+    @property
+    def mean_size(self) -> float:
+        """Average number of labels in a set; NaN where there is none."""
+        labels = float(self.size_counts @ np.arange(self.size_counts.size))
+        return labels / self.nodes if self.nodes else float("nan")
+
+    @property
+    def empty(self) -> int:
+        """Sets without any label."""
+        return int(self.size_counts[0])
+
+    @property
+    def singletons(self) -> int:
+        """Sets of one label."""
+        return int(self.size_counts[1:2].sum())
+
+    @property
+    def full(self) -> int:
+        """Sets with every label."""
+        return int(self.size_counts[-1])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +201,11 @@ class PredictionSets(Sealed):
     def infinite(self) -> int:
         """Number of nodes with too little support: their threshold is +∞, and their set is full."""
         return int(np.isposinf(self.thresholds).sum())
+
+    def summary(self) -> SetsSummary:
+        """Return the sets in numbers: how many of each size, and how many lack support."""
+        counts = np.bincount(self.sizes, minlength=self.num_classes + 1)
+        return SetsSummary(counts, self.infinite, int((self.support == 0).sum()))
 
     def labels(self) -> list[IntArray]:
         """Return each set as an ascending array of class indices."""
@@ -228,11 +297,11 @@ class PredictionSets(Sealed):
     def __repr__(self) -> str:
         if not len(self):
             return f"PredictionSets(no nodes, alpha={self.alpha:g})"
-        empty, full = (self.sizes == 0).sum(), (self.sizes == self.num_classes).sum()
+        told = self.summary()
         return (
-            f"PredictionSets({len(self):,} nodes, {self.num_classes} classes, alpha={self.alpha:g}: "
-            f"mean size {self.sizes.mean():.2f}, {empty:,} empty, {full:,} full, "
-            f"{self.infinite:,} with too little support)"
+            f"PredictionSets({told.nodes:,} nodes, {told.num_classes} classes, alpha={self.alpha:g}: "
+            f"mean size {told.mean_size:.2f}, {told.empty:,} empty, {told.full:,} full, "
+            f"{told.infinite:,} with too little support)"
         )
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.advice.theory import fewest_labels, measure_homophily
 
 
 def test_homophily_is_the_mean_share_of_like_neighbours():
@@ -35,6 +36,36 @@ def test_expected_homophily_is_that_of_shuffled_labels():
     graph = ns.Graph.from_edge_index([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], 6)
     shuffles = {ns.node_homophily(graph, p) for p in set(permutations(labels.tolist()))}
     assert min(shuffles) < ns.expected_homophily(labels) < max(shuffles)
+
+
+def test_homophily_by_class_beside_that_of_all():
+    theirs = nx.gnm_random_graph(100, 120, seed=1)
+    graph, labels = ns.Graph.from_networkx(theirs), np.random.default_rng(1).integers(-1, 3, size=100)
+    shares = {}
+    for v in theirs:
+        known = [labels[w] == labels[v] for w in theirs[v] if labels[w] >= 0]
+        if labels[v] >= 0 and known:
+            shares[v] = np.mean(known)
+    found = measure_homophily(graph, labels, num_classes=4)
+    assert found.labelled == (labels >= 0).sum()
+    assert found.unmet == found.labelled - len(shares) > 0
+    assert found.mean == ns.node_homophily(graph, labels)
+    assert found.where_met == pytest.approx(np.mean(list(shares.values())), rel=1e-14)
+    assert found.expected == ns.expected_homophily(labels)
+    assert found.class_counts.tolist() == [*np.bincount(labels[labels >= 0]), 0]
+    np.testing.assert_allclose(found.class_expected, found.class_counts / found.labelled)
+    means = [np.mean([share for v, share in shares.items() if labels[v] == y]) for y in range(3)]
+    np.testing.assert_allclose(found.class_means, [*means, np.nan])
+    assert measure_homophily(graph, labels).class_counts.size == 3
+    with pytest.raises(ns.InvalidInputError, match="`labels` must be below `num_classes`, 2; got 2"):
+        measure_homophily(graph, labels, num_classes=2)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.3, 0.2, 0.1, 0.05, 0.01, 1 / 3, 0.999])
+def test_the_fewest_labels_just_reach_a_finite_threshold(alpha):
+    needed = fewest_labels(alpha)
+    assert np.isfinite(ns.weighted_quantile(np.arange(needed), np.ones(needed), alpha))
+    assert needed == 1 or np.isinf(ns.weighted_quantile(np.arange(needed - 1), np.ones(needed - 1), alpha))
 
 
 def test_the_gap_bound_of_any_weights():

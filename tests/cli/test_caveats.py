@@ -11,6 +11,7 @@ import pytest
 
 from napsets.cli._advice import full_note
 from napsets.files import read_sets
+from napsets.sets import SetsSummary
 from worlds import make_world, write
 
 
@@ -96,7 +97,7 @@ def test_enough_support_needs_no_note(tmp_path, run, world):
 @pytest.mark.parametrize(("decay", "better"), [("geometric", "geometric"), ("1,0.5", "uniform")])
 def test_spark_says_the_same_and_looks_further(tmp_path, run, world, monkeypatch, decay, better):
     spark = pytest.importorskip("napsets.spark")
-    summary = SimpleNamespace(nodes=1000, empty=0, full=490, unreached=490, infinite=490, capped=0, mean_size=1.5)
+    summary = SetsSummary(np.array([0, 510, 0, 490]), infinite=490, unreached=490)
     monkeypatch.setattr(spark, "predict_files", lambda **options: summary)
     shown = run("predict", *world.files, "--decay", decay, "-o", tmp_path / "s", "--engine", "spark")
     note = note_of(shown)

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._comparison import comparison_table
 from napsets.cli._output import Output, number, percent
-from napsets.errors import InvalidInputError
 from worlds import make_world
 
 
@@ -50,17 +49,6 @@ def test_json_has_no_numbers_that_json_lacks(capsys):
     Output(json=True).result({"a": np.float64("inf"), "b": [np.int64(3), float("nan")], "c": {"d": -math.inf}})
     told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert told == {"a": "Infinity", "b": [3, None], "c": {"d": "-Infinity"}}
-
-
-def test_halves_share_no_node_and_follow_the_seed():
-    nodes = np.arange(11) * 3
-    first, second = halves(nodes, seed=4)
-    assert sorted([*first, *second]) == nodes.tolist()
-    assert (first.size, second.size) == (5, 6)
-    np.testing.assert_array_equal(halves(nodes, seed=4)[0], first)
-    assert halves(nodes, seed=5)[0].tolist() != first.tolist()
-    with pytest.raises(InvalidInputError, match="at least two labelled nodes"):
-        halves(nodes[:1], seed=0)
 
 
 def test_a_command_says_once_that_it_compiles_unless_it_is_quiet(tmp_path):

@@ -132,7 +132,7 @@ def test_a_fault_of_ours_is_owned_and_shown_with_debug(run, world, target, monke
     def fail(*arguments, **options):
         raise RuntimeError("a surprise")
 
-    monkeypatch.setattr("napsets.files.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
     shown = run("predict", *world.files, "-o", target)
     check(
         shown,
@@ -148,7 +148,7 @@ def test_too_little_memory(run, world, target, monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("napsets.files.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
     check(run("predict", *world.files, "-o", target), "there is not enough memory for these files", target)
 
 

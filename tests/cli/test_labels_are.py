@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
+import numpy as np
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
+from napsets.evaluation.sets_files import label_sets
 from napsets.files import read_inputs, read_sets
-from napsets.files.evaluation import judge
+from napsets.sets import SetsSummary
 from worlds import make_world, write
 
 CLASSES = ["1", "2", "3"]
@@ -55,7 +55,7 @@ def test_spark_is_told_what_labels_are(tmp_path, run, world, monkeypatch):
 
     def predict_files(**options):
         told.update(options)
-        return SimpleNamespace(nodes=60, empty=0, full=0, unreached=0, infinite=0, capped=0, mean_size=1.5)
+        return SetsSummary(np.array([0, 30, 30, 0]), 0, 0)
 
     monkeypatch.setattr(spark, "predict_files", predict_files)
     shown = run("predict", *world.files, "-o", tmp_path / "s", "--engine", "spark", "--labels-are", "indices")
@@ -67,12 +67,14 @@ def test_sets_that_do_not_list_their_classes_can_only_be_judged_by_names(tmp_pat
     run("predict", *world.files, "--labels-are", "indices", "--fallback", "global", "-o", tmp_path / "s.csv")
     file = read_sets(tmp_path / "s.csv")
     with pytest.raises(InvalidInputError, match=r"`labels_are` must be names for sets that do not list their classes"):
-        judge(file, world.truth, labels_are="indices")
+        label_sets(file, world.truth, labels_are="indices")
     names = write(tmp_path / "n.parquet", {"node": world.ids[world.rest], "label": world.labels[world.rest] + 1.0})
-    assert judge(file, names).labels.tolist() == world.labels[world.rest].tolist()
+    assert label_sets(file, names).labels.tolist() == world.labels[world.rest].tolist()
 
 
 def test_labels_that_no_set_has_are_pointed_out(tmp_path, run, world):
     run("predict", *world.files, "--labels-are", "indices", "-o", tmp_path / "s.csv")
     truth = write(tmp_path / "t.parquet", {"node": world.ids[world.rest], "label": ["x"] * world.rest.size})
-    assert any("no set has any of the labels x" in note for note in judge(read_sets(tmp_path / "s.csv"), truth).notes)
+    assert any(
+        "no set has any of the labels x" in note for note in label_sets(read_sets(tmp_path / "s.csv"), truth).notes
+    )

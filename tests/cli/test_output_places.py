@@ -25,7 +25,8 @@ def work(monkeypatch):
     def fail(*arguments, **options):
         pytest.fail("work was done before the output was looked at")
 
-    monkeypatch.setattr("napsets.files.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli.report.read_inputs", fail)
     monkeypatch.setattr("napsets.datasets.load", fail)
     monkeypatch.setattr("napsets.paper.Laboratory.run", fail)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
 
-from napsets.errors import FileFormatError, MissingDependencyError
+from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 from napsets.files.places import check_output, reading, recording, replacing
 
 
@@ -68,3 +69,38 @@ def test_a_damaged_file_is_named_and_the_cause_kept(tmp_path):
     assert isinstance(info.value.__cause__, RuntimeError)
     with pytest.raises(MissingDependencyError), reading(path):
         raise MissingDependencyError("pyarrow", "cli")
+    with pytest.raises(FileFormatError, match=r"a\.bin: `u` must be small$"), reading(path):
+        raise InvalidInputError("`u` must be small")
+
+
+def test_an_argument_opens_the_message_about_its_file(tmp_path):
+    path = tmp_path / "a.csv"
+    told = r"^`edges` must be a file; there is none at .*a\.csv\. Check the path\.$"
+    with pytest.raises(FileFormatError, match=told), reading(path, "edges"):
+        pass
+    with pytest.raises(FileFormatError, match=r"^`edges` must be a file; .* is a folder$"), reading(tmp_path, "edges"):
+        pass
+    path.write_text("x")
+    told = r"^`edges` must be a whole file of the kind its name says; .*a\.csv is truncated or of another kind: odd$"
+    with pytest.raises(FileFormatError, match=told), reading(path, "edges"):
+        raise EOFError("odd")
+
+
+def test_a_folder_of_parts_will_do_where_that_is_said(tmp_path):
+    with reading(tmp_path, "edges", folder=True) as source:
+        assert source == tmp_path
+
+
+def test_a_file_that_is_taken_away_meanwhile_is_missing(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_text("x")
+    with pytest.raises(FileFormatError, match="there is none"), reading(path) as source:
+        source.rename(tmp_path / "elsewhere").with_name("a.bin").read_text()
+
+
+@pytest.mark.parametrize("error", [PermissionError(errno.EACCES, "no"), OSError(errno.EIO, "bad disk"), MemoryError()])
+def test_what_is_not_the_files_fault_is_not_said_of_it(tmp_path, error):
+    (tmp_path / "a.bin").write_text("x")
+    with pytest.raises(type(error)) as info, reading(tmp_path / "a.bin"):
+        raise error
+    assert info.value is error

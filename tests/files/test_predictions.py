@@ -74,6 +74,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(predictions, tmp_pa
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_could_not_be_read_again_is_not_written(tmp_path):
+    deep = []
+    for _ in range(30):
+        deep = [deep]
+    with pytest.raises(InvalidInputError, match="is nested deeper than 20 levels"):
+        NodePredictions([0], [[1.0]], [0], settings={"deep": deep}).save(tmp_path / "p.npz")
+    with pytest.raises(InvalidInputError, match="class_names that repeat a name"):
+        NodePredictions([0], [[0.5, 0.5]], [0], class_names=["a", "a"]).save(tmp_path / "p.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_settings_that_json_cannot_hold_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(InvalidInputError, match="`settings` must be something that JSON can hold"):
         NodePredictions([0], [[1.0]], [0], settings={"model": object()}).save(tmp_path / "p.npz")
@@ -88,6 +99,14 @@ def test_a_model_trained_elsewhere_needs_two_columns_only(tmp_path, fixed):
     back = NodePredictions.load(tmp_path / "p.parquet")
     assert np.allclose(back.probabilities, ROWS)
     assert (back.labels == -1).all()
+
+
+def test_parts_whose_rows_differ_in_length_are_refused(tmp_path):
+    (tmp_path / "p").mkdir()
+    for part, row in enumerate([[0.5, 0.5], [0.2, 0.3, 0.5]]):
+        pa.parquet.write_table(pa.table({"node": [part], "probabilities": [row]}), tmp_path / f"p/{part}.parquet")
+    with pytest.raises(FileFormatError, match=r"as many entries in each row, 2; .* has a row of 3"):
+        NodePredictions.load(tmp_path / "p")
 
 
 def test_some_nodes_can_be_taken_by_id_in_any_order(predictions):
@@ -127,7 +146,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(predictions, tmp_path):
     with pytest.raises(FileFormatError, match="there is none"):
         NodePredictions.load(tmp_path / "absent.parquet")
     pa.parquet.write_table(pa.table({"node": [1]}), path)
-    with pytest.raises(FileFormatError, match="it lacks probabilities"):
+    with pytest.raises(FileFormatError, match=r"p\.parquet lacks probabilities"):
         NodePredictions.load(path)
     ragged = pa.table({"node": [1, 2], "probabilities": [[1.0], [0.2, 0.3, 0.5]]})
     pa.parquet.write_table(ragged, path)

@@ -369,8 +369,8 @@ def test_csv_edges_beside_typed_labels_take_their_kind(tmp_path):
 def test_directed_edges_are_followed_one_way(tmp_path):
     world = make_world(tmp_path)
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, directed=True)
-    assert not inputs.graph.undirected
-    assert inputs.graph == ns.Graph.from_edge_index(world.edge_index, num_nodes=120, undirected=False)
+    assert inputs.graph.directed
+    assert inputs.graph == ns.Graph.from_edge_index(world.edge_index, num_nodes=120, directed=True)
 
 
 def test_labels_of_all_nodes_leave_nothing_to_predict(tmp_path):

@@ -17,7 +17,9 @@ from worlds import make_world
 
 def predict(world, path, *, nodes=None, **settings):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, nodes)
-    return write_predictions(inputs, path, ns.NAPS(**settings), alpha=0.2, metadata={"class_names": inputs.class_names})
+    return write_predictions(
+        inputs, path, inputs.calibrate(ns.NAPS(**settings)), alpha=0.2, metadata={"class_names": inputs.class_names}
+    )
 
 
 @pytest.mark.parametrize("ids", ["integer", "string"])

@@ -100,10 +100,10 @@ def test_a_run_that_was_killed_resumes_to_the_same_result(tiny, tmp_path, monkey
     run_epoch = Trainer.run_epoch
     with monkeypatch.context() as patch:
 
-        def dies(self, report):
+        def dies(self, progress):
             if self.epoch == 2:
                 raise StoppedError
-            run_epoch(self, report)
+            run_epoch(self, progress)
 
         patch.setattr(Trainer, "run_epoch", dies)
         with contextlib.suppress(StoppedError):
@@ -180,12 +180,16 @@ def test_predictions_of_a_training_run_survive_a_file(tiny, tmp_path):
     assert back.settings == predictions.settings
 
 
-def test_a_bar_shows_loss_and_validation_accuracy_when_asked_for(tiny, capsys):
-    train(tiny, "mlp", progress=True, **QUICK)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "loss" in shown.err
-    assert "validation" in shown.err
+def test_progress_counts_batches_up_to_the_total(tiny):
+    seen = []
+    train(tiny, "mlp", progress=lambda done, total: seen.append((done, total)), **QUICK)
+    total = seen[0][1]
+    assert seen == [(done, total) for done in range(1, total + 1)]
+
+
+def test_what_cannot_be_told_progress_is_refused(tiny):
+    with pytest.raises(InvalidInputError, match=r"`progress` must be a function, .*; got True"):
+        fit(tiny, "mlp", progress=True, **QUICK)
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,11 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
     assert kept.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("kernel", ["dense_thresholds", "sparse_thresholds"])
+@pytest.mark.parametrize("kernel", ["dense_search", "sparse_search"])
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
     from napsets.kernels import shallow
-    from napsets.kernels.hub_rows import NO_VECTORS
+    from napsets.kernels.endings import Pairs, Selection, seen_by_kernels
+    from napsets.kernels.hub_rows import NO_VECTORS, HubRows
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2
@@ -89,11 +90,13 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
     masks = np.zeros((1, 8), np.uint64)
     masks[0, 0] = 0b111
     thresholds, counts = np.empty((3, 1, 1)), np.empty((3, 2), np.int64)
-    hubs = (stops, stops, NO_VECTORS) if kernel == "dense_thresholds" else (stops,)
-    getattr(shallow, kernel)(
-        np.arange(3, dtype=np.int32), starts, stops, far_columns, None, *hubs, 2, masks, np.arange(4),
-        np.zeros(3, np.int64), np.ones((1, 2)), np.array([0.5]), 1e-9, np.array([0.1, 0.2, 0.3]), thresholds, counts,
-    )  # fmt: skip
+    rows = seen_by_kernels(shallow.Rows(starts, stops, stops, far_columns, None))
+    hubs = (seen_by_kernels(HubRows(stops, stops, NO_VECTORS)),) if kernel == "dense_search" else ()
+    pairs = seen_by_kernels(Pairs(np.arange(4), np.zeros(3, np.int64), masks))
+    scores, rules = np.array([0.1, 0.2, 0.3]), np.zeros(1, np.int8)
+    selection = Selection(np.ones((1, 2)), np.array([0.5]), rules, 1e-9, scores, thresholds, counts)
+    selection = seen_by_kernels(selection, "thresholds", "hop_counts")
+    getattr(shallow, kernel)(np.arange(3, dtype=np.int32), rows, *hubs, 2, pairs, selection, None, None)
     assert thresholds.ravel().tolist() == [0.3, 0.3, 0.2]
     assert counts.tolist() == [[1, 1], [2, 0], [1, 1]]
 

@@ -57,11 +57,11 @@ def test_a_node_is_no_hub_where_marking_its_edges_is_faster():
 
 
 @pytest.mark.parametrize("hops", [2, 3, 4])
-@pytest.mark.parametrize("undirected", [True, False])
-def test_thresholds_are_the_same_with_vectors_and_without(hops, undirected, monkeypatch):
+@pytest.mark.parametrize("directed", [False, True])
+def test_thresholds_are_the_same_with_vectors_and_without(hops, directed, monkeypatch):
     rng = np.random.default_rng(hops)
     ends = (rng.random((2, 5000)) ** 3 * 900).astype(np.int64)
-    graph = ns.Graph.from_edge_index(ends, 900, undirected=undirected)
+    graph = ns.Graph.from_edge_index(ends, 900, directed=directed)
     calibration = rng.permutation(900)[:300]
     scores = np.round(rng.random(300), 2)
 
@@ -70,9 +70,9 @@ def test_thresholds_are_the_same_with_vectors_and_without(hops, undirected, monk
         return neighbourhood_thresholds(index, np.arange(900), np.ones(hops), [0.1, 0.4], strategy="dense"), index
 
     with_vectors, index = thresholds()
-    assert index.hubs.vectors.shape[0] > 10
+    assert index.layout.hub_rows.vectors.shape[0] > 10
     monkeypatch.setattr(module, "HUB_BYTES", 0)
     without, index = thresholds()
-    assert index.hubs.vectors.shape[0] == 0
+    assert index.layout.hub_rows.vectors.shape[0] == 0
     assert same_bits(with_vectors.values, without.values)
     assert (with_vectors.hop_counts == without.hop_counts).all()

@@ -29,6 +29,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     answer = [double(2), triple(2)]
 hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in (double, triple))
+assert all(w.category.__name__ == "NapsetsWarning" for w in caught)
 print(json.dumps([answer, hits, [str(w.message) for w in caught]]))
 """
 

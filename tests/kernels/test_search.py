@@ -30,11 +30,11 @@ def world(request):
     rng = np.random.default_rng(KINDS.index(request.param))
     size = 3001
     edges = edges_of(request.param, size, rng)
-    undirected = request.param != "directed"
+    directed = request.param == "directed"
     calibration = rng.permutation(size)[:1777]
     scores = np.round(rng.random(calibration.size), 3)
-    graph = ns.Graph.from_edge_index(edges, size, undirected=undirected)
-    return graph, adjacency_sets(edges.T.tolist(), size, undirected), calibration, scores
+    graph = ns.Graph.from_edge_index(edges, size, directed=directed)
+    return graph, adjacency_sets(edges.T.tolist(), size, directed), calibration, scores
 
 
 def slow_thresholds(neighbours, calibration, scores, node, weights, alpha, used=None):
@@ -144,7 +144,7 @@ def test_a_very_far_search_gives_the_bits_of_the_others(directed):
     nodes, hops = 260, 90
     chain = np.stack([np.arange(nodes - 11), np.arange(1, nodes - 10)])  # the last nodes are isolated
     edges = np.hstack([chain, rng.integers(0, nodes - 10, (2, 4))])
-    graph = ns.Graph.from_edge_index(edges, nodes, undirected=not directed)
+    graph = ns.Graph.from_edge_index(edges, nodes, directed=directed)
     calibration = np.sort(rng.permutation(nodes)[:150])
     index = ns.CalibrationIndex(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), rng.random(hops) < 0.5])

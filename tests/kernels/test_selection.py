@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from napsets.kernels._jit import count_bits, count_bits_of_eight, jit, lowest_bit, prefetch
-from napsets.kernels.selection import BLOCK_WORDS, count_blocks, select
+from napsets.kernels.endings import Room, Selection
+from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.selection import select
+from napsets.kernels.sums import count_blocks
 from napsets.quantile import ROUNDING, hop_quantile
 from oracles import same_bits
 
@@ -60,9 +63,11 @@ def test_selection_from_bits_is_the_quantile_of_their_scores(blocks, share):
     weights = np.array([[1.0, 1.0, 1.0], [1.0, 1 / 2, 1 / 3], [0.0, 0.0, 2.5]])
     alphas = np.array([0.5, 0.1, 0.9, 0.001])
     thresholds, counts = np.empty((3, 4)), np.empty(3, np.int64)
-    running, room = np.empty((3, blocks + 1), np.int64), np.empty((3, 2), np.int64)
-    words = np.arange(blocks * BLOCK_WORDS)
-    select(bits, pack(used), words, blocks, running, room, weights, 1.0 - alphas, ROUNDING, scores, thresholds, counts)
+    running = np.empty((3, blocks + 1), np.int64)
+    room = Room(np.arange(blocks * BLOCK_WORDS), running, np.empty((3, 2), np.int64))
+    rules = np.zeros(4, np.int8)
+    wanted = Selection(weights, 1.0 - alphas, rules, ROUNDING, scores, thresholds[None], counts[None])
+    select(bits, pack(used), blocks * BLOCK_WORDS, 0, room, wanted)
     kept = used & (hop > 0)
     expected = [[hop_quantile(scores[kept], hop[kept], w, a) for a in alphas] for w in weights]
     assert same_bits(thresholds, expected)
@@ -82,7 +87,9 @@ def test_words_without_bits_may_be_left_out():
     thresholds, counts = np.empty((1, 3)), np.empty(1, np.int64)
     full = np.full(BLOCK_WORDS, 0xFFFFFFFFFFFFFFFF, np.uint64)
     levels = np.array([0.2, 0.4, 0.8])
-    (running, room), weights = np.empty((2, 1, 2), np.int64), np.ones((1, 1))
-    select(bits, full, base, 1, running, room, weights, levels, ROUNDING, scores, thresholds, counts)
+    running, room = np.empty((2, 1, 2), np.int64)
+    rules = np.zeros(3, np.int8)
+    wanted = Selection(np.ones((1, 1)), levels, rules, ROUNDING, scores, thresholds[None], counts[None])
+    select(bits, full, 3, 0, Room(base, running, room), wanted)
     assert thresholds.tolist() == [[3 * 64 + 5, 9 * 64 + 63, 700 * 64 + 1]]
     assert counts.tolist() == [4]

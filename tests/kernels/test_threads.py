@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.errors import InvalidInputError
-from napsets.kernels import csr, deep, plan, search
+from napsets.kernels import csr, deep, jobs, plan
 from napsets.kernels.threads import Crew, available_threads, run
+from napsets.localisers.neighbourhoods import check_threads
 from oracles import same_bits
 
 
@@ -96,8 +96,8 @@ def test_ctrl_c_in_the_progress_callback_stops_a_search_and_leaves_no_thread(thr
 
 def test_threads_come_from_the_argument_then_the_environment_then_the_machine(monkeypatch):
     monkeypatch.setenv("NAPSETS_THREADS", "3")
-    assert available_threads(5) == 5
-    assert available_threads() == 3
+    assert available_threads(5) == check_threads(5) == 5
+    assert available_threads() == check_threads(None) == 3
     monkeypatch.setenv("NAPSETS_THREADS", "")
     assert available_threads() >= 1
     monkeypatch.delenv("NAPSETS_THREADS")
@@ -107,8 +107,12 @@ def test_threads_come_from_the_argument_then_the_environment_then_the_machine(mo
 @pytest.mark.parametrize("value", ["0", "many", "1.5", "-2"])
 def test_a_bad_number_of_threads_in_the_environment_is_named(monkeypatch, value):
     monkeypatch.setenv("NAPSETS_THREADS", value)
-    with pytest.raises(InvalidInputError, match="`NAPSETS_THREADS` must be"):
+    with pytest.raises(ValueError, match="`NAPSETS_THREADS` must be"):
         available_threads()
+    with pytest.raises(
+        ns.InvalidInputError, match=f"`NAPSETS_THREADS` must be an integer from 1 to 1,024; got '{value}'"
+    ):
+        check_threads(None)
 
 
 def test_a_search_reports_its_progress_in_nodes():
@@ -190,8 +194,8 @@ def test_all_threads_share_the_work_of_a_deep_search(batches, fitting, monkeypat
         pull(*arguments)
 
     monkeypatch.setattr(deep, "pull", patient)
-    size = search._Workspace.size(SimpleNamespace(index=index, hops=4, masks=index.masks(None)))
-    monkeypatch.setattr(search, "DEEP_BYTES", fitting * size)
+    size = jobs._Workspace.size(SimpleNamespace(layout=index.layout, hops=4, mask_words=index.layout.mask_words))
+    monkeypatch.setattr(jobs, "DEEP_BYTES", fitting * size)
     found = ask(threads=threads)
     assert everyone.is_set()
     assert same_bits(found.values, expected.values)

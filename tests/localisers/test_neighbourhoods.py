@@ -31,13 +31,13 @@ def test_nodes_that_do_not_calibrate_are_walked_through():
 
 
 def test_direction_is_that_of_the_edges():
-    out = ns.Graph.from_edge_index([[0], [1]], num_nodes=2, undirected=False)
+    out = ns.Graph.from_edge_index([[0], [1]], num_nodes=2, directed=True)
     assert ns.hop_thresholds(out, [0.5, 0.6], [0, 1], [0, 1], [1.0], alpha=0.5).tolist() == [0.6, np.inf]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_cycle_back_to_the_node_does_not_let_it_calibrate_itself(strategy):
-    ring = ns.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=3, undirected=False)
+    ring = ns.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=3, directed=True)
     index = ns.CalibrationIndex(ring, [0.0, 1.0, 2.0], [0, 1, 2])
     found = ns.neighbourhood_thresholds(index, [0], np.ones(5), 0.5, strategy=strategy)
     assert found.hop_counts.tolist() == [[1, 1, 0, 0, 0]]
@@ -98,6 +98,6 @@ def test_int64_ids_give_the_same_bits(strategy):
     # Ids are 64 bits wide where a graph has 2³¹ nodes or more; the kernels must not care.
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
-    wide.numbers = wide.numbers.astype(np.int64)
+    wide.layout.numbers = wide.numbers.astype(np.int64)
     found = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
     assert same_bits(found[0].values, found[1].values)

@@ -57,9 +57,9 @@ def test_what_is_read_predicts_what_was_written(tmp_path, predictor):
     assert os.listdir(tmp_path) == ["predictor.npz"]
 
 
-@pytest.mark.parametrize("undirected", [True, False])
-def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
-    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, undirected=undirected)
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, directed):
+    path = ns.Graph.from_edge_index([np.arange(99), np.arange(1, 100)], 100, directed=directed)
     p, y = RNG.dirichlet(np.ones(4), 100), RNG.integers(4, size=100)
     predictor = ns.NAPS(hops=10**9, decay=lambda k: 1 / k).calibrate(path, p, y, calibration=np.arange(50, 100))
     predictor.save(tmp_path / "a.npz")
@@ -69,13 +69,13 @@ def test_a_function_is_kept_as_far_as_the_graph_is_deep(tmp_path, undirected):
 
 
 def test_direction_ids_and_float32_survive(tmp_path):
-    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, undirected=False)
+    graph = ns.Graph.from_edge_index(RNG.integers(SIZE, size=(2, 400)), SIZE, directed=True)
     ids = np.array([f"n{i}" for i in range(SIZE)])
     predictor = ns.NAPS().calibrate(graph, P.astype(np.float32), Y, calibration=np.arange(40), ids=ids)
     predictor.save(tmp_path / "a")
     again = ns.NAPS.load(str(tmp_path / "a"))
     assert again.calibrated_.graph == graph
-    assert not again.calibrated_.graph.undirected
+    assert again.calibrated_.graph.directed
     assert again.calibrated_.score.probabilities.dtype == np.float32
     assert np.array_equal(again.predict(NODES, 0.3).member, predictor.predict(NODES, 0.3).member)
 
@@ -97,7 +97,7 @@ def test_a_score_of_ones_own_cannot_be_saved_and_leaves_no_file(tmp_path):
     class Mine(ns.APS):
         pass
 
-    with pytest.raises(ns.InvalidInputError, match="`score` must be one of aps, raps, saps, thr to be saved; got Mine"):
+    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of aps, .* to be saved; got Mine"):
         naps(score=Mine()).save(tmp_path / "a.npz")
     assert not os.listdir(tmp_path)
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from napsets.datasets.registry import DATASETS, DatasetEntry
+from napsets.datasets.synthetic import dcsbm
 from napsets.files.predictions import NodePredictions
 from napsets.paper import SETUPS, Laboratory, Setup
 
 SMALL = Setup(
     "small",
     "Small",
-    "dcsbm",
     cutoff=20,
     strata=((0, 1), (2, 3), (4, 6)),
     largest_balls=3,
     geometric_offset=1,
-    options={"num_nodes": 1600, "mean_degree": 16.0, "num_classes": 6, "num_features": 2, "sizes": (0.2, 0.1, 0.7)},
 )
+
+
+def small_graph(seed=0):
+    return dcsbm(1600, 16.0, 6, num_features=2, sizes=(0.2, 0.1, 0.7), seed=seed)
 
 
 def guess(cell, data):
@@ -31,6 +35,7 @@ def guess(cell, data):
 
 @pytest.fixture
 def small(monkeypatch):
+    monkeypatch.setitem(DATASETS, "small", DatasetEntry(small_graph, "for tests", "drawn from a seed"))
     monkeypatch.setitem(SETUPS, "small", SMALL)
     return SMALL
 

@@ -106,7 +106,7 @@ def connected_bench():
     graph = ns.Graph.from_edge_index(edges, num_nodes=500)
     labels = rng.integers(0, 5, 500)
     matrix = ns.aps_scores(rng.dirichlet(np.ones(5), 500), rng.random(500))
-    setup = Setup("ring", "Ring", "dcsbm", cutoff=0, strata=((0, 2), (3, 5)), largest_balls=3)
+    setup = Setup("ring", "Ring", cutoff=0, strata=((0, 2), (3, 5)), largest_balls=3)
     return Bench(setup, graph, labels, matrix, np.arange(500), 0.2, seed=0)
 
 

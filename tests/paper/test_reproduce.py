@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gnn
 
 
 def reproduce(folder, *arguments):
-    command = [sys.executable, "-m", "napsets.paper", *arguments]
+    command = [sys.executable, "-m", "napsets", "reproduce", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.paper import QUICK, BlockCell, Laboratory, cells_of, is_available, progress_bar
+from napsets.paper import QUICK, BlockCell, Laboratory, cells_of, is_available
+from napsets.paper.bench import Bench
 from napsets.paper.grids import BlockGrid
 
 from .conftest import guess
@@ -77,13 +80,13 @@ def test_what_another_run_finishes_in_the_meantime_is_left_to_it(laboratory, sma
     cells = cells_of("table2", SCOPE)
     calls = []
 
-    def report(done, total, title):
+    def progress(done, total):
         if not calls:
             other.run(cells)
-        calls.append((done, total, title))
+        calls.append((done, total))
 
-    assert laboratory.run(cells, report) == 0
-    assert calls[-1] == (32, 32, "done")
+    assert laboratory.run(cells, progress=progress) == 0
+    assert calls[-1] == (32, 32)
 
 
 def test_a_model_is_loaded_once_for_all_its_cells(small, tmp_path):
@@ -98,16 +101,29 @@ def test_a_model_is_loaded_once_for_all_its_cells(small, tmp_path):
     assert len(calls) == 4
 
 
-def test_progress_counts_cells_up_to_the_total(laboratory, capsys):
-    seen = []
-    with progress_bar() as bar:
-        laboratory.run(cells_of("sbm", SCOPE), lambda *now: (seen.append(now), bar(*now)))
-    assert [done for done, _, _ in seen] == [0, 2]  # the two points share their graphs
-    assert {total for _, total, _ in seen} == {2}
-    assert "block model n=60" in seen[0][2]
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "2/2 cells" in captured.err
+def test_progress_counts_cells_up_to_the_total(laboratory):
+    seen, stages = [], []
+    laboratory.run(cells_of("sbm", SCOPE), progress=lambda *now: seen.append(now), stage=stages.append)
+    assert seen == [(0, 2), (2, 2)]  # the two points share their graphs
+    assert len(stages) == 1
+    assert "block model n=60" in stages[0]
+
+
+@pytest.mark.parametrize("protocol", ["strict", "as-published"])
+def test_a_run_leaves_no_model_in_memory(laboratory, small, monkeypatch, protocol):
+    benches = []
+    build = Bench.build
+
+    def watched(*given):
+        bench = build(*given)
+        benches.append(weakref.ref(bench))
+        return bench
+
+    monkeypatch.setattr(Bench, "build", watched)
+    laboratory.run(cells_of("table2", replace(SCOPE, protocols=(protocol,))))
+    gc.collect()
+    assert benches
+    assert not any(bench() for bench in benches)
 
 
 def test_datasets_from_files_are_available_where_the_files_are(tmp_path):

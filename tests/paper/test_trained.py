@@ -26,7 +26,7 @@ def trainings(monkeypatch):
 
     done = []
 
-    def fit(data, model, preset, seed, progress):
+    def fit(data, model, preset, seed):
         done.append((model, preset, seed))
         return replace(CELL, model=model, preset=preset, seed=seed)
 

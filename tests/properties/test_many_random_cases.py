@@ -1,4 +1,4 @@
-"""100 000 random small cases: every strategy against an oracle in exact integers, to the last bit."""
+"""100 000 random small cases: every strategy against an oracle in exact integers, or word for word, to the last bit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from oracles import STRATEGIES, adjacency_sets, hops_from, same_bits
+from napsets.kernels.search import find_thresholds
+from napsets.quantile import ROUNDING
+from oracles import EVERY_STRATEGY, STRATEGIES, adjacency_sets, hops_from, reaches, same_bits
 
 CASES = 100_000
 DENOMINATOR = 60
@@ -40,7 +42,7 @@ def random_case(rng):
     if rng.random() < 0.5:
         scores = np.round(scores * 4) / 4  # ties
     weights = DECAYS[rng.integers(len(DECAYS))][: int(rng.integers(1, 5))]
-    return size, edges, bool(rng.random() < 0.8), calibration, scores, weights, ALPHAS[rng.integers(len(ALPHAS))]
+    return size, edges, bool(rng.random() >= 0.8), calibration, scores, weights, ALPHAS[rng.integers(len(ALPHAS))]
 
 
 def exact_threshold(hop, calibration, scores, node, weights, alpha):
@@ -62,12 +64,12 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
     rng = np.random.default_rng(20231123)
     finite = plateaus = thresholds = 0
     for number in range(CASES):
-        size, edges, undirected, calibration, scores, weights, alpha = random_case(rng)
-        neighbours = adjacency_sets(edges, size, undirected)
+        size, edges, directed, calibration, scores, weights, alpha = random_case(rng)
+        neighbours = adjacency_sets(edges, size, directed)
         order, values = calibration.tolist(), scores.tolist()
         expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
-        graph = ns.Graph.from_edge_index(pairs.T, size, undirected=undirected)
+        graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         index = ns.CalibrationIndex(graph, scores, calibration)
         for strategy in STRATEGIES:
             found = ns.neighbourhood_thresholds(
@@ -83,3 +85,73 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
     assert finite > thresholds / 10
     assert plateaus > thresholds / 10
     assert thresholds - finite > thresholds / 10
+
+
+def pooled_threshold(others, weights, level, rule, pool, alike):
+    """Follow the definition in Python floats: `others` are (score, hop, same) of all calibration nodes that count."""
+    others = sorted(others)
+    same_size = sum(same for _, _, same in others)
+    factors = [*weights]
+    if pool > 0 and others:
+        factors.append(pool / len(others))
+    if alike > 0 and same_size:
+        factors.append(alike / same_size)
+    counts = [0] * len(weights)
+    everyone = alike_ones = 0
+    masses = []
+    for _, hop, same in [(0, 0, 0), *others]:
+        if masses:
+            everyone, alike_ones = everyone + 1, alike_ones + same
+            if 1 <= hop <= len(weights):
+                counts[hop - 1] += 1
+        extra = ([everyone] if pool > 0 and others else []) + ([alike_ones] if alike > 0 and same_size else [])
+        mass = 0.0
+        for factor, count in zip(factors, [*counts, *extra], strict=True):
+            mass += factor * count
+        masses.append(mass)
+    total = masses[-1]
+    if reaches(0.0, total, level, rule):
+        return -math.inf
+    scores = [-math.inf, *(score for score, _, _ in others)]
+    return next((s for s, mass in zip(scores, masses, strict=True) if reaches(mass, total, level, rule)), math.inf)
+
+
+POOLS = (0.0, 0.0, 0.3, 1.0, 2.0, 7.0, 50.0)
+
+
+@pytest.mark.slow
+def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
+    rng = np.random.default_rng(20261116)
+    kinds = np.zeros(3, dtype=np.int64)  # −∞, finite, +∞
+    for number in range(CASES):
+        size, edges, undirected, calibration, scores, weights, alpha = random_case(rng)
+        weights = np.array(weights[: int(rng.integers(0, len(weights) + 1))]) / DENOMINATOR
+        pool, alike = POOLS[rng.integers(len(POOLS))], POOLS[rng.integers(len(POOLS))]
+        groups, rule = rng.integers(-1, 3, size), int(rng.integers(3))
+        # Levels that are reached exactly in many cases, and 0, which needs no mass by one rule.
+        level = float(1 - alpha) if rng.random() < 0.7 else float(rng.integers(0, 5)) / 4
+        splits = rng.random((2, calibration.size)) < 0.8
+        nodes = np.concatenate([np.arange(size), rng.integers(size, size=2)])  # some twice
+        pair_split = rng.integers(2, size=nodes.size)
+        neighbours = adjacency_sets(edges, size, undirected)
+        expected = []
+        for node, split in zip(nodes.tolist(), pair_split.tolist(), strict=True):
+            distance = hops_from(neighbours, node)
+            others = [
+                (score, distance.get(v, 0), int(groups[node] >= 0 and groups[v] == groups[node]))
+                for v, score, used in zip(calibration.tolist(), scores.tolist(), splits[split].tolist(), strict=True)
+                if used and v != node
+            ]
+            expected.append(pooled_threshold(others, weights.tolist(), level, rule, pool, alike))
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        graph = ns.Graph.from_edge_index(pairs.T, size, undirected=undirected)
+        layout = ns.CalibrationIndex(graph, scores, calibration).layout
+        for strategy in EVERY_STRATEGY:
+            found, _ = find_thresholds(
+                layout, nodes, weights[None], np.array([level]), rounding=ROUNDING, rules=np.array([rule], np.int8),
+                pools=np.array([pool]), alikes=np.array([alike]), groups=groups, splits=splits, pair_split=pair_split,
+                threads=1, strategy=strategy,
+            )  # fmt: skip
+            assert same_bits(found.ravel(), expected), (number, strategy, found.ravel(), expected)
+        kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
+    assert (kinds > kinds.sum() / 50).all()

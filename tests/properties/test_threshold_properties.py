@@ -22,7 +22,7 @@ from strategies import Case, alphas, cases, tied_scores
 
 
 def exact(case: Case):
-    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)
+    distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     return [
         exact_hop_threshold(distance[v], case.calibration, case.scores, v, case.weights, case.alpha) + 0.0
         for v in range(case.num_nodes)
@@ -45,7 +45,7 @@ def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(strategy, case):
     alpha=st.floats(0.01, 0.99),
 )
 def test_every_strategy_follows_the_specification_in_floating_point(strategy, case, weights, alpha):
-    neighbours = adjacency_sets(case.edges, case.num_nodes, case.undirected)
+    neighbours = adjacency_sets(case.edges, case.num_nodes, case.directed)
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     found = ns.neighbourhood_thresholds(index, case.nodes, weights, alpha, strategy=strategy)
     for v in range(case.num_nodes):
@@ -58,7 +58,7 @@ def test_every_strategy_follows_the_specification_in_floating_point(strategy, ca
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(case=cases())
 def test_hop_counts_are_the_calibration_nodes_at_each_distance(strategy, case):
-    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)[:, case.calibration]
+    distance = scipy_distances(case.edges, case.num_nodes, case.directed)[:, case.calibration]
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     weights = [float(w) for w in case.weights]
     found = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
@@ -79,13 +79,13 @@ def test_relabelling_nodes_permutes_thresholds_and_changes_nothing_else(case, or
 
 @given(case=cases(), random=st.randoms(use_true_random=False))
 def test_the_order_of_edges_calibration_and_nodes_changes_no_bit(case, random):
-    edges = [(v, u) if case.undirected and random.random() < 0.5 else (u, v) for u, v in case.edges]
+    edges = [(v, u) if not case.directed and random.random() < 0.5 else (u, v) for u, v in case.edges]
     random.shuffle(edges)
     pairs = list(zip(case.calibration, case.scores, strict=True))
     random.shuffle(pairs)
     asked = [random.randrange(case.num_nodes) for _ in range(2 * case.num_nodes)]  # some twice, some never
     graph = ns.Graph.from_edge_index(
-        np.array(edges, dtype=np.int64).reshape(-1, 2).T, case.num_nodes, undirected=case.undirected
+        np.array(edges, dtype=np.int64).reshape(-1, 2).T, case.num_nodes, directed=case.directed
     )
     assert graph == case.graph
     found = ns.hop_thresholds(
@@ -147,7 +147,7 @@ def test_a_node_never_calibrates_itself(case):
 
 @given(case=cases())
 def test_nodes_without_weight_around_them_get_an_infinite_threshold(case):
-    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)[:, case.calibration]
+    distance = scipy_distances(case.edges, case.num_nodes, case.directed)[:, case.calibration]
     positive = [k for k, w in enumerate(case.weights, 1) if w > 0]
     alone = ~np.isin(distance, positive).any(axis=1)
     assert np.isposinf(case.thresholds()[alone]).all()

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 import napsets as ns
-from napsets.evaluation.comparison import COMPARED, Comparison
-from napsets.report import ReportData, report_data
+from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
+from napsets.report import ReportData, page_data
 from napsets.report.data import wilson
 from napsets.report.words import cards, cell, headline, method_table, percent, summary_table
 
@@ -20,7 +20,7 @@ TITLES = ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
 
 @pytest.fixture(scope="module")
 def data(world: dict[str, Any]) -> ReportData:
-    return report_data(**world, dataset="blocks", model="noise")
+    return page_data(compare(**world, alphas=CURVE_ALPHAS), dataset="blocks", model="noise")
 
 
 def of_method(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -104,19 +104,23 @@ def test_no_nodes_have_no_interval() -> None:
 
 
 def test_class_names_must_match(world: dict[str, Any]) -> None:
+    found = compare(**world, alphas=CURVE_ALPHAS)
     with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name a class, 5; got 2"):
-        report_data(**world, class_names=["a", "b"])
+        page_data(found, class_names=["a", "b"])
 
 
 def test_subgraphs_show_the_ids_of_the_graph_they_came_from(world: dict[str, Any]) -> None:
     keep = np.arange(100, 1500)
     calibration, nodes = (np.flatnonzero(np.isin(keep, world[name])) for name in ("calibration", "nodes"))
-    found = report_data(
-        graph=world["graph"].subgraph(keep),
-        probabilities=world["probabilities"][keep],
-        labels=world["labels"][keep],
-        calibration=calibration,
-        nodes=nodes,
+    found = page_data(
+        compare(
+            world["graph"].subgraph(keep),
+            world["probabilities"][keep],
+            world["labels"][keep],
+            calibration,
+            nodes,
+            alphas=CURVE_ALPHAS,
+        )
     )
     assert found.explorer.names == [str(node + 100) for node in found.explorer.nodes]
 

@@ -37,7 +37,7 @@ def test_links_count_the_edges_between_two_balls(world, balls, monkeypatch, chun
 
 
 def test_directed_edges_count_once_whichever_way_they_go() -> None:
-    graph = ns.Graph.from_edge_index([[0, 2, 3], [2, 1, 0]], num_nodes=4, undirected=False)
+    graph = ns.Graph.from_edge_index([[0, 2, 3], [2, 1, 0]], num_nodes=4, directed=True)
     found = quotient(graph, [np.array([0, 1]), np.array([2, 3])])
     assert found.edges.tolist() == [3]
 

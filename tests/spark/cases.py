@@ -20,12 +20,12 @@ class Case:
     calibration: np.ndarray
     ids: np.ndarray
     nodes: np.ndarray
-    undirected: bool = True
+    directed: bool = False
     frames: dict[str, Any] = field(default_factory=dict)
 
     @property
     def graph(self) -> ns.Graph:
-        return ns.Graph.from_edge_index(self.edge_index, self.labels.size, undirected=self.undirected)
+        return ns.Graph.from_edge_index(self.edge_index, self.labels.size, directed=self.directed)
 
     def expected(self, hops: int, decay: Any, alpha: float, seed: int, **settings: Any) -> ns.PredictionSets:
         """What one machine gives."""
@@ -59,7 +59,7 @@ def random_case(
     hubs: int = 2,
     isolated: int = 4,
     ids: str = "integer",
-    undirected: bool = True,
+    directed: bool = False,
     dtype: Any = np.float64,
 ) -> Case:
     """A sparse random graph with hubs, isolated nodes, duplicate edges, self-loops and tied scores."""
@@ -78,7 +78,7 @@ def random_case(
         calibration=np.flatnonzero(rng.random(nodes) < 0.6),
         ids=names if ids == "integer" else np.array([f"nœud {name}" for name in names]),
         nodes=np.sort(rng.permutation(nodes)[: nodes * 3 // 4]),
-        undirected=undirected,
+        directed=directed,
     )
 
 

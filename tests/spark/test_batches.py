@@ -34,7 +34,7 @@ def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
 
     tables = as_tables(**case.tables(spark))
     chosen = Settings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
-    return Job(tables, chosen, case.undirected, None, **settings)
+    return Job(tables, chosen, case.directed, None, **settings)
 
 
 def distances(graph: ns.Graph) -> np.ndarray:
@@ -115,7 +115,7 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
         name(),
         name(hops=1),
         name(cap=7),
-        name(undirected=False),
+        name(directed=True),
         name(settings={"alpha": 0.3}),
         name(settings={"seed": 1}),
         name(settings={"score": ns.THR()}),

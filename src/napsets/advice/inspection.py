@@ -123,6 +123,12 @@ class NodeInspection:
     level: float | None = None
     is_quantile: bool = True
 
+    def nearest(self, count: int) -> IntArray:
+        """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
+        scores = self.neighbour_scores
+        distance = np.abs(scores - self.threshold) if np.isfinite(self.threshold) else -scores
+        return np.sort(distance.argsort(kind="stable")[:count])
+
     def reason(self) -> str:
         """Say where the threshold comes from, and where a label is in the set for another reason."""
         if not self.member.any() or (self.scores <= self.threshold).any():

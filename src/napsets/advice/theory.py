@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    check_alpha,
     check_count,
     check_integers,
     check_numbers,
@@ -17,12 +20,15 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
-from napsets.quantile import LARGEST_WEIGHT
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING
 
 __all__ = [
     "BlockModelVerdict",
+    "Homophily",
     "coverage_gap_bound",
     "expected_homophily",
+    "fewest_labels",
+    "measure_homophily",
     "node_homophily",
     "sbm_favours_naps",
     "weighted_gap_bound",
@@ -50,21 +56,88 @@ class BlockModelVerdict(NamedTuple):
     favours_naps: bool
 
 
+@dataclass(frozen=True, eq=False)
+class Homophily:
+    """How often neighbours share a label, beside what random labels would give.
+
+    Attributes
+    ----------
+    labelled : int
+        Nodes with a label.
+    unmet : int
+        Those among them without a labelled neighbour.
+    mean : float
+        Table 1's Ĥ, where those count as 0; see `node_homophily`.
+    where_met : float
+        The same among nodes with a labelled neighbour.
+    expected : float
+        Table 1's H_rand; see `expected_homophily`.
+    class_counts : numpy.ndarray
+        Nodes of each class.
+    class_means : numpy.ndarray
+        As `where_met`, among the nodes of each class; NaN where there is none.
+    class_expected : numpy.ndarray
+        The share of labelled nodes that are of each class: what random neighbours would give.
+    """
+
+    labelled: int
+    unmet: int
+    mean: float
+    where_met: float
+    expected: float
+    class_counts: IntArray
+    class_means: FloatArray
+    class_expected: FloatArray
+
+
+def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | None = None) -> Homophily:
+    """Measure homophily in all and by class.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    labels : array of integers
+        One label for each node, −1 where unknown.
+    num_classes : int, optional
+        Number of classes; by default those that the labels show.
+
+    Examples
+    --------
+    >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=5)
+    >>> found = measure_homophily(path, [0, 0, 0, 1, 1])
+    >>> found.mean, found.where_met, found.unmet
+    (0.5, 0.625, 1)
+    """
+    y, shares = _same_label_shares(graph, labels)
+    known = y >= 0
+    # With one label for all, the share is 1 just where there is a labelled neighbour.
+    met = known & (_same_label_shares(graph, np.where(known, 0, -1))[1] > 0)
+    most = int(y.max(initial=-1)) + 1
+    classes = most if num_classes is None else check_count("num_classes", num_classes)
+    if most > classes:
+        raise InvalidInputError(f"`labels` must be below `num_classes`, {classes}; got {most - 1}")
+    counts = np.bincount(y[known], minlength=classes)
+    return Homophily(
+        labelled=int(known.sum()),
+        unmet=int((known & ~met).sum()),
+        mean=_mean(shares[known]),
+        where_met=_mean(shares[met]),
+        expected=expected_homophily(y),
+        class_counts=counts,
+        class_means=np.array([_mean(shares[met & (y == c)]) for c in range(classes)]),
+        class_expected=counts / max(int(known.sum()), 1),
+    )
+
+
 def node_homophily(graph: Graph, labels: ArrayLike) -> float:
     """Return the average share of a node's neighbours that have its label (Table 1's Ĥ).
 
     Isolated nodes count as 0. Nodes whose label is unknown (−1) are left out, as nodes and as neighbours. NaN where no
     label is known.
     """
-    from napsets.kernels.balls import same_label_shares
-
-    y = _labels(labels)
-    if y.size != check_graph(graph).num_nodes:
-        raise InvalidInputError(f"`labels` must have one entry a node, {graph.num_nodes}; got {y.size}")
-    shares = np.empty(y.size)
-    same_label_shares(graph.indptr, graph.indices, y, shares)
-    known = y >= 0
-    return float(shares[known].mean()) if known.any() else float("nan")
+    y, shares = _same_label_shares(graph, labels)
+    return _mean(shares[y >= 0])
 
 
 def expected_homophily(labels: ArrayLike) -> float:
@@ -167,6 +240,34 @@ def _nodes_near_zero(rate: float) -> tuple[FloatArray, FloatArray]:
     width = min(1.0, 90.0 / max(rate, 1.0)) / panels  # beyond it there is less than 10⁻³⁹
     starts = np.arange(panels)[:, None] * width
     return (starts + (x + 1.0) * (width / 2)).ravel(), np.tile(weights * (width / 2), panels)
+
+
+def fewest_labels(alpha: float) -> int:
+    """Return how many calibration nodes a finite threshold needs at least: ⌈(1−α)/α⌉.
+
+    Examples
+    --------
+    >>> fewest_labels(0.1), fewest_labels(0.05)
+    (9, 19)
+    """
+    share = (1.0 - check_alpha(alpha)) * (1.0 - ROUNDING)  # n labels of weight 1 suffice where n ≥ share·(1 + n)
+    return math.ceil(share / (1.0 - share))
+
+
+def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
+    """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
+    from napsets.kernels.balls import same_label_shares
+
+    y = _labels(labels)
+    if y.size != check_graph(graph).num_nodes:
+        raise InvalidInputError(f"`labels` must have one entry a node, {graph.num_nodes}; got {y.size}")
+    shares = np.empty(y.size)
+    same_label_shares(graph.indptr, graph.indices, y, shares)
+    return y, shares
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if values.size else float("nan")
 
 
 def _labels(labels: ArrayLike) -> IntArray:

@@ -34,9 +34,9 @@ def check_rows(indptr: IntArray, indices: npt.NDArray[Any]) -> None:
             )
 
 
-def check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], undirected: bool) -> None:
+def check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], directed: bool) -> None:
     """Refuse rows of an undirected graph in which an edge stands in one direction only."""
-    if not undirected or indices.size == 0:
+    if directed or indices.size == 0:
         return
     from napsets.kernels.csr import one_way_edge
 
@@ -44,6 +44,6 @@ def check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], undirected: bool
     if source >= 0:
         raise InvalidInputError(
             f"`indices` must hold every edge of an undirected graph in both rows; {source} → {target} has no way back. "
-            f"Pass undirected=False to follow edges one way, or make the graph with Graph.from_scipy or "
+            f"Pass directed=True to follow edges one way, or make the graph with Graph.from_scipy or "
             f"Graph.from_edge_index, which add the way back."
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from napsets.cli._signals import leave_at_once
@@ -13,10 +12,18 @@ from napsets.errors import MissingDependencyError
 __all__ = ["main", "make_app", "run_app"]
 
 #: Commands in the order in which the help lists them.
-COMMANDS = ("demo", "predict", "evaluate", "inspect", "recommend", "homophily", "report", "methods", "datasets")
-
-#: Commands that register themselves, where their module is there.
-OPTIONAL = ("napsets.cli.reproduce",)
+COMMANDS = (
+    "demo",
+    "predict",
+    "evaluate",
+    "inspect",
+    "recommend",
+    "homophily",
+    "report",
+    "methods",
+    "reproduce",
+    "datasets",
+)
 
 
 def make_app() -> Any:
@@ -26,7 +33,7 @@ def make_app() -> Any:
         import typer
     except ImportError as error:
         raise MissingDependencyError("typer", "cli") from error
-    from napsets.cli._command import Commands, add_command, guarded
+    from napsets.cli._command import Commands, add_command
     from napsets.cli._version import version_option
 
     app = typer.Typer(
@@ -44,13 +51,6 @@ def make_app() -> Any:
     for name in COMMANDS:
         module = import_module(f"napsets.cli.{name}")
         add_command(app, name, getattr(module, name), examples=module.EXAMPLES)
-    for name in OPTIONAL:
-        if find_spec(name) is not None:
-            before = len(app.registered_commands)
-            import_module(name).register(app)
-            for command in app.registered_commands[before:]:
-                if command.callback is not None:
-                    command.callback = guarded(str(command.name), command.callback)
     return app
 
 

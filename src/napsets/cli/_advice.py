@@ -35,6 +35,8 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
     context : typer.Context
         The command and its options, from which the better one is made.
     """
+    from napsets.advice.theory import fewest_labels
+
     share = result["infinite"] / max(result["nodes"], 1)
     if share < _WORTH_SAYING:
         return None
@@ -42,7 +44,7 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
     told = f"{result['infinite']:,} of {result['nodes']:,} sets ({share:.0%}) hold every label for want of support: "
     method = result["method"]
     local = {"fallback": "global"} if result["engine"] == "local" and takes(method, "fallback") else {}
-    needed = math.ceil((1.0 - alpha) / alpha - 1e-9)
+    needed = fewest_labels(alpha)
     if calibration is not None and calibration < needed:
         larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from napsets.checks.arguments import IntArray, check_seed
 from napsets.cli._output import number, table
-from napsets.errors import InvalidInputError
 
-__all__ = ["comparison_table", "halves"]
+__all__ = ["comparison_table"]
 
 
 def comparison_table(rows: list[dict[str, Any]]) -> Any:
@@ -30,11 +26,3 @@ def comparison_table(rows: list[dict[str, Any]]) -> Any:
     columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
     title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
     return table(title, columns, cells)
-
-
-def halves(nodes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
-    """Split nodes at random into those that calibrate and those that judge; no label does both."""
-    if nodes.size < 2:
-        raise InvalidInputError(f"at least two labelled nodes are needed, to calibrate and to judge; got {nodes.size}")
-    shuffled = np.random.default_rng(check_seed(seed)).permutation(nodes)
-    return np.sort(shuffled[: nodes.size // 2]), np.sort(shuffled[nodes.size // 2 :])

@@ -13,11 +13,10 @@ from pathlib import Path
 from napsets.cli._terminal import PrintingError, silence, tell, visible
 from napsets.errors import NapsetsError
 
-__all__ = ["FAILED", "WRONG_USE", "report_error"]
+__all__ = ["report_error"]
 
-#: Exit codes beside 0.
-FAILED = 1
-WRONG_USE = 2
+#: The exit code; 2, for wrong use, is the parser's.
+_FAILED = 1
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -43,7 +42,7 @@ def report_error(command: str, error: BaseException, *, written: Sequence[Path] 
     else:
         who = f"napsets {command}".strip()
         tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))
-    return FAILED
+    return _FAILED
 
 
 def _describe(error: BaseException, written: Sequence[Path]) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from napsets.checks.arguments import shown
+from napsets.checks.arguments import IntArray, shown
 from napsets.cli._options import DEFAULT_SCORE
 from napsets.errors import FileFormatError, NapsetsError
+from napsets.files import Inputs
+from napsets.files.formats import METADATA_KEY, open_table
+from napsets.files.sets_file import COLUMNS
+from napsets.files.settings import check_recorded
 from napsets.scores import SCORES
-
-if TYPE_CHECKING:
-    from napsets.checks.arguments import IntArray
-    from napsets.files import Inputs
 
 __all__ = ["Like", "Record", "read_record"]
 
@@ -87,8 +87,6 @@ class Record:
 
 def read_record(path: Path) -> Record:
     """Read what a sets file or a report says of how it was made, and refuse what napsets does not say."""
-    from napsets.files.settings import check_recorded
-
     report = path.suffix.lower() in (".html", ".htm")
     written = _of_report(path) if report else _of_sets(path)
     check_recorded("like", path, written)
@@ -102,9 +100,6 @@ def _of_report(path: Path) -> dict[str, Any]:
 
 
 def _of_sets(path: Path) -> dict[str, Any]:
-    from napsets.files.formats import open_table
-    from napsets.files.sets_file import COLUMNS, METADATA_KEY
-
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:
         reason = "CSV has no place for them" if table.format == "csv" else "it holds none"

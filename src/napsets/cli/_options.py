@@ -24,8 +24,8 @@ __all__ = [
     "FallbackName",
     "FallbackOption",
     "Hops",
-    "IdsName",
-    "IdsOption",
+    "IdKind",
+    "IdKindName",
     "Labels",
     "LabelsAre",
     "LabelsName",
@@ -44,7 +44,7 @@ LARGEST_SEED = 2**64 - 1
 _FORMATS = "Parquet, CSV, CSV.gz or npz"
 
 
-class IdsName(str, Enum):
+class IdKindName(str, Enum):
     """How ids are read."""
 
     auto = "auto"
@@ -170,8 +170,8 @@ FallbackOption = Annotated[
     typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
 ]
 Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
-IdsOption = Annotated[
-    IdsName,
+IdKind = Annotated[
+    IdKindName,
     typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
 ]
 LabelsAre = Annotated[

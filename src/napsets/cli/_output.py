@@ -87,7 +87,8 @@ class Output:
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=self._err, transient=True) as progress:
+        # Trainings make the pace uneven: the estimate looks back far.
+        with Progress(*columns, console=self._err, transient=True, speed_estimate_period=3600) as progress:
             yield Steps(progress, None)
 
 
@@ -109,6 +110,13 @@ class Steps:
         elif self._log is not None:
             _say(self._log, f"{text} …")
             self._told = monotonic()
+
+    def within(self, text: str) -> None:
+        """Say what the step is at now; how far it is stays as it was."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=visible(text))
+        elif self._log is not None:
+            _say(self._log, f"  {text} …")
 
     def advance(self, done: int, total: int) -> None:
         """Say how far the step is."""

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
+from napsets.version import __version__
+
 __all__ = ["version_option"]
 
 
 def _show(value: bool) -> None:
     if value:
-        from napsets.version import __version__
-
         typer.echo(f"napsets {__version__}")
         raise typer.Exit
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._comparison import comparison_table
 from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
 from napsets.cli._options import Alpha, Hops, Seed
 from napsets.cli._output import Output
@@ -44,6 +44,7 @@ def demo(
     """
     from napsets import datasets
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+    from napsets.evaluation.judgement import halves
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)
@@ -53,9 +54,7 @@ def demo(
         steps.stage("loading the graph")
         data = datasets.load(DATASET, seed=seed)
         steps.stage(f"training {model}")
-    # Training has a bar of its own, and a terminal shows one at a time.
-    tested = train(data, model=model, preset=PRESET, seed=seed, progress=False if run.quiet else None).take(data.test)
-    with run.steps() as steps:
+        tested = train(data, model=model, preset=PRESET, seed=seed, progress=steps.advance).take(data.test)
         steps.stage("comparing methods")
         graph = data.graph.subgraph(data.test)
         calibration, nodes = halves(np.arange(len(tested)), seed)

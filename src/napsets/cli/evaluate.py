@@ -11,6 +11,7 @@ import typer
 
 from napsets.cli._options import LARGEST_SEED, Directed, Labels, LabelsAre, LabelsName
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import read_sets
 
 __all__ = ["EXAMPLES", "evaluate"]
 
@@ -46,22 +47,22 @@ def evaluate(
     used to make the sets should not be used to judge them.
     """
     from napsets.evaluation.comparison import size_strata
-    from napsets.files import read_sets
-    from napsets.files.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
+    from napsets.evaluation.sets_files import evaluate_sets, graph_around, label_sets
 
     ranges = None if strata is None else _parse_strata(strata)
     with run.steps() as steps:
         steps.stage("reading sets")
         file = read_sets(sets)
         steps.stage("reading labels")
-        judged = judge(file, labels, labels_are=labels_are.value)
-        result = evaluate_sets(judged, ranges or size_strata(judged.sets.num_classes))
+        labelled = label_sets(file, labels, labels_are=labels_are.value)
+        graph = None
         if edges is not None:
             steps.stage("reading edges")
-            graph = graph_around(edges, file.ids, undirected=not directed)
-            result |= evaluate_on_graph(judged, graph, radius=radius, min_size=min_size, seed=seed)
+            graph = graph_around(edges, file.ids, directed=directed)
+        groups = ranges or size_strata(labelled.sets.num_classes)
+        result = evaluate_sets(labelled, groups, graph=graph, radius=radius, min_size=min_size, seed=seed)
     result |= {"sets": str(sets), "settings": file.metadata}
-    for note in [*judged.notes, *_caveats(result, radius=radius, min_size=min_size)]:
+    for note in [*labelled.notes, *_caveats(result, radius=radius, min_size=min_size)]:
         run.note(note)
     tables = [_main_table(result), _group_table("Coverage by class", "class", result["coverage_by_class"])]
     if edges is not None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from napsets.cli._options import Directed, Edges, IdsName, IdsOption, Labels
+from napsets.cli._options import Directed, Edges, IdKind, IdKindName, Labels
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import read_graph
+
+if TYPE_CHECKING:
+    from napsets.advice.theory import Homophily
+    from napsets.graph import Graph
 
 __all__ = ["EXAMPLES", "homophily"]
 
@@ -20,7 +25,7 @@ def homophily(
     edges: Edges,
     labels: Labels,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
 ) -> None:
     """Measure how often neighbours share a label, beside what random labels would give.
 
@@ -28,47 +33,32 @@ def homophily(
     exceed Σ p², which labels drawn at random with the same frequencies p would have (H_rand). Nodes without a
     labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them stands beside it.
     """
-    from napsets.files import read_graph
+    from napsets.advice.theory import measure_homophily
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, directed=directed, ids=ids.value, stage=steps.stage)
         steps.stage("comparing neighbours")
-        result = _measured(inputs.graph, inputs.labels, inputs.class_names)
+        found = measure_homophily(inputs.graph, inputs.labels, num_classes=len(inputs.class_names))
+    result = _told(inputs.graph, found, inputs.class_names)
     for note in inputs.notes:
         run.note(note)
     run.result(result, _main_table(result), _class_table(result))
 
 
-def _measured(graph: Any, labels: Any, names: list[str]) -> dict[str, Any]:
-    import numpy as np
-
-    from napsets import expected_homophily, node_homophily
-    from napsets.kernels.balls import same_label_shares
-
-    known = labels >= 0
-    shares, seen = np.empty(labels.size), np.empty(labels.size)
-    same_label_shares(graph.indptr, graph.indices, labels, shares)
-    # With one label for all, the share is 1 just where there is a labelled neighbour.
-    same_label_shares(graph.indptr, graph.indices, np.where(known, 0, -1), seen)
-    met = seen > 0
-    groups = [(name, labels == y) for y, name in enumerate(names)]
+def _told(graph: Graph, found: Homophily, names: list[str]) -> dict[str, Any]:
+    by_class = zip(names, found.class_counts, found.class_means, found.class_expected, strict=True)
     return {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "mean_degree": graph.num_edges / graph.num_nodes,
-        "labelled": int(known.sum()),
-        "without_labelled_neighbour": int((known & ~met).sum()),
-        "homophily": node_homophily(graph, labels),
-        "homophily_where_seen": float(shares[known & met].mean()) if (known & met).any() else float("nan"),
-        "expected_homophily": expected_homophily(labels),
+        "labelled": found.labelled,
+        "without_labelled_neighbour": found.unmet,
+        "homophily": found.mean,
+        "homophily_where_seen": found.where_met,
+        "expected_homophily": found.expected,
         "classes": [
-            {
-                "class": name,
-                "nodes": int(own.sum()),
-                "homophily": float(shares[own & met].mean()) if (own & met).any() else float("nan"),
-                "expected_homophily": float(own.sum() / max(np.count_nonzero(known), 1)),
-            }
-            for name, own in groups
+            {"class": name, "nodes": int(count), "homophily": float(mean), "expected_homophily": float(expected)}
+            for name, count, mean, expected in by_class
         ],
     }
 

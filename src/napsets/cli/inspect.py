@@ -19,8 +19,8 @@ from napsets.cli._options import (
     FallbackName,
     FallbackOption,
     Hops,
-    IdsName,
-    IdsOption,
+    IdKind,
+    IdKindName,
     Labels,
     LabelsAre,
     LabelsName,
@@ -32,10 +32,10 @@ from napsets.cli._options import (
     make_score,
 )
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import Inputs, read_inputs
 
 if TYPE_CHECKING:
     from napsets.advice.inspection import NodeInspection
-    from napsets.files import Inputs
 
 __all__ = ["EXAMPLES", "inspect"]
 
@@ -67,7 +67,7 @@ def inspect(
     fallback: FallbackOption = FallbackName.full,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
@@ -81,7 +81,6 @@ def inspect(
     labels calibrate.
     """
     from napsets.advice.inspection import inspect_node
-    from napsets.files import read_inputs
 
     made = make(
         method,
@@ -138,16 +137,9 @@ def _calibrated_on(result: dict[str, Any], record: Record | None) -> str:
     return f"Calibrated on {which} labelled nodes" + ("." if record is None else f", as {record.path.name} was.")
 
 
-def _nearest(seen: NodeInspection, shown: int) -> list[int]:
-    """Return the places of the neighbours whose scores are nearest to the threshold: the largest, where that is ∞."""
-    scores = seen.neighbour_scores
-    distance = abs(scores - seen.threshold) if np.isfinite(seen.threshold) else -scores
-    return sorted(distance.argsort(kind="stable")[:shown].tolist())
-
-
 def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, Any]:
     names = inputs.class_names
-    chosen = _nearest(seen, shown)
+    chosen = seen.nearest(shown)
     around = zip(
         inputs.ids.take(seen.neighbours[chosen]).to_pylist(),
         seen.neighbour_hops[chosen],

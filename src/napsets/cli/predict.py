@@ -24,8 +24,8 @@ from napsets.cli._options import (
     FallbackName,
     FallbackOption,
     Hops,
-    IdsName,
-    IdsOption,
+    IdKind,
+    IdKindName,
     Labels,
     LabelsAre,
     LabelsName,
@@ -39,9 +39,11 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
+from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
 from napsets.levels import Nominal
 from napsets.localisers import Hops as HopsLocaliser
+from napsets.sets import SetsSummary
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -83,7 +85,7 @@ def predict(
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
@@ -145,7 +147,6 @@ def _predict_here(
     settings: dict[str, Any],
     reading: dict[str, Any],
 ) -> dict[str, Any]:
-    from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 
     with wrong_use("--output"):
         check_writable(target, files.values())
@@ -153,23 +154,31 @@ def _predict_here(
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
+        steps.stage("calibrating")
+        calibrated = inputs.calibrate(made)
+        choice = getattr(calibrated, "choice", None)
         steps.stage("making sets")
         metadata = describe_settings(
             settings, inputs.class_names, nodes=len(inputs.ids), calibration=int(inputs.calibration.size)
         )
         summary = write_predictions(
-            inputs, target, made, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
+            inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-    counts = summary.size_counts
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+    return told if choice is None else told | {"choice": str(choice)}
+
+
+def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
+    """Return what is said of the sets, whichever engine made them."""
+    nodes = max(summary.nodes, 1)
     return {
         "output": str(target),
         "nodes": summary.nodes,
-        "calibration": int(inputs.calibration.size),
-        "classes": len(inputs.class_names),
+        "classes": summary.num_classes,
         "mean_size": summary.mean_size,
-        "empty_rate": counts[0] / summary.nodes,
-        "singleton_rate": counts[1] / summary.nodes,
-        "full_rate": counts[-1] / summary.nodes,
+        "empty_rate": summary.empty / nodes,
+        "singleton_rate": summary.singletons / nodes,
+        "full_rate": summary.full / nodes,
         "infinite": summary.infinite,
         "unreached": summary.unreached,
     }
@@ -221,16 +230,8 @@ def _predict_on_spark(
             **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty", "ids", "labels_are")},
             output=str(target),
             score=make_score(settings["score"]),
-            undirected=not settings["directed"],
+            directed=settings["directed"],
             master=master,
             progress=steps.advance,
         )
-    return {
-        "output": str(target),
-        "nodes": summary.nodes,
-        "mean_size": summary.mean_size,
-        "empty_rate": summary.empty / max(summary.nodes, 1),
-        "full_rate": summary.full / max(summary.nodes, 1),
-        "infinite": summary.infinite,
-        "unreached": summary.unreached,
-    }
+    return _told(target, summary)

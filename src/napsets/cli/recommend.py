@@ -9,8 +9,9 @@ import typer
 from rich.text import Text
 
 from napsets.checks.arguments import LARGEST_HOPS
-from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdsName, IdsOption, Labels, Nodes
+from napsets.cli._options import LARGEST_SEED, Alpha, Directed, Edges, IdKind, IdKindName, Labels, Nodes
 from napsets.cli._output import Output, number, percent, table
+from napsets.files import read_graph
 
 if TYPE_CHECKING:
     from napsets.advice.recommendation import Recommendation
@@ -37,7 +38,7 @@ def recommend(
     ] = 2000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of that sample.", min=0, max=LARGEST_SEED)] = 0,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
 ) -> None:
     """Look at the graph and the known labels, and say whether NAPS is expected to help here.
 
@@ -45,7 +46,6 @@ def recommend(
     on the coverage gap, and the size of the calibration sample. A guide for choosing settings, not a guarantee.
     """
     from napsets.advice.recommendation import recommend as look
-    from napsets.files import read_graph
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, nodes, directed=directed, ids=ids.value, stage=steps.stage)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table, halves
+from napsets.cli._comparison import comparison_table
 from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
@@ -17,8 +17,8 @@ from napsets.cli._options import (
     Directed,
     Edges,
     Hops,
-    IdsName,
-    IdsOption,
+    IdKind,
+    IdKindName,
     Labels,
     LabelsAre,
     LabelsName,
@@ -30,6 +30,7 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.files import read_inputs, read_labels
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -67,7 +68,7 @@ def report(
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None,
     directed: Directed = False,
-    ids: IdsOption = IdsName.auto,
+    ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
@@ -76,7 +77,7 @@ def report(
     Labels that judge sets are never used to make them.
     """
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-    from napsets.files import read_inputs, read_labels
+    from napsets.evaluation.judgement import halves
 
     writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page

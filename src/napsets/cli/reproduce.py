@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from napsets.cli._command import add_command
 from napsets.cli._output import Output
 from napsets.cli._places import writable_file, writable_folder
 
 if TYPE_CHECKING:
     from napsets.paper import Laboratory, Scope
 
-__all__ = ["EXAMPLES", "register", "reproduce"]
+__all__ = ["EXAMPLES", "reproduce"]
 
 EXAMPLES = [
     "napsets reproduce all --quick",
@@ -35,11 +34,6 @@ class Target(str, Enum):
     ablation = "ablation"
     sbm = "sbm"
     all = "all"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    add_command(app, "reproduce", reproduce, examples=EXAMPLES)
 
 
 def reproduce(
@@ -125,14 +119,11 @@ def _scope(
 
 
 def _run(run: Output, laboratory: Laboratory, target: str, scope: Scope) -> None:
-    from napsets.paper import cells_of, progress_bar
+    from napsets.paper import cells_of
 
-    cells = cells_of(target, scope)
-    if run.quiet:
-        laboratory.run(cells)
-        return
-    with progress_bar() as report:
-        laboratory.run(cells, report)
+    with run.steps() as steps:
+        steps.stage("reproducing")
+        laboratory.run(cells_of(target, scope), progress=steps.advance, stage=steps.within)
 
 
 def _show(run: Output, laboratory: Laboratory, target: str, scope: Scope) -> None:

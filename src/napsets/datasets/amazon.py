@@ -105,5 +105,5 @@ def unpack(packed: Any) -> tuple[Graph, npt.NDArray[np.float32], IntArray]:
     order = np.argsort(source * counts.size + target, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=counts.size))])
     bits = np.unpackbits(packed["features"], axis=1, count=int(packed["num_features"]))
-    graph = Graph._made(indptr, target[order].astype(np.int32), undirected=True)  # every edge was added both ways
+    graph = Graph._made(indptr, target[order].astype(np.int32), directed=False)  # every edge was added both ways
     return graph, sealed(bits.astype(np.float32)), packed["labels"].astype(np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +18,17 @@ from napsets.checks.arguments import IntArray
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
 from napsets.datasets.splits import random_split
 from napsets.errors import FileFormatError
+from napsets.files.classes import class_indices
+from napsets.files.edges import read_edges
+from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.ids import IdKind, NodeIds, id_column
+from napsets.files.labels import read_label_rows
+from napsets.files.numbers import check_width, joined_ids, number_rows
 from napsets.files.places import reading
-
-if TYPE_CHECKING:
-    from napsets.files.formats import TableFile
-    from napsets.files.ids import NodeIds
 
 __all__ = ["from_files"]
 
 PathLike = str | os.PathLike[str]
-IdKind = Literal["auto", "integer", "string"]
 
 _MATRIX = "features"
 
@@ -39,7 +40,7 @@ def from_files(
     *,
     sizes: Sequence[float] | None = None,
     seed: int = 0,
-    undirected: bool = True,
+    directed: bool = False,
     name: str | None = None,
     ids: IdKind = "auto",
 ) -> NodeDataset:
@@ -60,15 +61,13 @@ def from_files(
     sizes, seed
         Without a column ``split``: sizes of a random split of the labelled nodes, half / quarter / quarter if not
         given, and its seed.
-    undirected, name
+    directed, name
         Whether edges count both ways, and what results call the dataset (the folder's name, if not given).
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the type of the file of features; in CSV, integers if every id looks like one.
     """
-    from napsets.files.edges import read_edges
-
     nodes, matrix = _read_features(Path(features), ids)
-    graph = read_edges(edges, nodes, undirected=undirected, ids=ids)
+    graph = read_edges(edges, nodes, directed=directed, ids=ids)
     values, class_names, split = _read_labels(labels, nodes, ids)
     if split is None:
         labelled = np.flatnonzero(values >= 0)
@@ -95,80 +94,48 @@ def from_files(
 # -- features ------------------------------------------------------------------------------------------------------
 
 
-def _read_features(path: Path, ids: IdKind) -> tuple[NodeIds, Any]:
-    from napsets.files.formats import arrow, open_table
-    from napsets.files.ids import NodeIds
-
+def _read_features(path: Path, id_kind: IdKind) -> tuple[NodeIds, Any]:
     table = open_table("features", path)
     if {"indptr", "indices", "data", "shape"} <= set(table.columns):
         import scipy.sparse
 
-        with reading(path):
+        with reading(path, table.name):
             matrix: Any = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
     table.require("node")
     columns = [_MATRIX] if _MATRIX in table.columns else [column for column in table.columns if column != "node"]
-    return _feature_rows(table, columns, ids)
+    return _feature_rows(table, columns, id_kind)
 
 
-def _feature_rows(table: TableFile, columns: list[str], ids: IdKind) -> tuple[NodeIds, npt.NDArray[np.float32]]:
-    from napsets.files.ids import NodeIds, id_column
-    from napsets.files.numbers import joined_ids, list_rows, number_column
-
+def _feature_rows(table: TableFile, columns: list[str], id_kind: IdKind) -> tuple[NodeIds, npt.NDArray[np.float32]]:
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *columns]):
-        parts.append(id_column(table, batch, "node", "string" if ids == "string" else "auto"))
-        if columns == [_MATRIX]:
-            block = list_rows(table, batch.column(_MATRIX), _MATRIX, filled).astype(np.float32)
-        else:
-            block = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
-            for i, column in enumerate(columns):
-                block[:, i] = number_column(table, batch.column(column), column, filled, booleans=True)
+        parts.append(id_column(table, batch, "node", "string" if id_kind == "string" else "auto"))
+        block = number_rows(table, batch, columns, filled, list_column=_MATRIX, booleans=True)
+        blocks.append(block.astype(np.float32, copy=False))
+        check_width(table, block, blocks[0].shape[1])
         filled += batch.num_rows
-        blocks.append(block)
     if not parts:
         raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
-    widths = sorted({block.shape[1] for block in blocks})
-    if len(widths) > 1:
-        raise FileFormatError(f"`features` must have as many entries in each row; {table.path} has {widths}")
-    return NodeIds(joined_ids(table, parts, ids), "features", table.path), np.concatenate(blocks)
+    return NodeIds(joined_ids(table, parts, id_kind), "features", table.path), np.concatenate(blocks)
 
 
 # -- labels --------------------------------------------------------------------------------------------------------
 
 
 def _read_labels(
-    path: PathLike, nodes: NodeIds, ids: IdKind
+    path: PathLike, nodes: NodeIds, id_kind: IdKind
 ) -> tuple[IntArray, tuple[str, ...] | None, list[IntArray] | None]:
     """Return a label for each of `nodes`, the names of the classes if they have any, and the split if it is given."""
-    from napsets.files.classes import class_indices
-    from napsets.files.formats import arrow, open_table
-    from napsets.files.ids import UnknownIds, known_places
-    from napsets.files.labels import label_texts, refuse_repeated
-
-    pa = arrow()
-    table = open_table("labels", path)
-    table.require("node", "label")
-    columns = ["node", "label"] + ["split"] * ("split" in table.columns)
-    strangers = UnknownIds(table, nodes.name)
-    places, texts, words, named = [np.empty(0, dtype=np.int64)], [], [np.empty(0, dtype=str)], False
-    for batch in table.batches(columns):
-        places.append(known_places(table, batch, "node", nodes, ids, strangers))
-        texts.append(label_texts(table, batch.column("label")))
-        named |= table.typed and not (
-            pa.types.is_integer(batch.column("label").type) or pa.types.is_floating(batch.column("label").type)
-        )
-        if "split" in columns:
-            words.append(_words(table, batch.column("split")))
-    strangers.settle(skip=False, notes=None)
-    place = np.concatenate(places)
-    refuse_repeated(table, nodes, place)
-    codes, names = class_indices(table, pa.chunked_array(texts, type=pa.large_string()).combine_chunks(), None)
-    known, class_names = _numbered(table, codes, names, named=named)
+    rows = read_label_rows(path, nodes, ids=id_kind, more=["split"])
+    codes, names = class_indices(rows.table, rows.texts, None)
+    known, class_names = _numbered(rows.table, codes, names, named=rows.named)
     values = np.full(len(nodes), -1, dtype=np.int64)
-    values[place] = known
-    split = _given_split(table, place, np.concatenate(words)) if "split" in columns else None
-    return values, class_names, split
+    values[rows.places] = known
+    if "split" not in rows.more:
+        return values, class_names, None
+    words = [_words(rows.table, column) for column in rows.more["split"]]
+    return values, class_names, _given_split(rows.table, rows.places, np.concatenate([np.empty(0, dtype=str), *words]))
 
 
 def _numbered(
@@ -190,8 +157,6 @@ def _numbered(
 
 
 def _words(table: TableFile, column: Any) -> npt.NDArray[np.str_]:
-    from napsets.files.formats import arrow
-
     pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()

@@ -105,8 +105,7 @@ def read_graphsaint(folder: str | os.PathLike[str], *, name: str = "graphsaint")
 def _read_graph(path: Path) -> Graph:
     import scipy.sparse
 
-    with reading(path):
-        parts = np.load(path, allow_pickle=False)
+    with reading(path), np.load(path, allow_pickle=False) as parts:
         rows, columns = (int(side) for side in parts["shape"])
         adjacency = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(rows, columns))
         return Graph.from_scipy(adjacency)

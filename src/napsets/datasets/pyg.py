@@ -14,14 +14,14 @@ from napsets.graph import Graph
 __all__ = ["from_pyg", "to_pyg"]
 
 
-def from_pyg(data: Any, *, name: str = "custom", undirected: bool = True) -> NodeDataset:
+def from_pyg(data: Any, *, name: str = "custom", directed: bool = False) -> NodeDataset:
     """Make a dataset from a ``Data`` with ``x``, ``y``, ``edge_index`` and the three masks.
 
     Parameters
     ----------
     data : torch_geometric.data.Data
         ``train_mask``, ``val_mask`` and ``test_mask`` give the split.
-    name, undirected
+    name, directed
         What results call the dataset, and whether edges count both ways.
     """
     missing = [
@@ -36,7 +36,7 @@ def from_pyg(data: Any, *, name: str = "custom", undirected: bool = True) -> Nod
         raise InvalidInputError("`data` must have masks of one boolean a node; choose one column of several splits")
     labels = as_array("data.y", data.y)
     train, validation, test = masks
-    return NodeDataset(Graph.from_pyg(data, undirected=undirected), data.x, labels, train, validation, test, name=name)
+    return NodeDataset(Graph.from_pyg(data, directed=directed), data.x, labels, train, validation, test, name=name)
 
 
 def to_pyg(dataset: NodeDataset) -> Any:

@@ -6,7 +6,6 @@ to make them.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,17 +27,8 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.evaluation.metrics import (
-    coverage,
-    empty_rate,
-    full_rate,
-    mean_size,
-    neighbourhood_partition,
-    pccv,
-    singleton_rate,
-    size_given_coverage,
-    sscv,
-)
+from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
@@ -57,8 +47,8 @@ CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class MethodResult:
-    """One method's sets and what they are worth.
+class MethodResult(Judgement):
+    """One method's sets and what they are worth: a `Judgement`, with what was judged.
 
     Attributes
     ----------
@@ -70,14 +60,6 @@ class MethodResult:
         The method, calibrated.
     sets : PredictionSets
         The sets of the nodes compared on.
-    coverage, mean_size, size_given_coverage, sscv, pccv, singleton_rate, empty_rate, full_rate : float
-        The metrics of the same names.
-    coverage_se : float
-        Binomial standard error of the coverage, as if nodes were independent.
-    mean_size_se : float
-        Standard error of the mean size, as if nodes were independent.
-    infinite : int
-        Nodes whose threshold is +∞, because their neighbourhood has too little mass.
     curve_coverage, curve_size : numpy.ndarray
         Coverage and mean size at each of the comparison's `alphas`.
     """
@@ -86,17 +68,6 @@ class MethodResult:
     title: str
     calibrated: Calibrated
     sets: PredictionSets
-    coverage: float
-    coverage_se: float
-    mean_size: float
-    mean_size_se: float
-    size_given_coverage: float
-    sscv: float
-    pccv: float
-    singleton_rate: float
-    empty_rate: float
-    full_rate: float
-    infinite: int
     curve_coverage: FloatArray = field(default_factory=lambda: np.empty(0))
     curve_size: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -162,28 +133,8 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one plain dictionary a method, for tables and JSON."""
-        names = (
-            "coverage",
-            "coverage_se",
-            "mean_size",
-            "mean_size_se",
-            "size_given_coverage",
-            "sscv",
-            "pccv",
-            "singleton_rate",
-            "empty_rate",
-            "full_rate",
-            "infinite",
-        )
         return [
-            {
-                "method": result.name,
-                "title": result.title,
-                "hops": self.hops,
-                "alpha": self.alpha,
-                "nodes": len(result.sets),
-            }
-            | {name: getattr(result, name) for name in names}
+            {"method": result.name, "title": result.title, "hops": self.hops, "alpha": self.alpha} | result.row()
             for result in self.results
         ]
 
@@ -236,7 +187,11 @@ def compare(
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
     check_graph(graph)
     told = Settings(
-        score=make_score(APS() if score is None else score), hops=check_hops("hops", hops), seed=seed, **settings
+        score=make_score(APS() if score is None else score),
+        hops=check_hops("hops", hops),
+        seed=seed,
+        alpha=rates[0],
+        **settings,
     )
     names = check_list("methods", methods, "names of methods")
     if not names or len(set(names)) < len(names):
@@ -262,8 +217,17 @@ def compare(
     results = []
     for m, (name, each) in enumerate(zip(names, calibrated, strict=True)):
         sets = each.sets(chosen, sealed(filled[m]), found[m], 0, rates[0])
-        judged = _judge(name, title(name, told.score), each, sets, given.labels, groups, partition)
-        results.append(replace(judged, curve_coverage=covered[m, 1:], curve_size=sizes[m, 1:]))
+        results.append(
+            MethodResult(
+                **judge(sets, given.labels, strata=groups, partition=partition).row(),
+                name=name,
+                title=title(name, told.score),
+                calibrated=each,
+                sets=sets,
+                curve_coverage=covered[m, 1:],
+                curve_size=sizes[m, 1:],
+            )
+        )
     return Comparison(
         results=tuple(results),
         alpha=rates[0],
@@ -325,32 +289,3 @@ def _filled(
                     if r == 0:
                         filled[m][rows] = member
     return filled, hits / nodes.size, sizes / nodes.size
-
-
-def _judge(
-    name: str,
-    title: str,
-    calibrated: Calibrated,
-    sets: PredictionSets,
-    labels: ArrayLike,
-    strata: Sequence[tuple[int, int]],
-    partition: list[IntArray],
-) -> MethodResult:
-    share, count = coverage(sets, labels), len(sets)
-    return MethodResult(
-        name=name,
-        title=title,
-        calibrated=calibrated,
-        sets=sets,
-        coverage=share,
-        coverage_se=math.sqrt(share * (1.0 - share) / count),
-        mean_size=mean_size(sets),
-        mean_size_se=float(sets.sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        size_given_coverage=size_given_coverage(sets, labels),
-        sscv=sscv(sets, labels, strata),
-        pccv=pccv(sets, labels, partition),
-        singleton_rate=singleton_rate(sets),
-        empty_rate=empty_rate(sets),
-        full_rate=full_rate(sets),
-        infinite=sets.infinite,
-    )

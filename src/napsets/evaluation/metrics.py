@@ -33,6 +33,7 @@ from napsets.sets import Per, PredictionSets
 
 __all__ = [
     "GroupCoverage",
+    "checked_sets",
     "coverage",
     "coverage_by_class",
     "coverage_by_degree",
@@ -82,32 +83,32 @@ def coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> f
     per : {"node", "set"}
         With "set", `labels` has one label for each set instead, in the order of the sets.
     """
-    return _mean(_checked(sets).contains(labels, per=per))
+    return _mean(checked_sets(sets).contains(labels, per=per))
 
 
 def mean_size(sets: PredictionSets) -> float:
     """Return the average number of labels in a set. Look at `empty_rate` beside it."""
-    return _mean(_checked(sets).sizes)
+    return _mean(checked_sets(sets).sizes)
 
 
 def size_given_coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
     """Return the average size of the sets that contain their node's label; NaN where none does."""
-    return _mean(_checked(sets).sizes[sets.contains(labels, per=per)])
+    return _mean(checked_sets(sets).sizes[sets.contains(labels, per=per)])
 
 
 def singleton_rate(sets: PredictionSets) -> float:
     """Return the share of sets with exactly one label."""
-    return _mean(_checked(sets).sizes == 1)
+    return _mean(checked_sets(sets).sizes == 1)
 
 
 def empty_rate(sets: PredictionSets) -> float:
     """Return the share of sets without any label."""
-    return _mean(_checked(sets).sizes == 0)
+    return _mean(checked_sets(sets).sizes == 0)
 
 
 def full_rate(sets: PredictionSets) -> float:
     """Return the share of sets with every label."""
-    return _mean(_checked(sets).sizes == sets.num_classes)
+    return _mean(checked_sets(sets).sizes == sets.num_classes)
 
 
 def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]], *, per: Per = "node") -> float:
@@ -125,7 +126,7 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
     float
         NaN where no set falls into any stratum.
     """
-    _checked(sets)
+    checked_sets(sets)
     ranges = [_stratum(stratum) for stratum in check_list("strata", strata, "pairs (low, high)")]
     if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):
         raise InvalidInputError(f"`strata` must be disjoint ranges of sizes; got {list(strata)}")
@@ -151,7 +152,7 @@ def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]
     float
         NaN where there is no part.
     """
-    size = int(max(_checked(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
+    size = int(max(checked_sets(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
     row[sets.nodes] = np.arange(len(sets))
     parts = [check_index("partition", part, size) for part in check_list("partition", partition, "arrays of nodes")]
@@ -205,7 +206,7 @@ def neighbourhood_partition(
 
 def coverage_by_class(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> GroupCoverage:
     """Return coverage and mean size among the nodes of each true class; the parameters are those of `coverage`."""
-    y = _checked(sets).own_labels(labels, per=per)
+    y = checked_sets(sets).own_labels(labels, per=per)
     return _grouped(sets, sets.contains(y, per="set"), y, list(range(sets.num_classes)))
 
 
@@ -223,7 +224,7 @@ def coverage_by_degree(
     bins : int or sequence of int
         So many groups of about equal size, or the smallest degree of each group, ascending.
     """
-    degrees = check_graph(graph).degrees[_checked(sets).nodes]
+    degrees = check_graph(graph).degrees[checked_sets(sets).nodes]
     if as_array("bins", bins).ndim == 0:
         count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
         shares = np.linspace(0, 1, count, endpoint=False)
@@ -238,7 +239,8 @@ def coverage_by_degree(
     return _grouped(sets, sets.contains(labels, per=per), group, names)
 
 
-def _checked(sets: object) -> PredictionSets:
+def checked_sets(sets: object) -> PredictionSets:
+    """Return `sets`, refusing anything else than `PredictionSets`."""
     return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
 
 

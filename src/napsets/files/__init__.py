@@ -6,7 +6,7 @@ from napsets.files.edges import read_edges
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_graph, read_inputs
 from napsets.files.labels import read_labels, read_nodes
-from napsets.files.prediction import SetsSummary, memory_bound, write_predictions
+from napsets.files.prediction import memory_bound, write_predictions
 from napsets.files.probabilities import NodeProbabilities, read_probabilities
 from napsets.files.sets_file import check_writable, describe_settings, sets_schema, writing_sets
 from napsets.files.sets_reader import SetsFile, read_sets
@@ -16,7 +16,6 @@ __all__ = [
     "NodeIds",
     "NodeProbabilities",
     "SetsFile",
-    "SetsSummary",
     "check_writable",
     "describe_settings",
     "memory_bound",

@@ -29,7 +29,10 @@ def csv_header(name: str, path: Path) -> list[str]:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         raise not_utf8(name, path, "it seems to be UTF-16")
     with arrow().csv.open_csv(path, parse_options=_parse_options()) as reader:
-        return list(reader.schema.names)
+        try:
+            return list(reader.schema.names)
+        except UnicodeDecodeError as error:
+            raise not_utf8(name, path, error) from error
 
 
 def not_utf8(name: str, path: Path, reason: object) -> FileFormatError:

@@ -19,7 +19,7 @@ def read_edges(
     path: str | os.PathLike[str],
     nodes: NodeIds,
     *,
-    undirected: bool = True,
+    directed: bool = False,
     ids: IdKind = "auto",
     skip_unknown: bool = False,
     notes: list[str] | None = None,
@@ -32,7 +32,7 @@ def read_edges(
         Parquet, CSV (plain or gzip) or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
     nodes : NodeIds
         The nodes; edges to any other are refused, or left out with `skip_unknown`.
-    undirected : bool
+    directed : bool
         As in `Graph.from_edge_index`.
     ids : {"auto", "integer", "string"}
         How to read ids.
@@ -48,7 +48,7 @@ def read_edges(
     strangers.settle(skip=skip_unknown, notes=notes)
     if strangers.rows:
         ends = ends[:, (ends >= 0).all(axis=0)]
-    return Graph.from_edge_index(ends, num_nodes=len(nodes), undirected=undirected)
+    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=directed)
 
 
 def _read_ends(table: TableFile, nodes: NodeIds, ids: IdKind, strangers: UnknownIds) -> npt.NDArray[Any]:

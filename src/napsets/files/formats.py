@@ -8,21 +8,18 @@ hold ids and names are read from it as text. What napsets keeps beside the rows 
 from __future__ import annotations
 
 import difflib
-import errno
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files._arrow import arrow
-from napsets.files.csv_format import csv_batches, csv_header, not_utf8
-from napsets.files.npz_format import npz_batches, npz_header
+from napsets.files.csv_format import csv_batches, csv_header
+from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
+from napsets.files.places import reading
 
 __all__ = [
     "BATCH_ROWS",
@@ -30,8 +27,8 @@ __all__ = [
     "SIDECAR",
     "Format",
     "TableFile",
+    "about_fault",
     "arrow",
-    "damaged",
     "format_of",
     "open_table",
 ]
@@ -40,9 +37,6 @@ Format = Literal["parquet", "csv", "npz"]
 
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
-
-#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
-METADATA_KEY = b"napsets"
 
 #: Columns that hold ids or names: in a file without types they are text, so that ``007`` stays ``007``.
 _TEXT_COLUMNS = {
@@ -130,7 +124,7 @@ class TableFile:
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS) -> Iterator[Any]:
         """Give record batches of the columns, in the order of the file."""
-        with damaged(self.name, self.path):
+        with reading(self.path, self.name, folder=True):
             if self.format == "parquet":
                 yield from _parquet_batches(self.name, self.path, list(columns), rows)
             elif self.format == "csv":
@@ -149,17 +143,11 @@ class TableFile:
         except (ValueError, RecursionError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise self._bad_about(f"holds no JSON: {reason}") from error
-        if not isinstance(about, dict):
-            raise self._bad_about(f"holds no JSON object; it is {_shortened(about)}")
-        if not _is_flat(about):
-            raise self._bad_about(f"is nested deeper than {_DEEPEST} levels")
-        names = about.get("class_names")
-        listed = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
-        if names is not None and not listed:
-            raise self._bad_about(f"has class_names that are no list of strings: {_shortened(names)}")
-        if names is not None and len(set(names)) < len(names):
-            raise self._bad_about(f"has class_names that repeat a name: {_shortened(names)}")
-        return about
+        fault = about_fault(about)
+        if fault is not None:
+            raise self._bad_about(fault)
+        found: dict[str, Any] = about
+        return found
 
     def _bad_about(self, what: str) -> FileFormatError:
         return FileFormatError(
@@ -171,18 +159,24 @@ class TableFile:
         """Return the number of rows, where that can be known without reading them."""
         if self.format != "parquet":
             return None
-        with damaged(self.name, self.path):
+        with reading(self.path, self.name, folder=True):
             return sum(int(arrow().parquet.read_metadata(part).num_rows) for part in _parts(self.path))
 
 
-def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
-    """Open a file far enough to know its columns."""
-    source, kind = Path(path), format_of(name, path)
-    if not source.exists():
-        raise FileFormatError(f"`{name}` must be a file; there is none at {source}. Check the path.")
-    if source.is_dir() and kind != "parquet":
-        raise FileFormatError(f"`{name}` must be a file; {source} is a folder")
-    with damaged(name, source):
+def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None = None) -> TableFile:
+    """Open a file far enough to know its columns.
+
+    Parameters
+    ----------
+    name : str
+        The argument that it came from.
+    path : path
+        The file, or a folder of Parquet files.
+    kind : {"parquet", "csv", "npz"}, optional
+        Its format, where its name need not say it.
+    """
+    source, kind = Path(path), kind or format_of(name, path)
+    with reading(source, name, folder=kind == "parquet"):
         metadata: dict[bytes, bytes] = {}
         if kind == "csv":
             columns = csv_header(name, source)
@@ -194,34 +188,19 @@ def open_table(name: str, path: str | os.PathLike[str]) -> TableFile:
     return TableFile(name, source, kind, tuple(columns), metadata)
 
 
-@contextmanager
-def damaged(name: str, path: Path) -> Iterator[None]:
-    """Turn what a truncated or mistyped file makes its reader raise into an error that names the file."""
-    pa = arrow()
-    # Zip files that are encrypted or packed in a way that Python lacks raise a RuntimeError.
-    kinds = (
-        pa.ArrowException,
-        ValueError,
-        LookupError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        RuntimeError,
-        OSError,
-    )
-    try:
-        yield
-    except (FileFormatError, InvalidInputError, UnicodeDecodeError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            raise not_utf8(name, path, error) from error
-        raise
-    except kinds as error:
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise  # the disk's fault, not the file's; a damaged zip file leads to places before its start
-        reason = " ".join(str(error).split())
-        raise FileFormatError(
-            f"`{name}` must be a whole file of the kind its name says; {path} is truncated or of another kind: {reason}"
-        ) from error
+def about_fault(about: Any) -> str | None:
+    """Return why something cannot be what napsets writes beside rows, None where it can."""
+    if not isinstance(about, dict):
+        return f"holds no JSON object; it is {_shortened(about)}"
+    if not _is_flat(about):
+        return f"is nested deeper than {_DEEPEST} levels"
+    names = about.get("class_names")
+    listed = isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names)
+    if names is not None and not listed:
+        return f"has class_names that are no list of strings: {_shortened(names)}"
+    if names is not None and len(set(names)) < len(names):
+        return f"has class_names that repeat a name: {_shortened(names)}"
+    return None
 
 
 def _is_flat(value: Any) -> bool:

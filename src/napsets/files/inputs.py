@@ -59,6 +59,12 @@ class Inputs:
         """The nodes that have a label."""
         return np.flatnonzero(self.labels >= 0)
 
+    def calibrate(self, method: Any) -> Any:
+        """Calibrate a method on all that has a label; what comes back gives sets."""
+        return method.calibrate(
+            self.graph, self.probabilities, self.labels, calibration=self.calibration, ids=self.ids.keys
+        )
+
 
 def read_inputs(
     edges: PathLike,
@@ -147,7 +153,7 @@ def _graph_and_labels(
 ) -> Inputs:
     notes: list[str] = []
     stage("reading edges")
-    graph = read_edges(edges, known, undirected=not directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    graph = read_edges(edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
     stage("reading labels")
     y, names = read_labels(
         labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes

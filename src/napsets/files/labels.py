@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from napsets.files.classes import LabelsAre, class_indices
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places
 
-__all__ = ["label_texts", "read_labels", "read_nodes", "refuse_repeated"]
+__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_nodes"]
 
 
 def read_labels(
@@ -53,30 +54,73 @@ def read_labels(
     class_names : list of str
         The classes.
     """
-    table = open_table("labels", path)
-    table.require("node", "label")
-    strangers = UnknownIds(table, nodes.name)
-    places, texts = [np.empty(0, dtype=np.int64)], []
-    for batch in table.batches(["node", "label"]):
-        places.append(known_places(table, batch, "node", nodes, ids, strangers))
-        texts.append(label_texts(table, batch.column("label")))
-    strangers.settle(skip=skip_unknown, notes=notes)
-    pa = arrow()
-    column = pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
-    codes, names = class_indices(table, column, class_names, labels_are, notes)
+    rows = read_label_rows(path, nodes, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    table, place = rows.table, rows.places
+    codes, names = class_indices(table, rows.texts, class_names, labels_are, notes)
     unlabelled = int((codes < 0).sum())
     if unlabelled and notes is not None:
         notes.append(
             f"{unlabelled:,} of the {codes.size:,} rows of `labels` ({table.path}) have no label: an empty cell, NaN "
             f"or −1"
         )
-    place = np.concatenate(places)
-    kept = place >= 0
-    place, codes = place[kept], codes[kept]
-    refuse_repeated(table, nodes, place)
     labels = np.full(len(nodes), -1, dtype=np.int64)
-    labels[place] = codes
+    labels[place[place >= 0]] = codes[place >= 0]
     return labels, names
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """The rows of a file of labels.
+
+    Attributes
+    ----------
+    table : TableFile
+        The file.
+    places : numpy.ndarray
+        The place of each row's node, −1 where it is unknown and to be left out; no other is there twice.
+    texts : pyarrow.Array
+        Each row's label as text, null where there is none.
+    named : bool
+        Whether the file says that its labels are text.
+    more : dict
+        Further columns, each a list of Arrow arrays.
+    """
+
+    table: TableFile
+    places: IntArray
+    texts: Any
+    named: bool
+    more: dict[str, list[Any]]
+
+
+def read_label_rows(
+    path: str | os.PathLike[str],
+    nodes: NodeIds,
+    *,
+    ids: IdKind = "auto",
+    skip_unknown: bool = False,
+    notes: list[str] | None = None,
+    more: Sequence[str] = (),
+) -> LabelRows:
+    """Read the rows of a file of labels, with those of the columns `more` that it has; the rest as in `read_labels`."""
+    pa = arrow()
+    table = open_table("labels", path)
+    table.require("node", "label")
+    others: dict[str, list[Any]] = {column: [] for column in more if column in table.columns}
+    strangers = UnknownIds(table, nodes.name)
+    places, texts, named = [np.empty(0, dtype=np.int64)], [], False
+    for batch in table.batches(["node", "label", *others]):
+        places.append(known_places(table, batch, "node", nodes, ids, strangers))
+        kind = batch.column("label").type
+        named |= table.typed and not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        texts.append(_label_texts(table, batch.column("label")))
+        for column, parts in others.items():
+            parts.append(batch.column(column))
+    strangers.settle(skip=skip_unknown, notes=notes)
+    place = np.concatenate(places)
+    _refuse_repeated(table, nodes, place[place >= 0])
+    column = pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
+    return LabelRows(table, place, column, named, others)
 
 
 def read_nodes(
@@ -96,11 +140,11 @@ def read_nodes(
     strangers.settle(skip=skip_unknown, notes=notes)
     place = np.concatenate([np.empty(0, dtype=np.int64), *places])
     place = place[place >= 0]
-    refuse_repeated(table, nodes, place)
+    _refuse_repeated(table, nodes, place)
     return place
 
 
-def label_texts(table: TableFile, column: Any) -> Any:
+def _label_texts(table: TableFile, column: Any) -> Any:
     """Return labels as text, null where there is none: an empty cell, or NaN in a column of numbers."""
     pa = arrow()
     pc = pa.compute
@@ -123,7 +167,7 @@ def label_texts(table: TableFile, column: Any) -> Any:
     return column.cast(pa.large_string())
 
 
-def refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
+def _refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
     """Refuse places that are there twice, by the ids that the table calls them."""
     if place.size == 0:
         return

@@ -12,7 +12,10 @@ import numpy.typing as npt
 from napsets.errors import FileFormatError
 from napsets.files._arrow import arrow
 
-__all__ = ["npz_array", "npz_batches", "npz_header"]
+__all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header"]
+
+#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
+METADATA_KEY = b"napsets"
 
 _ENDS = ("source", "target")
 
@@ -27,7 +30,7 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     """Return the names of the columns, and the settings that napsets keeps beside them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
-        metadata = {b"napsets": str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
+        metadata = {METADATA_KEY: str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
     if "edge_index" in names:
         if set(_ENDS) & set(names):
             raise FileFormatError(
@@ -41,14 +44,20 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
 
 def npz_batches(name: str, path: Path, columns: Sequence[str], rows: int) -> Iterator[Any]:
     """Give record batches of the columns, of at most so many rows."""
+    arrays = npz_arrays(name, path, columns)
+    for start in range(0, max(map(len, arrays.values()), default=0), rows):
+        parts = [_arrow_column(arrays[column][start : start + rows]) for column in columns]
+        yield arrow().RecordBatch.from_arrays(parts, names=list(columns))
+
+
+def npz_arrays(name: str, path: Path, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns as arrays, all of one length."""
     with np.load(path, allow_pickle=False) as archive:
         arrays = _arrays(name, path, archive, columns)
     lengths = {column: len(array) for column, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FileFormatError(f"`{name}` must have arrays of one length; {path} has {lengths}")
-    for start in range(0, max(lengths.values(), default=0), rows):
-        parts = [_arrow_column(arrays[column][start : start + rows]) for column in columns]
-        yield arrow().RecordBatch.from_arrays(parts, names=list(columns))
+    return arrays
 
 
 def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int = 1) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -80,17 +81,53 @@ def note_written(path: AnyPath) -> None:
 
 
 @contextmanager
-def reading(path: AnyPath) -> Iterator[Path]:
-    """Turn whatever a missing or damaged file makes its reader raise into a FileFormatError that names the file."""
+def reading(path: AnyPath, name: str | None = None, *, folder: bool = False) -> Iterator[Path]:
+    """Turn what a missing, truncated or mistyped file makes its reader raise into an error that names the file.
+
+    The disk's own errors, such as a file that may not be read, stay what they are.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    name : str, optional
+        The argument that it came from: it opens the message.
+    folder : bool
+        Whether a folder of parts will do.
+
+    Raises
+    ------
+    FileFormatError
+        Where there is no such file, its reader fails, or what it holds is refused.
+    """
     source = Path(path)
-    if not source.is_file():
-        raise FileFormatError(f"{source} must be a file; there is none")
+    if not source.is_file() and not (folder and source.is_dir()):
+        raise _missing(source, name)
     try:
         yield source
-    except (FileFormatError, MissingDependencyError):
+    except (FileFormatError, MissingDependencyError, MemoryError):
         raise
+    except InvalidInputError as error:
+        raise FileFormatError(f"{source}: {error}") from error
+    except FileNotFoundError as error:
+        raise _missing(source, name) from error  # another process has removed it in the meantime
     except Exception as error:
-        raise FileFormatError(f"{source} is truncated or of another kind: {error}") from error
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's fault, not the file's; a damaged zip file leads to places before its start
+        opening = "" if name is None else f"`{name}` must be a whole file of the kind its name says; "
+        reason = " ".join(str(error).split())
+        raise FileFormatError(f"{opening}{source} is truncated or of another kind: {reason}") from error
+
+
+def _missing(source: Path, name: str | None) -> FileFormatError:
+    if name is not None and source.is_dir():
+        return FileFormatError(f"`{name}` must be a file; {source} is a folder")
+    what = (
+        f"{source} must be a file; there is none"
+        if name is None
+        else f"`{name}` must be a file; there is none at {source}"
+    )
+    return FileFormatError(f"{what}. Check the path.")
 
 
 # -- where may be written ------------------------------------------------------------------------------------------

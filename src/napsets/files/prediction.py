@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import ArrayLike
 from napsets.errors import NapsetsWarning
 from napsets.files.inputs import Inputs
 from napsets.files.sets_file import ROW_GROUP, writing_sets
+from napsets.sets import PredictionSets, SetsSummary
 
-__all__ = ["CHUNK", "SetsSummary", "memory_bound", "write_predictions"]
+__all__ = ["CHUNK", "Predictor", "memory_bound", "write_predictions"]
 
 #: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
 CHUNK = 4 * ROW_GROUP
@@ -44,45 +45,26 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int
     return 400_000_000 + nodes * (2 * width * classes + 150) + edges * 30
 
 
-@dataclass(frozen=True, eq=False)
-class SetsSummary:
-    """What was written.
+class Predictor(Protocol):
+    """What gives sets: a calibrated method."""
 
-    Attributes
-    ----------
-    size_counts : numpy.ndarray
-        How many sets have 0, 1, …, classes labels.
-    infinite : int
-        Nodes with too little support: their threshold is +∞, here as in `PredictionSets` and on Spark.
-    unreached : int
-        Those among them that have no calibration node in reach at all.
-    """
-
-    size_counts: IntArray
-    infinite: int
-    unreached: int
-
-    @property
-    def nodes(self) -> int:
-        """Number of sets."""
-        return int(self.size_counts.sum())
-
-    @property
-    def mean_size(self) -> float:
-        """Average number of labels in a set."""
-        return float(self.size_counts @ np.arange(self.size_counts.size)) / self.nodes
+    def predict(
+        self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
+    ) -> PredictionSets:
+        """Return the sets of some nodes."""
+        ...
 
 
 def write_predictions(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    predictor: Any,
+    calibrated: Predictor,
     *,
     alpha: float,
     metadata: Mapping[str, Any],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> SetsSummary:
-    """Calibrate, then predict and write some nodes at a time.
+    """Predict and write some nodes at a time.
 
     Parameters
     ----------
@@ -90,20 +72,21 @@ def write_predictions(
         What was read.
     path : path
         The sets file.
-    predictor : NAPS or Method
-        Its settings.
+    calibrated : Predictor
+        What makes the sets, calibrated on these inputs (see `Inputs.calibrate`).
     alpha : float
         Error rate.
     metadata : mapping
         What the file's metadata holds.
     progress : callable
         Called as ``progress(done, total)`` in nodes.
+
+    Returns
+    -------
+    SetsSummary
+        What was written, in numbers.
     """
-    calibrated = predictor.calibrate(
-        inputs.graph, inputs.probabilities, inputs.labels, calibration=inputs.calibration, ids=inputs.ids.keys
-    )
-    counts = np.zeros(len(inputs.class_names) + 1, dtype=np.int64)
-    infinite = unreached = 0
+    summary = SetsSummary(np.zeros(len(inputs.class_names) + 1, dtype=np.int64), 0, 0)
     nodes = inputs.nodes
     with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
         # `read_inputs` has noted labelled nodes once; other warnings are to be seen.
@@ -113,10 +96,8 @@ def write_predictions(
             report = partial(_report, progress, start, nodes.size)
             sets = replace(calibrated.predict(part, alpha, progress=report), class_names=inputs.class_names)
             writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
-            counts += np.bincount(sets.sizes, minlength=counts.size)
-            infinite += sets.infinite
-            unreached += int((sets.support == 0).sum())
-    return SetsSummary(counts, infinite, unreached)
+            summary += sets.summary()
+    return summary
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:

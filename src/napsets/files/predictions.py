@@ -30,13 +30,14 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
-from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
+from napsets.errors import InvalidInputError
+from napsets.files.formats import METADATA_KEY, about_fault, arrow, open_table
+from napsets.files.numbers import whole_columns
 from napsets.files.places import reading, replacing
 
 __all__ = ["NodePredictions"]
 
-#: The key of the Parquet file's metadata that holds the names and settings as JSON.
-METADATA_KEY = b"napsets"
+COLUMNS = ("node", "label", "split", "probabilities")
 SPLITS = ("train", "validation", "test", "")
 
 
@@ -171,9 +172,13 @@ class NodePredictions(Sealed):
         target = Path(path)
         if target.suffix not in (".parquet", ".npz"):
             raise InvalidInputError(f"`path` must end in .parquet or .npz; got {target.name!r}")
-        about = {"dataset": self.dataset, "model": self.model, "settings": dict(self.settings)}
+        names: dict[str, Any] = {"dataset": self.dataset, "model": self.model, "class_names": self.class_names}
+        about = names | {"settings": dict(self.settings)}
+        fault = about_fault(about)
+        if fault is not None:
+            raise InvalidInputError(f"what is written must be what can be read again; the file's metadata {fault}")
         try:
-            text = json.dumps(about | {"class_names": self.class_names})
+            text = json.dumps(about)
         except TypeError as error:
             raise InvalidInputError(f"`settings` must be something that JSON can hold: {error}") from error
         arrays = {"node": self.nodes, "label": self.labels, "split": self.split, "probabilities": self.probabilities}
@@ -188,45 +193,30 @@ class NodePredictions(Sealed):
     def load(cls, path: str | os.PathLike[str]) -> NodePredictions:
         """Read a file that `save`, or anyone else, wrote."""
         source = Path(path)
-        with reading(source):
-            columns, text = _read_npz(source) if source.suffix == ".npz" else _read_parquet(source)
-            about = json.loads(text) if text else {}
-            if not isinstance(about, dict):
-                raise FileFormatError(f"{source} must have a JSON object for its metadata; it has {shown(about)}")
-        missing = sorted({"node", "probabilities"} - set(columns))
-        if missing:
-            raise FileFormatError(f"{source} must have the columns node and probabilities; it lacks {missing[0]}")
+        table = open_table("path", source, kind="npz" if source.suffix == ".npz" else "parquet")
+        table.require("node", "probabilities")
+        about = table.about()
+        columns = whole_columns(table, [name for name in COLUMNS if name in table.columns])
         unknown = np.full(columns["node"].shape, -1)
-        try:
+        with reading(source, "path", folder=True):
             return cls(
                 columns["node"],
                 columns["probabilities"],
                 columns.get("label", unknown),
-                columns.get("split", np.full(unknown.shape, "")),
+                columns.get("split"),  # type: ignore[arg-type]  # None becomes empty strings
                 about.get("dataset", ""),
                 about.get("model", ""),
                 about.get("settings", {}),
                 about.get("class_names"),
             )
-        except InvalidInputError as error:
-            raise FileFormatError(f"{source}: {error}") from error
 
 
 def _part(argument: str, name: str) -> str:
     return choose(argument, name, {part: part for part in SPLITS})
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "gnn") from error
-    return pa
-
-
 def _write_parquet(path: Path, arrays: Mapping[str, Any], text: str) -> None:
-    pa = _pyarrow()
+    pa = arrow()
     rows = arrays["probabilities"]
     offsets = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32 if rows.size < 2**31 else np.int64)
     kind = pa.ListArray if rows.size < 2**31 else pa.LargeListArray
@@ -234,40 +224,3 @@ def _write_parquet(path: Path, arrays: Mapping[str, Any], text: str) -> None:
     columns["probabilities"] = kind.from_arrays(offsets, pa.array(rows.ravel()))
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: text.encode()})
     pa.parquet.write_table(table, path)
-
-
-def _read_parquet(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
-    pa = _pyarrow()
-    table = pa.parquet.read_table(path)
-    columns = {}
-    for name in set(table.column_names) & {"node", "label", "split", "probabilities"}:
-        column = table.column(name).combine_chunks()
-        if column.null_count:
-            raise FileFormatError(f"{path} must have no empty cell; the column {name} has {column.null_count}")
-        if name == "probabilities":
-            columns[name] = _rectangle(path, column)
-        else:
-            values = column.to_numpy(zero_copy_only=False)
-            columns[name] = values.astype(str) if values.dtype == object else values
-    text = (table.schema.metadata or {}).get(METADATA_KEY, b"")
-    return columns, text.decode()
-
-
-def _rectangle(path: Path, lists: Any) -> npt.NDArray[Any]:
-    """Turn a list column whose lists are all of one length into a matrix, without a Python object a row."""
-    values = lists.flatten().to_numpy(zero_copy_only=False)
-    if len(lists) == 0 or values.size % len(lists):
-        raise FileFormatError(f"{path} must have as many probabilities for each node, and at least one node")
-    classes = values.size // len(lists)
-    lengths = np.diff(lists.offsets.to_numpy()) if hasattr(lists, "offsets") else np.full(len(lists), classes)
-    if (lengths != classes).any():
-        row = int(np.argmax(lengths != classes))
-        raise FileFormatError(f"{path} must have {classes} probabilities in each row; row {row} has {lengths[row]}")
-    return values.reshape(len(lists), classes)  # type: ignore[no-any-return]
-
-
-def _read_npz(path: Path) -> tuple[dict[str, npt.NDArray[Any]], str]:
-    with np.load(path, allow_pickle=False) as parts:
-        columns = {name: sealed(parts[name]) for name in parts.files}
-    about = columns.pop("about", None)
-    return columns, "" if about is None else str(about)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from napsets.checks.arguments import ROW_SUM_TOLERANCE
 from napsets.checks.frozen import sealed
 from napsets.errors import FileFormatError
-from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import IdKind, NodeIds, id_column
-from napsets.files.numbers import joined_ids, list_rows, number_column
+from napsets.files.numbers import check_width, joined_ids, number_rows
 
 __all__ = ["NodeProbabilities", "read_probabilities"]
 
@@ -116,18 +116,14 @@ class _Rows:
         self.surplus: list[int] | None = None
 
     def add(self, batch: Any, ids: Any) -> None:
-        block = self._block(batch)
+        block = number_rows(self.table, batch, self.columns, self.filled, list_column=LIST_COLUMN)
         self._check(block, ids)
         if self.total is None:
             self.parts.append(block)
         else:
             if self.array is None:
                 self.array = np.empty((self.total, block.shape[1]), dtype=block.dtype)
-            if block.shape[1] != self.array.shape[1]:
-                raise FileFormatError(
-                    f"`probabilities` must have as many entries in each row, {self.array.shape[1]}; {self.table.path} "
-                    f"has a row of {block.shape[1]}"
-                )
+            check_width(self.table, block, self.array.shape[1])
             self.array[self.filled : self.filled + len(block)] = block
         self.filled += len(block)
 
@@ -171,15 +167,6 @@ class _Rows:
             self.surplus = [] if self.columns == [LIST_COLUMN] or bad.shape[1] < 2 else list(range(bad.shape[1]))
         for some in (bad[:64], bad):  # a few rows rule out nearly all columns
             self.surplus = [column for column in self.surplus if _are_good(np.delete(some, column, axis=1))]
-
-    def _block(self, batch: Any) -> npt.NDArray[Any]:
-        if self.columns == [LIST_COLUMN]:
-            return list_rows(self.table, batch.column(LIST_COLUMN), LIST_COLUMN, self.filled)
-        narrow = all(arrow().types.is_float32(batch.column(name).type) for name in self.columns)
-        block = np.empty((batch.num_rows, len(self.columns)), dtype=np.float32 if narrow else np.float64)
-        for i, name in enumerate(self.columns):
-            block[:, i] = number_column(self.table, batch.column(name), name, self.filled)
-        return block
 
 
 def _good_rows(sums: npt.NDArray[Any], lowest: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

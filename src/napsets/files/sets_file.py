@@ -20,10 +20,10 @@ import numpy as np
 
 from napsets.files.formats import METADATA_KEY, arrow, format_of
 from napsets.files.places import check_output, replacing
+from napsets.version import __version__
 
 __all__ = [
     "COLUMNS",
-    "METADATA_KEY",
     "ROW_GROUP",
     "check_writable",
     "describe_settings",
@@ -55,8 +55,6 @@ def describe_settings(
     settings: Mapping[str, Any], class_names: list[str], *, nodes: int, calibration: int
 ) -> dict[str, Any]:
     """Return what the metadata of a sets file says: the version, the classes and how the sets were made."""
-    from napsets.version import __version__
-
     return {
         "napsets": __version__,
         "class_names": class_names,

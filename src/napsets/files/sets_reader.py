@@ -13,9 +13,10 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import FileFormatError
 from napsets.files.classes import sorted_names
-from napsets.files.formats import TableFile, arrow, damaged, open_table
+from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import NodeIds, id_column, looks_integer
 from napsets.files.npz_format import npz_array
+from napsets.files.places import reading
 from napsets.files.sets_file import COLUMNS
 from napsets.files.settings import check_recorded
 from napsets.sets import PredictionSets
@@ -74,7 +75,7 @@ def read_sets(path: str | os.PathLike[str]) -> SetsFile:
     table.require(*COLUMNS)
     metadata = table.about()
     check_recorded(table.name, table.path, metadata)
-    with damaged("sets", table.path):
+    with reading(table.path, table.name, folder=True):
         rows = _npz_rows(table) if table.format == "npz" else _rows(table)
     names = metadata.get("class_names")
     class_names = sorted_names(rows.labels.unique().to_pylist()) if names is None else list(names)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from napsets.gnn.models import Stack
 from napsets.graph import Graph
+from napsets.kernels.sampling import dense_rows, with_self_loops
 
 __all__ = ["Batch", "FeatureTable", "chunks", "csr_tensor", "graph_tensor", "prefetch"]
 
@@ -40,8 +41,6 @@ def csr_tensor(
 
 def graph_tensor(graph: Graph, weighting: str = "ones", rows: slice = slice(None)) -> Tensor:
     """Return some rows of a graph's adjacency, weighted as a model wants it."""
-    from napsets.kernels.sampling import with_self_loops
-
     if weighting == "gcn":
         offsets, columns, values = with_self_loops(graph.indptr, graph.indices, graph.degrees)
     else:
@@ -70,8 +69,6 @@ class FeatureTable:
         """Return the rows of some nodes."""
         if not self.sparse:
             return self._dense.index_select(0, torch.from_numpy(nodes))
-        from napsets.kernels.sampling import dense_rows
-
         out = np.zeros((nodes.size, self.shape[1]), dtype=np.float32)
         dense_rows(self._source.indptr, self._source.indices, self._source.data, nodes, out)
         return torch.from_numpy(out)

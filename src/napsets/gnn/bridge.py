@@ -34,7 +34,7 @@ def predict_sets(
     *,
     predictor: NAPS | None = None,
     within: ArrayLike | None = None,
-    undirected: bool = True,
+    directed: bool = False,
     outputs: str = "logits",
     forward: Callable[[nn.Module, Any], Any] | None = None,
     device: str | torch.device | None = None,
@@ -59,8 +59,8 @@ def predict_sets(
     within : array, optional
         Mask or indices of the nodes whose induced subgraph gives the neighbourhoods, as the paper takes the test
         nodes; by default the whole graph.
-    undirected : bool
-        Whether edges count both ways for neighbourhoods.
+    directed : bool
+        Whether neighbourhoods follow edges from source to target only.
     outputs : str
         What the model returns: ``logits`` (log-probabilities will do) or ``probabilities``.
     forward : callable, optional
@@ -79,7 +79,7 @@ def predict_sets(
     True
     """
     probabilities = probabilities_of(model, data, outputs=outputs, forward=forward, device=device)
-    graph = Graph.from_pyg(data, undirected=undirected)
+    graph = Graph.from_pyg(data, directed=directed)
     size = graph.num_nodes
     if probabilities.shape[0] != size:
         raise InvalidInputError(f"`model` must return one row a node, {size}; got {probabilities.shape[0]}")

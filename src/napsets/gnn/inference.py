@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from napsets.gnn.batches import FeatureTable, chunks, csr_tensor, graph_tensor, prefetch
+from napsets.gnn.batches import FeatureTable, chunks, graph_tensor, prefetch
 from napsets.gnn.models import GCN, SageMean, Stack
 from napsets.gnn.samplers import ShadowSampler, batch_key, make_sampler
 from napsets.gnn.settings import Settings
@@ -65,8 +65,6 @@ def exact_logits(model: nn.Module, graph: Graph, features: FeatureTable, setting
             sight = model.num_layers + (model.weighting == "gcn")
             if sight <= settings.depth or not model.reads_graph:
                 return _layer_by_layer(model, graph, features)
-            if isinstance(model, GCN) and model.num_layers == settings.depth == 2:
-                return _ego_convolutions(model, graph, features)
         return _whole_egos(model, graph, features, settings)
 
 
@@ -95,40 +93,21 @@ def _row_slices(graph: Graph) -> list[slice]:
 
 
 def _whole_egos(model: nn.Module, graph: Graph, features: FeatureTable, settings: Settings) -> Tensor:
+    if isinstance(model, GCN):
+        model, features = _transformed(model, features)
     stack = model if isinstance(model, Stack) else None
     weighting = "ones" if stack is None else stack.weighting
     layers = None if stack is None else stack.num_layers
-    sampler = ShadowSampler(graph, features, weighting, settings.depth, -1, layers)
-    batches = chunks(np.arange(graph.num_nodes), 16)
+    in_place = isinstance(model, (GCN, SageMean))
+    sampler = ShadowSampler(graph, features, weighting, settings.depth, -1, layers, in_place)
+    batches = chunks(np.arange(graph.num_nodes), 64 if in_place else 16)
     drawn = prefetch(lambda i: sampler.sample(batches[i], 0), len(batches))
     return torch.cat([batch.logits(model) for batch in drawn])
 
 
-def _ego_convolutions(model: GCN, graph: Graph, features: FeatureTable) -> Tensor:
-    """Two graph convolutions on whole ego-nets two steps deep.
-
-    Linear maps act on nodes one by one, so they are applied once to the whole graph and once to the roots' sums;
-    what depends on the root is the weights only.
-    """
-    from napsets.kernels.sampling import ego_weights
-
-    first, second = (cast(Any, conv) for conv in model.convs)
-    transformed = first.lin(features.all())
-    batches = _root_batches(graph)
-    slot = np.full(graph.num_nodes, -1, dtype=np.int64)
-    results = []
-    for parts in prefetch(lambda i: ego_weights(graph.indptr, graph.indices, batches[i], slot), len(batches)):
-        inner, columns, weights, outer, rows, outer_weights = parts
-        hidden = model.convolve_transformed(0, transformed, csr_tensor(inner, columns, weights, graph.num_nodes))
-        mixed = csr_tensor(outer, rows, outer_weights, rows.size) @ model.between(0, hidden)
-        results.append(second.lin(mixed) + second.bias)
-    return torch.cat(results)
-
-
-def _root_batches(graph: Graph) -> list[npt.NDArray[np.int64]]:
-    """Cut the nodes into runs whose ego-nets' rows have about as many entries."""
-    degrees = graph.degrees
-    entries = np.cumsum(np.concatenate([[0], degrees[graph.indices] + 1]))
-    load = np.cumsum(entries[graph.indptr[1:]] - entries[graph.indptr[:-1]] + degrees + 1)
-    cut = np.unique(load // ENTRIES_AT_ONCE, return_index=True)[1]
-    return np.split(np.arange(graph.num_nodes), cut[1:])
+def _transformed(model: GCN, features: FeatureTable) -> tuple[GCN, FeatureTable]:
+    """Apply the first linear map, which acts on nodes one by one, to the graph once instead of to each ego-net."""
+    rest = copy.deepcopy(model)
+    rest.convs[0].lin = nn.Identity()
+    first: Any = model.convs[0]
+    return rest, FeatureTable(first.lin(features.all()).numpy())

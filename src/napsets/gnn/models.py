@@ -111,11 +111,6 @@ class GCN(Stack):
         """Transform, then sum by weight."""
         return self.convs[i](x, adjacency)
 
-    def convolve_transformed(self, i: int, z: Tensor, adjacency: Tensor) -> Tensor:
-        """Apply layer i to nodes that its linear map has been applied to already."""
-        conv: Any = self.convs[i]
-        return conv.propagate(adjacency, x=z, edge_weight=None) + conv.bias
-
 
 class GAT(Stack):
     """Graph attention: heads are concatenated between layers and averaged at the end."""

@@ -11,6 +11,7 @@ from napsets.gnn.batches import Batch, FeatureTable
 from napsets.gnn.models import Stack
 from napsets.gnn.settings import Settings
 from napsets.graph import Graph
+from napsets.kernels.sampling import neighbours, shadow, with_self_loops
 
 __all__ = ["FullSampler", "NeighbourSampler", "Sampler", "ShadowSampler", "batch_key", "make_sampler"]
 
@@ -52,8 +53,6 @@ class _OnGraph:
         sizes: IntArray,
         degrees: IntArray,
     ) -> Batch:
-        from napsets.kernels.sampling import with_self_loops
-
         values = None
         if self.weighting == "gcn":
             offsets, columns, values = with_self_loops(offsets, columns, degrees)
@@ -75,8 +74,6 @@ class NeighbourSampler(_OnGraph):
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Sample one batch."""
-        from napsets.kernels.sampling import neighbours
-
         graph = self.graph
         nodes, offsets, columns, sizes = neighbours(
             graph.indptr, graph.indices, seeds, self.fanouts, np.uint64(key), self.scratch
@@ -107,8 +104,6 @@ class ShadowSampler(_OnGraph):
 
     def sample(self, seeds: IntArray, key: int) -> Batch:
         """Sample one batch."""
-        from napsets.kernels.sampling import shadow
-
         nodes, offsets, columns, sizes, degrees = shadow(
             self.graph.indptr,
             self.graph.indices,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.samplers import FullSampler, batch_key, make_sampler
 from napsets.gnn.settings import Settings
 from napsets.graph import Graph
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
 __all__ = ["NodeView", "Trainer"]
 
@@ -77,7 +80,7 @@ class Trainer:
         tired = patience is not None and self.epoch - 1 - self.best_epoch >= patience and self.best_epoch >= 0
         return self.epoch >= self.settings.epochs or tired
 
-    def run_epoch(self, report: Any) -> None:
+    def run_epoch(self, progress: Progress | None = None) -> None:
         """Go once through the training nodes, looking at validation accuracy as often as the settings say."""
         torch.manual_seed(batch_key(self.seed, 1, self.epoch))
         order = np.random.default_rng([self.seed, 1, self.epoch]).permutation(self.train.scored)
@@ -94,8 +97,8 @@ class Trainer:
             losses.append(self._step(batch))
             if i in looks:
                 accuracy = self.validate()
-            shown = accuracy if accuracy == accuracy else self.best_accuracy
-            report(self.epoch * len(batches) + i + 1, losses[-1], max(shown, 0.0))
+            if progress is not None:
+                progress(self.epoch * len(batches) + i + 1, self.settings.epochs * self.batches_per_epoch)
         if self.plateau is not None:
             self.plateau.step(accuracy)
         self.history.append({"loss": float(np.mean(losses)), "validation_accuracy": accuracy})

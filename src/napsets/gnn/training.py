@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,10 +19,12 @@ from napsets.gnn.batches import FeatureTable
 from napsets.gnn.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.models import MODELS, build_model
-from napsets.gnn.progress import training_bar
 from napsets.gnn.settings import Settings, settings_for
 from napsets.gnn.threads import torch_threads
 from napsets.gnn.trainer import NodeView, Trainer
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
 __all__ = ["TrainedModel", "fit", "predict", "train"]
 
@@ -63,7 +65,7 @@ def fit(
     seed: int = 0,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
+    progress: Progress | None = None,
     threads: int | None = None,
     **changes: Any,
 ) -> TrainedModel:
@@ -84,14 +86,16 @@ def fit(
         Draws initial weights, batches, neighbours and dropout.
     checkpoint : path, optional
         Written after every epoch; if the file is there already, the run goes on from it, to the same result.
-    progress : bool, optional
-        Show a bar on stderr; by default if that is a terminal.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in batches; training may stop before the total.
     threads : int, optional
         Threads that torch uses: two unless told, on every machine, because another number gives other last bits.
     **changes
         Fields of `Settings` that differ from the preset.
     """
     seed = check_seed(seed)
+    if progress is not None and not callable(progress):
+        raise InvalidInputError(f"`progress` must be a function, called as progress(done, total); got {progress!r}")
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):
@@ -124,7 +128,7 @@ def _run(
     dataset: NodeDataset,
     name: str,
     checkpoint: str | os.PathLike[str] | None,
-    progress: bool | None,
+    progress: Progress | None,
 ) -> None:
     """Run the epochs that are left, from the checkpoint if there is one."""
     mark = ""
@@ -143,12 +147,10 @@ def _run(
         state = load_checkpoint(checkpoint, mark)
         if state is not None:
             trainer.restore(state)
-    total = trainer.settings.epochs * trainer.batches_per_epoch
-    with training_bar(f"{name} on {dataset.name}", total, progress) as report:
-        while not trainer.finished:
-            trainer.run_epoch(report)
-            if checkpoint is not None:
-                save_checkpoint(checkpoint, {"fingerprint": mark, **trainer.state()})
+    while not trainer.finished:
+        trainer.run_epoch(progress)
+        if checkpoint is not None:
+            save_checkpoint(checkpoint, {"fingerprint": mark, **trainer.state()})
 
 
 def predict(
@@ -202,7 +204,7 @@ def train(
     seed: int = 0,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
+    progress: Progress | None = None,
     threads: int | None = None,
     **changes: Any,
 ) -> NodePredictions:

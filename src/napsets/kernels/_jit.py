@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,8 +20,6 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
-
-from napsets.errors import NapsetsWarning
 
 __all__ = ["count_bits", "count_bits_of_eight", "jit", "lined_zeros", "lowest_bit", "part", "prefetch", "read_only"]
 
@@ -71,6 +70,12 @@ def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any
     return room[start : start + size].view(dtype).reshape(shape)
 
 
+def _warning() -> type[Warning]:
+    """Return what to warn with: the package's own kind of warning, where there is a package around the kernels."""
+    package = sys.modules.get(__name__.partition(".")[0])
+    return getattr(package, "NapsetsWarning", RuntimeWarning)
+
+
 class _Cache(FunctionCache):
     """Numba's cache of one function, without which work goes on: damage and a full disk cost time and no more."""
 
@@ -104,7 +109,7 @@ class _Cache(FunctionCache):
                 f"compiled kernels could not be {what} in {self.cache_path} ({reason}); they are compiled anew, which "
                 "takes some seconds. If this comes again, empty that folder, free some space, or set NUMBA_CACHE_DIR "
                 "to another.",
-                NapsetsWarning,
+                _warning(),
                 stacklevel=2,
             )
 

@@ -1,4 +1,4 @@
-"""Cutting a graph into balls, measuring its depth, and comparing neighbours' labels."""
+"""Cutting a graph into balls, and comparing neighbours' labels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from napsets.kernels._jit import jit
 
-__all__ = ["component_reach", "cut_balls", "deepest_search", "same_label_shares"]
+__all__ = ["cut_balls", "same_label_shares"]
 
 
 @jit
@@ -42,54 +42,6 @@ def cut_balls(indptr, indices, roots, radius, alive, members):
         balls += 1
         offsets[balls] = last
     return offsets[: balls + 1]
-
-
-@jit
-def _search_depth(source, indptr, indices, hops, mark, stamps, queue):
-    """Return the distance of the furthest node within so many hops, and how many there are; all get the mark."""
-    stamps[source] = mark
-    queue[0] = source
-    first, last, depth = np.int64(0), np.int64(1), np.int64(0)
-    while True:
-        end = last
-        while first < end:
-            u = queue[first]
-            first += 1
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if stamps[v] != mark:
-                    stamps[v] = mark
-                    queue[last] = v
-                    last += 1
-        if last == end or depth == hops:
-            return depth, last
-        depth += 1
-
-
-@jit
-def deepest_search(sources, indptr, indices, hops, stamps, queue):
-    """Return the distance of the furthest node within `hops` of any source; `stamps` holds no marks but sources'."""
-    deepest = np.int64(0)
-    for i in range(sources.shape[0]):
-        depth, _ = _search_depth(sources[i], indptr, indices, hops, sources[i], stamps, queue)
-        deepest = max(deepest, depth)
-        if deepest == hops:
-            break
-    return deepest
-
-
-@jit
-def component_reach(indptr, indices):
-    """Return a number of hops that no two connected nodes of an undirected graph are further apart than."""
-    nodes = indptr.shape[0] - 1
-    stamps = np.full(nodes, -1, np.int64)
-    queue = np.empty(nodes, indices.dtype)
-    reach = np.int64(0)
-    for root in range(nodes):
-        if stamps[root] < 0:
-            depth, size = _search_depth(root, indptr, indices, nodes, root, stamps, queue)
-            reach = max(reach, min(2 * depth, size - 1))
-    return reach
 
 
 @jit

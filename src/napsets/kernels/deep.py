@@ -18,26 +18,27 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part, read_only
-from napsets.kernels.selection import BLOCK_WORDS, select, selection_inputs
+from napsets.kernels.endings import Pairs, room_for
+from napsets.kernels.selection import finish
 
-__all__ = ["WORDS", "active_edges", "pull", "push", "select_all", "start", "transpose"]
+__all__ = ["WORDS", "active_edges", "finish_all", "pull", "push", "start", "transpose"]
 
 WORDS = 8  # 512 sources
 
 
 @jit
-def start(sources, indptr, indices, reach, level):
-    """Write hop 0 into `reach` and hops 0 and 1 into `level`."""
+def start(sources, indptr, indices, reach, ring):
+    """Write hop 0 into `reach` and hops 0 and 1 into `ring`."""
     reach[:] = np.uint64(0)
-    level[:] = np.uint64(0)
+    ring[:] = np.uint64(0)
     for j in range(sources.shape[0]):
         s = sources[j]
         w = j >> 6
         bit = np.uint64(1) << np.uint64(j & 63)
         reach[s, w] |= bit
-        level[s, w] |= bit
+        ring[s, w] |= bit
         for e in range(indptr[s], indptr[s + 1]):
-            level[indices[e], w] |= bit
+            ring[indices[e], w] |= bit
 
 
 @jit
@@ -52,27 +53,27 @@ def active_edges(first, last, indptr, reach):
 
 
 @jit
-def push(first, last, indptr, indices, reach, level):
-    """Add the rows of the nodes in a range to their neighbours' rows in `level`."""
+def push(first, last, indptr, indices, reach, ring):
+    """Add the rows of the nodes in a range to their neighbours' rows in `ring`."""
     for u in range(first, last):
         r0, r1, r2, r3 = reach[u, 0], reach[u, 1], reach[u, 2], reach[u, 3]
         r4, r5, r6, r7 = reach[u, 4], reach[u, 5], reach[u, 6], reach[u, 7]
         if r0 | r1 | r2 | r3 | r4 | r5 | r6 | r7:
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
-                level[v, 0] |= r0
-                level[v, 1] |= r1
-                level[v, 2] |= r2
-                level[v, 3] |= r3
-                level[v, 4] |= r4
-                level[v, 5] |= r5
-                level[v, 6] |= r6
-                level[v, 7] |= r7
+                ring[v, 0] |= r0
+                ring[v, 1] |= r1
+                ring[v, 2] |= r2
+                ring[v, 3] |= r3
+                ring[v, 4] |= r4
+                ring[v, 5] |= r5
+                ring[v, 6] |= r6
+                ring[v, 7] |= r7
 
 
 @jit
-def pull(first, last, indptr, indices, everyone, wanted, reach, level):
-    """Write into `level` the rows of the wanted nodes in a range, joined with those of their neighbours.
+def pull(first, last, indptr, indices, everyone, wanted, reach, ring):
+    """Write into `ring` the rows of the wanted nodes in a range, joined with those of their neighbours.
 
     `everyone` has the bits of all sources: a row that has them too needs no more neighbours.
     """
@@ -102,14 +103,14 @@ def pull(first, last, indptr, indices, everyone, wanted, reach, level):
                 r6 |= reach[u, 6]
                 r7 |= reach[u, 7]
             e += 8
-        level[v, 0] = r0
-        level[v, 1] = r1
-        level[v, 2] = r2
-        level[v, 3] = r3
-        level[v, 4] = r4
-        level[v, 5] = r5
-        level[v, 6] = r6
-        level[v, 7] = r7
+        ring[v, 0] = r0
+        ring[v, 1] = r1
+        ring[v, 2] = r2
+        ring[v, 3] = r3
+        ring[v, 4] = r4
+        ring[v, 5] = r5
+        ring[v, 6] = r6
+        ring[v, 7] = r7
 
 
 @part
@@ -152,23 +153,15 @@ def transpose(first, last, order, count, before, after, hop, vectors):
                 vectors[g * 64 + i, hop, w] = tiles[g, i]
 
 
-def select_all(vectors: npt.NDArray[Any], first: int, last: int, masks: npt.NDArray[Any], *selection: Any) -> None:
-    """Choose the thresholds of every (source, split) pair of some sources from their vectors."""
-    hops, mask_words = vectors.shape[1], masks.shape[1]
-    running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
-    room = np.arange(mask_words), running, np.empty((hops, 2), np.int64)
-    _select_all(read_only(vectors), first, last, *selection_inputs(masks, *selection), *room)
+def finish_all(vectors: npt.NDArray[Any], first: int, last: int, pairs: Pairs, *ending: Any) -> None:
+    """Do for every pair of some sources what is wanted with their vectors; see `endings`."""
+    _finish_all(read_only(vectors), first, last, pairs, *ending, room_for(vectors.shape[1], pairs.masks.shape[1]))
 
 
 @jit
-def _select_all(
-    vectors, first, last, masks, pair_offsets, pair_split, weights, levels, rounding, scores, thresholds, hop_counts,
-    base, running, counts,
-):  # fmt: skip
-    blocks = masks.shape[1] // BLOCK_WORDS
+def _finish_all(vectors, first, last, pairs, selection, pooling, counting, room):
+    words = pairs.masks.shape[1]
     for i in range(first, last):
-        for p in range(pair_offsets[i], pair_offsets[i + 1]):
-            select(
-                vectors[i], masks[pair_split[p]], base, blocks, running, counts, weights, levels, rounding, scores,
-                thresholds[p], hop_counts[p],
-            )  # fmt: skip
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            mask = pairs.masks[pairs.splits[p]]
+            finish(i, p, vectors[i], mask, words, room, pairs, selection, pooling, counting)

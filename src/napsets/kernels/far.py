@@ -10,34 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit, part
+from napsets.kernels.pooling import others_of, shares_of, with_others
+from napsets.kernels.rules import needed_mass
+from napsets.kernels.sums import weigh
+from napsets.kernels.walk import walk
 
-__all__ = ["MANY_HOPS", "far_thresholds"]
+__all__ = ["far_search"]
 
-#: From more hops than these on, a search goes this way.
-MANY_HOPS = 64
+_needed = part(needed_mass)
 
 
 @part
-def _walk(source, indptr, indices, numbers, known, hops, mark, stamps, queue, hop_of):
+def _list_hops(source, indptr, indices, numbers, known, mark, stamps, queue, ends, hop_of):
     """Write the hop of each calibration node within reach into ``hop_of[number]``."""
-    stamps[source] = mark
-    queue[0] = source
-    first, last = np.int64(0), np.int64(1)
-    for hop in range(1, hops + 1):
-        end = last
-        while first < end:
-            u = queue[first]
-            first += 1
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if stamps[v] != mark:
-                    stamps[v] = mark
-                    queue[last] = v
-                    last += 1
-                    if numbers[v] < known:
-                        hop_of[numbers[v]] = hop
-        if first == last:
-            break
+    rings, _ = walk(source, indptr, indices, ends.shape[0] - 1, mark, stamps, queue, ends)
+    for ring in range(1, rings + 1):
+        for place in range(ends[ring - 1], ends[ring]):
+            number = numbers[queue[place]]
+            if number < known:
+                hop_of[number] = ring
 
 
 @part
@@ -47,49 +38,70 @@ def _count(hop_of, mask, stop, counts):
     for number in range(stop):
         hop = hop_of[number]
         if hop > 0 and (mask[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
-            counts[hop - 1] += 1
+            counts[hop - 1, 0] += 1
 
 
 @part
-def _mass(weights, d, counts):
-    mass = 0.0
-    for k in range(weights.shape[1]):
-        mass += weights[d, k] * np.float64(counts[k])
+def _mass(i, p, hop_of, stop, d, counts, pairs, selection, pooling):
+    """Return the mass of the nodes with a number below `stop`, for a row of weights."""
+    _count(hop_of, pairs.masks[pairs.splits[p]], stop, counts)
+    mass = weigh(selection.weights, d, counts, 0)
+    if pooling is not None:
+        others = others_of(i, p, pairs, pooling)
+        mass = with_others(mass, shares_of(pooling, d, others), others, np.int64(stop - 1))
     return mass
 
 
-@jit
-def far_thresholds(
-    sources, indptr, indices, numbers, masks, pair_offsets, pair_split, weights, levels, rounding, scores, thresholds,
-    hop_counts,
-):  # fmt: skip
-    """Search around each source and select for each (source, split) pair, as `shallow.dense_thresholds` does.
+@part
+def _select(i, p, hop_of, counts, pairs, selection, pooling):
+    known = selection.scores.shape[0]
+    for d in range(selection.weights.shape[0]):
+        total = _mass(i, p, hop_of, known, d, counts, pairs, selection, pooling)
+        selection.hop_counts[p] = counts[:, 0]
+        for a in range(selection.levels.shape[0]):
+            needed = _needed(selection.levels[a], selection.rules[a], total, selection.rounding)
+            if total < needed:
+                selection.thresholds[p, d, a] = np.inf
+            elif needed <= 0.0:
+                selection.thresholds[p, d, a] = -np.inf
+            else:
+                low, high = np.int64(0), np.int64(known - 1)
+                while low < high:
+                    middle = (low + high) >> 1
+                    if _mass(i, p, hop_of, middle + 1, d, counts, pairs, selection, pooling) >= needed:
+                        high = middle
+                    else:
+                        low = middle + 1
+                selection.thresholds[p, d, a] = selection.scores[low]
 
-    Sources go by their ids, and `numbers` says what number each node has.
+
+@part
+def _count_below(p, hop_of, counting):
+    positions, counts = counting.positions[p if counting.positions.shape[0] > 1 else 0], counting.counts[p]
+    counts[:] = 0
+    for number in range(hop_of.shape[0]):
+        if hop_of[number] > 0:
+            for q in range(positions.shape[0]):
+                counts[hop_of[number] - 1, q] += number < positions[q]
+
+
+@jit
+def far_search(sources, indptr, indices, numbers, known, hops, pairs, selection, pooling, counting):
+    """Search around each source and do for each of its pairs what is wanted; see `endings`.
+
+    Sources go by their ids; `numbers` says what number each node has, and those below `known` calibrate.
     """
-    nodes, known, hops = numbers.shape[0], scores.shape[0], weights.shape[1]
+    nodes = numbers.shape[0]
     stamps = np.full(nodes, -1, np.int64)
     queue = np.empty(nodes, indices.dtype)
+    ends = np.empty(hops + 1, np.int64)
     hop_of = np.zeros(known, np.int64)
-    counts = np.empty(hops, np.int64)
+    counts = np.empty((hops, 1), np.int64)
     for i in range(sources.shape[0]):
         hop_of[:] = 0
-        _walk(sources[i], indptr, indices, numbers, known, hops, i, stamps, queue, hop_of)
-        for p in range(pair_offsets[i], pair_offsets[i + 1]):
-            mask = masks[pair_split[p]]
-            _count(hop_of, mask, known, hop_counts[p])
-            for d in range(weights.shape[0]):
-                total = _mass(weights, d, hop_counts[p])
-                for a in range(levels.shape[0]):
-                    needed = levels[a] * (1.0 + total) * (1.0 - rounding)
-                    thresholds[p, d, a] = np.inf
-                    if total >= needed:
-                        low, high = np.int64(0), np.int64(known - 1)
-                        while low < high:
-                            middle = (low + high) >> 1
-                            _count(hop_of, mask, middle + 1, counts)
-                            if _mass(weights, d, counts) >= needed:
-                                high = middle
-                            else:
-                                low = middle + 1
-                        thresholds[p, d, a] = scores[low]
+        _list_hops(sources[i], indptr, indices, numbers, known, i, stamps, queue, ends, hop_of)
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            if selection is not None:
+                _select(i, p, hop_of, counts, pairs, selection, pooling)
+            if counting is not None:
+                _count_below(p, hop_of, counting)

@@ -13,9 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import shown
-from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets.kernels.layout import Adjacency
 from napsets.kernels.shallow import count_touched
 
 __all__ = ["BATCH", "STRATEGIES", "Batch", "is_trifle", "plan"]
@@ -53,7 +51,7 @@ class Batch:
 
 
 def plan(
-    graph: Graph,
+    adjacency: Adjacency,
     sources: npt.NDArray[np.int64],
     hops: int,
     mask_words: int,
@@ -68,17 +66,15 @@ def plan(
     `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
     `hub_degree` are added as vectors in a dense search.
     """
-    if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
-        raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {shown(strategy)}")
-    costs = _Costs(graph, hops, mask_words, last_share, hub_degree)
-    if strategy is None and is_trifle(graph, sources.size):
+    costs = _Costs(adjacency, hops, mask_words, last_share, hub_degree)
+    if strategy is None and is_trifle(adjacency, sources.size):
         # One way for all: looking for a better one would take longer, and more kernels to compile.
-        cost = costs.of(graph.num_edges, graph.num_edges, sources.size)["sparse"]
+        cost = costs.of(adjacency.num_edges, adjacency.num_edges, sources.size)["sparse"]
         bounds = [*range(0, sources.size, BATCH), sources.size]
-        return [Batch(first, last, "sparse", graph.num_edges, cost) for first, last in pairwise(bounds)]
+        return [Batch(first, last, "sparse", adjacency.num_edges, cost) for first, last in pairwise(bounds)]
     firsts = np.arange(0, sources.size, BATCH)
     lasts = np.minimum(firsts + BATCH, sources.size)
-    touched = _sampled(graph, sources, firsts, lasts, hops, costs)
+    touched = _sampled(adjacency, sources, firsts, lasts, hops, costs)
     batches = []
     for first, last, (edges, work) in zip(firsts.tolist(), lasts.tolist(), touched.tolist(), strict=True):
         price = costs.of(edges, work, last - first)
@@ -88,27 +84,27 @@ def plan(
     return batches
 
 
-def is_trifle(graph: Graph, sources: int) -> bool:
+def is_trifle(adjacency: Adjacency, sources: int) -> bool:
     """Whether searches around so many sources are done before a way to do them well could be found."""
-    return sources * graph.num_edges < _TRIFLE
+    return sources * adjacency.num_edges < _TRIFLE
 
 
 class _Costs:
     """Nanoseconds a source, by strategy."""
 
-    def __init__(self, graph: Graph, hops: int, mask_words: int, last_share: float, hub_degree: int) -> None:
-        self.words = (graph.num_nodes + 63) // 64
+    def __init__(self, adjacency: Adjacency, hops: int, mask_words: int, last_share: float, hub_degree: int) -> None:
+        self.words = (adjacency.num_nodes + 63) // 64
         self.hops = hops
         self.last_share = last_share
-        #: Words that a dense search passes over: of the first and the last level, those of calibration nodes. The
+        #: Words that a dense search passes over: of the first and the last ring, those of calibration nodes. The
         #: more words there are in all, the more marks miss the cache.
         self.dense_words = self.words * (max(0, hops - 2) + _DENSE_MISSES) + mask_words * min(2, hops)
         self.hub_degree = hub_degree
         #: Edges whose marking is as much work as adding a hub's vector.
         self.hub_work = int(_DENSE_HUB_WORD / _DENSE_EDGE * self.words)
         self.deep_batch = (
-            _DEEP_EDGE * graph.num_edges * max(0.0, hops - 2 + last_share)
-            + _DEEP_NODE * graph.num_nodes * hops
+            _DEEP_EDGE * adjacency.num_edges * max(0.0, hops - 2 + last_share)
+            + _DEEP_NODE * adjacency.num_nodes * hops
             + _DEEP_WORD * mask_words * hops
         )
 
@@ -126,7 +122,7 @@ class _Costs:
 
 
 def _sampled(
-    graph: Graph,
+    adjacency: Adjacency,
     sources: npt.NDArray[np.int64],
     firsts: npt.NDArray[np.int64],
     lasts: npt.NDArray[np.int64],
@@ -139,8 +135,8 @@ def _sampled(
     sampled first, and those between two dear ones are taken to be dear without looking.
     """
     offsets = (2 * np.arange(_SAMPLE) + 1) / (2 * _SAMPLE)
-    stamps = np.zeros(graph.num_nodes, dtype=np.int64)
-    queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
+    stamps = np.zeros(adjacency.num_nodes, dtype=np.int64)
+    queue = np.empty(adjacency.num_nodes + 1, dtype=adjacency.indices.dtype)
     dear = np.array([costs.dear(size) for size in (lasts - firsts).tolist()])
     found = np.full((firsts.size, 2), np.nan)
 
@@ -150,7 +146,7 @@ def _sampled(
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
         budget = int(_SAMPLE * dear[batch]) + 1
         counted = count_touched(
-            sample, graph.indptr, graph.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
+            sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
             costs.hub_work, costs.last_share,
         )  # fmt: skip
         found[batch] = np.divide(counted, _SAMPLE)

@@ -1,277 +1,240 @@
-"""Running a search over many sources: plan it, cut it into pieces, run these on threads."""
+"""The two questions that the package asks of neighbourhoods: thresholds, and counts by hop.
+
+Nodes may repeat and come in any order; whatever way is taken, on however many threads, the bits of an answer are the
+same. A few nodes of a small graph are answered by NumPy, without a compiler; for all others see `jobs`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from queue import LifoQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.graph import Graph
-from napsets.kernels import deep, far, shallow
-from napsets.kernels._jit import read_only
-from napsets.kernels.csr import row_ranges
-from napsets.kernels.hub_rows import NO_VECTORS, HubRows
-from napsets.kernels.plan import Batch, is_trifle, plan
-from napsets.kernels.selection import selection_inputs
-from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
-from napsets.quantile import ROUNDING
+from napsets.kernels.few import are_few, counts_of_few, thresholds_of_few
+from napsets.kernels.layout import Layout, pack
+from napsets.kernels.threads import Progress
 
 if TYPE_CHECKING:
-    from napsets.localisers.neighbourhoods import CalibrationIndex
+    from napsets.kernels.endings import Pairs, Pooling
 
-__all__ = ["Job", "handling_order", "search"]
+__all__ = ["count_below", "find_thresholds"]
 
-#: What the bit vectors of all batches under way may take together.
-DEEP_BYTES = 2 << 30
-#: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
-_SHARES = 4
-#: Sources of a very far search between two looks at whether to stop.
-_FAR_SOURCES = 4
+#: Bits of each byte; NumPy counts them itself from version 2 on.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
-
-@dataclass(frozen=True)
-class Job:
-    """The sources, the splits and weights they are wanted for, and where the answers go."""
-
-    index: CalibrationIndex
-    sources: npt.NDArray[np.int64]
-    pair_offsets: npt.NDArray[np.int64]
-    pair_split: npt.NDArray[np.int64]
-    masks: npt.NDArray[np.uint64]
-    weights: npt.NDArray[np.float64]
-    levels: npt.NDArray[np.float64]
-    thresholds: npt.NDArray[np.float64]
-    hop_counts: npt.NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        # Once here, and not again for each piece of work.
-        for name in ("masks", "weights", "levels"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
-    @property
-    def hops(self) -> int:
-        """Depth of the search."""
-        return int(self.weights.shape[1])
-
-    @property
-    def last_share(self) -> float:
-        """The share of nodes that calibrate: to others the last hop need not go."""
-        return self.index.calibration.size / self.index.graph.num_nodes
-
-    def selection(self, first: int, last: int) -> tuple[Any, ...]:
-        """Return what selection needs for the pairs of some sources, in the order in which kernels take it."""
-        offsets = self.pair_offsets[first : last + 1]
-        pairs = slice(offsets[0], offsets[-1])
-        return (
-            self.masks,
-            offsets - offsets[0],
-            self.pair_split[pairs],
-            self.weights,
-            self.levels,
-            ROUNDING,
-            self.index.sorted_scores,
-            self.thresholds[pairs],
-            self.hop_counts[pairs],
-        )
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
-def handling_order(graph: Graph, nodes: npt.NDArray[np.int64], hops: int) -> npt.NDArray[np.int64]:
-    """Return the order in which to search around `nodes`: those with a common hub together, so that rows stay near.
+def find_thresholds(
+    layout: Layout,
+    nodes: Ints,
+    weights: Floats,
+    levels: Floats,
+    *,
+    rounding: float,
+    rules: npt.NDArray[np.int8] | None = None,
+    pools: Floats | None = None,
+    alikes: Floats | None = None,
+    groups: npt.NDArray[Any] | None = None,
+    splits: npt.NDArray[np.bool_] | None = None,
+    pair_split: Ints | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    strategy: str | None = None,
+) -> tuple[Floats, Ints]:
+    """Return the smallest score up to which the calibration nodes around each node have a share of the mass.
 
-    One hop reads no rows but the nodes' own, which lie in the order of the nodes.
+    The mass up to a score is Σ_k w(k)·c_k + (pool/n)·c + (alike/n_same)·c_same, summed in this order: of the
+    calibration nodes other than the node itself, c_k are those at hop k, c all of them and c_same those of its group,
+    each up to the score; n and n_same are how many there are in all. Terms without any node are left out.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where to search, and the scores.
+    nodes : int64 of shape (nodes,)
+        Node ids; a node may come several times.
+    weights : float64 of shape (rows, hops)
+        w(k) for each row, from hop 1 on. Without hops nothing is searched.
+    levels : float64 of shape (levels,)
+        Shares of 1 + total mass to be reached.
+    rounding : float
+        The part of the mass that is forgiven where the rule is `rules.NOMINAL`.
+    rules : int8 of shape (levels,), optional
+        What reaching each level means: NOMINAL, AT_LEAST or ABOVE of `rules`; NOMINAL by default.
+    pools, alikes : float64 of shape (rows,), optional
+        What all calibration nodes weigh together, and those of the node's own group; 0 by default.
+    groups : integers of shape (nodes of the graph,), optional
+        The group of each node, negative for none.
+    splits : bool of shape (splits, calibration nodes), optional
+        Which calibration nodes each split uses; by default there is one that uses all.
+    pair_split : int64 of shape (nodes,), optional
+        The split for each entry of `nodes`.
+    threads : int, optional
+        Threads to use; all cores by default.
+    progress : callable, optional
+        Called as ``progress(done, total)``, in nodes.
+    strategy : str, optional
+        "few", "dense", "sparse", "deep" or "far"; by default whichever is the fastest.
+
+    Returns
+    -------
+    values : float64 of shape (nodes, rows, levels)
+        +∞ where the level is not reached, −∞ where it needs no mass.
+    hop_counts : int64 of shape (nodes, hops)
+        Calibration nodes at each hop.
     """
-    if hops == 1 or is_trifle(graph, nodes.size):
-        return np.argsort(nodes, kind="stable")
-    hub = np.empty_like(nodes)
-    shallow.hubs(nodes, graph.indptr, graph.indices, hub)
-    return np.lexsort((nodes, hub))
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    levels = np.ascontiguousarray(levels, dtype=np.float64)
+    rows, hops = weights.shape
+    rules = np.zeros(levels.size, dtype=np.int8) if rules is None else np.asarray(rules, dtype=np.int8)
+    pools = np.zeros(rows) if pools is None else np.asarray(pools, dtype=np.float64)
+    alikes = np.zeros(rows) if alikes is None or groups is None else np.asarray(alikes, dtype=np.float64)
+    if not alikes.any():
+        groups = None
+    pooled = bool(pools.any() or alikes.any())
+    if nodes.size == 0:
+        return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
+    if _without_kernels(layout, nodes, hops, strategy):
+        used = None if splits is None or pair_split is None else splits[pair_split]
+        sums = (weights, levels, rules, rounding, pools, alikes, groups)
+        found = thresholds_of_few(layout, nodes, used, *sums)
+        _tell(progress, nodes.size)
+        return found
+    from napsets.kernels.endings import Selection
+    from napsets.kernels.jobs import Job, search
 
-
-def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
-    """Fill the job's thresholds and counts."""
-    count = available_threads(threads)
-    if strategy is None and job.hops > far.MANY_HOPS:
-        run(_far_pieces(job), threads=count, total=job.sources.size, progress=progress)
-        return
-    workspace_bytes = _Workspace.size(job)
-    batches = plan(
-        job.index.graph,
-        job.sources,
-        job.hops,
-        job.masks.shape[1],
-        last_share=job.last_share,
-        hub_degree=job.index.hub_degree if job.hops > 1 else job.index.graph.num_nodes,
-        deep_fits=workspace_bytes <= DEEP_BYTES,
-        strategy=strategy,
+    order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split)
+    thresholds = np.empty((nodes.size, rows, levels.size))
+    counts = np.empty((nodes.size, hops), dtype=np.int64)
+    job = Job(
+        layout,
+        sources,
+        hops,
+        pairs,
+        selection=Selection(weights, levels, rules, rounding, layout.sorted_scores, thresholds, counts),
+        pooling=_pooling(layout, sources, pairs, pools, alikes, groups) if pooled else None,
     )
-    walkers = [batch for batch in batches if batch.strategy != "deep"]
-    swimmers = [batch for batch in batches if batch.strategy == "deep"]
-    total = job.sources.size
-    shift = sum(batch.last - batch.first for batch in walkers)
-    run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
-    if swimmers:
-        # Batches side by side as far as memory allows; threads left over share the work inside them.
-        abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
-        _run_deep(job, swimmers, abreast, count, total, shift, progress)
+    search(job, threads=threads, progress=progress, strategy=strategy)
+    values, hop_counts = np.empty_like(thresholds), np.empty_like(counts)
+    values[order] = thresholds
+    hop_counts[order] = counts
+    return values, hop_counts
 
 
-# -- one source at a time ------------------------------------------------------------------------------------------
+def count_below(
+    layout: Layout,
+    nodes: Ints,
+    positions: Ints,
+    hops: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    strategy: str | None = None,
+) -> npt.NDArray[Any]:
+    """Count, by hop, the calibration nodes around each node whose number is below some positions.
+
+    Numbers ascend with scores, so a position is how many scores lie below a value: ``np.searchsorted`` of
+    ``layout.sorted_scores``. With labels in place of scores, and positions where each class ends, differences of
+    counts are counts by class; with the position ``layout.size`` they are all that is there.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where to search, and the numbers.
+    nodes : int64 of shape (nodes,)
+        Node ids; a node may come several times. A node never counts itself.
+    positions : integers of shape (positions,) or (nodes, positions)
+        From 0 to ``layout.size``; for all nodes alike, or for each its own.
+    hops : int
+        How far to search.
+    threads, progress, strategy
+        As for `find_thresholds`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (nodes, hops, positions); int32, or int64 where there are 2³¹ calibration nodes or more.
+    """
+    places = np.clip(np.atleast_2d(np.asarray(positions, dtype=np.int64)), 0, layout.size)
+    dtype = np.int32 if layout.size < 2**31 else np.int64
+    shape = (nodes.size, hops, places.shape[1])
+    if nodes.size == 0 or hops == 0:
+        return np.zeros(shape, dtype=dtype)
+    if _without_kernels(layout, nodes, hops, strategy):
+        few = counts_of_few(layout, nodes, places, hops).astype(dtype)
+        _tell(progress, nodes.size)
+        return few
+    from napsets.kernels.endings import Counting
+    from napsets.kernels.jobs import Job, search
+
+    order, sources, pairs = _pairs(layout, nodes, hops, None, None)
+    counts = np.empty(shape, dtype=dtype)
+    job = Job(layout, sources, hops, pairs, counting=Counting(places if len(places) == 1 else places[order], counts))
+    search(job, threads=threads, progress=progress, strategy=strategy)
+    found = np.empty_like(counts)
+    found[order] = counts
+    return found
 
 
-def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Piece]:
-    index = job.index
-    reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
-    # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
-    renumber = bool(batches) and (index.renumbered is not None or reads > index.graph.num_edges / 4)
-    if renumber:
-        (columns, middles), labels = index.renumber(threads), None
-    else:
-        columns, middles, labels = index.graph.indices, index.stops, index.numbers
-    use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
-    hubs = index.hubs if use_hubs else HubRows(index.stops, middles, NO_VECTORS)
-    middles, hubs = read_only(middles), HubRows(*map(read_only, hubs))
-    rows = (
-        read_only(index.starts),
-        middles if job.hops == 1 else read_only(index.stops),
-        read_only(columns),
-        None if labels is None else read_only(labels),
-    )
-    kernels: dict[str, tuple[Callable[..., None], tuple[Any, ...]]] = {
-        "dense": (shallow.dense_thresholds, (*rows, *hubs)),
-        "sparse": (shallow.sparse_thresholds, (*rows, middles)),
-    }
-    for batch in batches:
-        for first, last in batch.pieces():
-            yield last - first, partial(_shallow, *kernels[batch.strategy], job, first, last)
+def _without_kernels(layout: Layout, nodes: Ints, hops: int, strategy: str | None) -> bool:
+    return strategy == "few" or (strategy is None and are_few(layout.adjacency, nodes.size, hops))
 
 
-def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first: int, last: int, stop: Stop) -> None:
-    kernel(job.index.numbers[job.sources[first:last]], *graph, job.hops, *job.selection(first, last))
+def _tell(progress: Progress | None, done: int) -> None:
+    if progress is not None:
+        progress(done, done)
 
 
-# -- one source at a time, very far ---------------------------------------------------------------------------------
+def _pairs(
+    layout: Layout, nodes: Ints, hops: int, splits: npt.NDArray[np.bool_] | None, pair_split: Ints | None
+) -> tuple[Ints, Ints, Pairs]:
+    """Return the order of handling, the sources in it, each once, and their pairs."""
+    from napsets.kernels.endings import Pairs
+    from napsets.kernels.jobs import handling_order
+
+    order = handling_order(layout.adjacency, nodes, hops)
+    ordered = nodes[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
+    return order, ordered[first], Pairs(np.append(first, nodes.size).astype(np.int64), split, layout.masks(splits))
 
 
-def _far_pieces(job: Job) -> Iterator[Piece]:
-    for first in range(0, job.sources.size, _FAR_SOURCES):
-        last = min(first + _FAR_SOURCES, job.sources.size)
-        yield last - first, partial(_far, job, first, last)
+def _pooling(
+    layout: Layout, sources: Ints, pairs: Pairs, pools: Floats, alikes: Floats, groups: npt.NDArray[Any] | None
+) -> Pooling:
+    from napsets.kernels.endings import Pooling
+
+    masks = pairs.masks
+    group = np.full(sources.size, -1, dtype=np.int64)
+    group_masks = np.zeros((1, masks.shape[1]), dtype=np.uint64)
+    if groups is not None:
+        asked = groups[sources]
+        names, place = np.unique(asked[asked >= 0], return_inverse=True)
+        if names.size:
+            group[asked >= 0] = place
+            group_masks = _group_masks(groups[layout.nodes[: layout.size]], names, masks.shape[1])
+    narrow = np.int32 if layout.size < 2**31 else np.int64
+    group_ranks = np.stack([_ranks(group_masks & mask, narrow) for mask in masks])
+    own = layout.numbers[sources].astype(np.int64)
+    return Pooling(pools, alikes, own, group, _ranks(masks, np.int64), group_masks, group_ranks)
 
 
-def _far(job: Job, first: int, last: int, stop: Stop) -> None:
-    graph, index = job.index.graph, job.index
-    inputs = selection_inputs(*job.selection(first, last))
-    far.far_thresholds(job.sources[first:last], graph.indptr, graph.indices, read_only(index.numbers), *inputs)
+def _group_masks(groups: npt.NDArray[Any], names: npt.NDArray[Any], words: int) -> npt.NDArray[np.uint64]:
+    """Pack which numbers are of each of the named groups into words; `groups` are those of all numbers, in order."""
+    flags = np.zeros(64 * words, dtype=bool)
+    packed = np.empty((names.size, words), dtype=np.uint64)
+    for name, row in zip(names, packed, strict=True):  # one at a time: a flag is eight times as large as its bit
+        flags[: groups.size] = groups == name
+        row[:] = pack(flags)
+    return packed
 
 
-# -- 512 sources at a time -----------------------------------------------------------------------------------------
-
-
-class _Workspace:
-    """The bit vectors of one batch: two rows a node, one vector a source and hop."""
-
-    def __init__(self, job: Job) -> None:
-        nodes = job.index.graph.num_nodes
-        self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
-        self.level = np.empty((nodes, deep.WORDS), dtype=np.uint64)
-        self.vectors = np.empty((64 * deep.WORDS, job.hops, job.masks.shape[1]), dtype=np.uint64)
-
-    @staticmethod
-    def size(job: Job) -> int:
-        """Bytes of one workspace."""
-        return 8 * deep.WORDS * (2 * job.index.graph.num_nodes + 64 * job.hops * int(job.masks.shape[1]))
-
-
-def _run_deep(
-    job: Job, batches: list[Batch], abreast: int, threads: int, total: int, done: int, progress: Progress | None
-) -> None:
-    spaces: LifoQueue[_Workspace] = LifoQueue()
-    for _ in range(abreast):
-        spaces.put(_Workspace(job))
-    report = None if progress is None else lambda ready, _: progress(done + ready, total)
-    with Crew(threads) as crew:
-        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads)
-        pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
-        run(pieces, threads=abreast, total=total - done, progress=report)
-
-
-class _Shares:
-    """The work of a step of a batch, cut so that the threads that take part get about the same of it."""
-
-    def __init__(self, job: Job, crew: Crew, parts: int) -> None:
-        self.crew = crew
-        self.parts = parts
-        self.rows = row_ranges(job.index.graph.indptr, parts)
-        self.words = self.of(int(job.masks.shape[1]), least=64)
-
-    def of(self, count: int, least: int) -> list[tuple[int, int]]:
-        """Cut 0..count into ranges of at least so many."""
-        step = max(least, -(-count // self.parts))
-        return [(first, min(first + step, count)) for first in range(0, count, step)]
-
-    def each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
-        """Call a kernel for each range; return what it returns."""
-        return self.crew.each([partial(kernel, *bounds, *arguments) for bounds in ranges], stop)
-
-
-def _deep(job: Job, batch: Batch, spaces: LifoQueue[_Workspace], shares: _Shares, stop: Stop) -> None:
-    space = spaces.get()
-    try:
-        with shares.crew.seat():
-            _search_deep(job, batch, space, shares, stop)
-    finally:
-        spaces.put(space)
-
-
-def _search_deep(job: Job, batch: Batch, space: _Workspace, shares: _Shares, stop: Stop) -> None:
-    graph, index = job.index.graph, job.index
-    sources = job.sources[batch.first : batch.last]
-    everyone = _everyone(sources.size)
-    everywhere = np.ones(graph.num_nodes, dtype=bool)
-    calibrates = index.numbers < index.calibration.size
-    before, after = space.reach, space.level
-    deep.start(sources, graph.indptr, graph.indices, before, after)
-    for hop in range(job.hops):
-        if hop:
-            wanted = calibrates if hop + 1 == job.hops else everywhere
-            _step(graph, everyone, wanted, after, before, shares, stop)
-            before, after = after, before
-        # The bits that a hop added become vectors, a source each.
-        added = (index.nodes, index.calibration.size, before, after, hop, space.vectors)
-        shares.each(shares.words, deep.transpose, added, stop)
-    chosen = partial(deep.select_all, space.vectors)
-    shares.each(shares.of(sources.size, least=32), chosen, job.selection(batch.first, batch.last), stop)
-
-
-def _step(
-    graph: Graph,
-    everyone: npt.NDArray[np.uint64],
-    wanted: npt.NDArray[np.bool_],
-    reach: npt.NDArray[np.uint64],
-    level: npt.NDArray[np.uint64],
-    shares: _Shares,
-    stop: Stop,
-) -> None:
-    """Walk one hop from `reach` to `level`, where it must be right for the wanted nodes, the way that reads less."""
-    active = shares.each(shares.rows, deep.active_edges, (graph.indptr, reach), stop)
-    if stop():
-        return
-    if graph.undirected and 2 * sum(active) > graph.num_edges * wanted.mean():
-        shares.each(shares.rows, deep.pull, (graph.indptr, graph.indices, everyone, wanted, reach, level), stop)
-    else:
-        level[:] = reach
-        # Two threads may push to one node, so this direction stays on one.
-        for first, last in shares.rows:
-            if not stop():
-                deep.push(first, last, graph.indptr, graph.indices, reach, level)
-
-
-def _everyone(sources: int) -> npt.NDArray[np.uint64]:
-    flags = np.zeros(64 * deep.WORDS, dtype=bool)
-    flags[:sources] = True
-    return np.packbits(flags, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+def _ranks(masks: npt.NDArray[np.uint64], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return how many bits each row of words has before each word, and in all."""
+    ranks = np.zeros((masks.shape[0], masks.shape[1] + 1), dtype=dtype)
+    for words, row in zip(masks, ranks, strict=True):
+        np.cumsum(_BITS[words.view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=dtype), out=row[1:])
+    return ranks

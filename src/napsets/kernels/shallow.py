@@ -4,44 +4,89 @@ The last hop needs neither a visited test nor a queue: every edge sets a bit, in
 cache, and what was seen before is masked out afterwards, word by word. No branch depends on the data, so the
 processor never guesses wrong. Nodes carry the numbers that `selection` wants; rows stay where they are.
 
-`dense_thresholds` walks over all words of a vector for each source, and adds the rows of hubs as vectors (see
-`hub_rows`). `sparse_thresholds` keeps a second vector with one bit a word, and touches only words that were marked:
+`dense_search` walks over all words of a vector for each source, and adds the rows of hubs as vectors (see
+`hub_rows`). `sparse_search` keeps a second vector with one bit a word, and touches only words that were marked:
 right where a neighbourhood is a small part of the graph.
-
-In both, `columns` holds numbers already when `labels` is None; otherwise it holds node ids and `labels` numbers
-them on the way, which saves the renumbered copy of the graph when only few of its rows are read. In the copy the
-calibration nodes of a row come first, so that the last hop, to which no other matters, reads these alone.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, lined_zeros, lowest_bit, part, prefetch, read_only
-from napsets.kernels.selection import BLOCK_WORDS, select, selection_inputs
+from napsets.kernels.endings import Pairs, room_for
+from napsets.kernels.hub_rows import HubRows
+from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.selection import finish
 
-__all__ = ["count_touched", "dense_thresholds", "hubs", "sparse_thresholds"]
+__all__ = ["Rows", "best_connected_neighbours", "count_touched", "dense_search", "sparse_search"]
 
 Array = npt.NDArray[Any]
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it
 
 
-@part
-def _number(labels, column):
-    return column if labels is None else labels[column]
+class Rows(NamedTuple):
+    """The graph's rows by number.
+
+    Attributes
+    ----------
+    starts, stops : int64 of shape (nodes,)
+        The row of number u is ``columns[starts[u]:stops[u]]``.
+    middles : int64 of shape (nodes,)
+        Where the row stops for the last hop, to which none but calibration nodes matter.
+    columns : integers of shape (edges,)
+        Neighbours: by number, those that calibrate first in each row, if `numbers` is None; otherwise by id.
+    numbers : integers of shape (nodes,) or None
+        The number of each id. Looking it up on the way saves the renumbered copy of the graph, where only few of
+        its rows are read.
+    """
+
+    starts: Array
+    stops: Array
+    middles: Array
+    columns: Array
+    numbers: Array | None
+
+
+class _DenseRoom(NamedTuple):
+    """Where a dense search works: a vector a hop, what was seen, a queue, and the hubs met in it."""
+
+    bits: Array
+    seen: Array
+    queue: Array
+    met: Array
+
+
+class _SparseRoom(NamedTuple):
+    """Where a sparse search works: a vector a hop, the words of each that are marked, what was seen, a queue.
+
+    Of `bits` and of a split's mask the marked words are kept side by side in `kept` and `mask`.
+    """
+
+    bits: Array
+    marked: Array
+    seen: Array
+    queue: Array
+    kept: Array
+    mask: Array
 
 
 @part
-def _first_frontier(source, starts, stops, columns, labels, queue):
+def _number(numbers, column):
+    return column if numbers is None else numbers[column]
+
+
+@part
+def _first_frontier(source, rows, queue):
     """Queue the source's neighbours; return how many."""
-    start = starts[source]
-    count = stops[source] - start
+    start = rows.starts[source]
+    count = rows.stops[source] - start
     for i in range(count):
-        queue[i] = _number(labels, columns[start + i])
+        queue[i] = _number(rows.numbers, rows.columns[start + i])
     return count
 
 
@@ -62,30 +107,31 @@ def _meet_hubs(queue, count, ends, met):
 
 
 @part
-def _add_hubs(met, hubs, vectors, words, level):
-    """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `level` held."""
+def _add_hubs(met, hubs, vectors, words, ring):
+    """Write the neighbours of the hubs that were met, two hubs at a time, over whatever `ring` held."""
     for w in range(words):
-        level[w] = np.uint64(0)
+        ring[w] = np.uint64(0)
     for h in range(0, hubs - 1, 2):
         one, other = vectors[met[h]], vectors[met[h + 1]]
         for w in range(words):
-            level[w] |= one[w] | other[w]
+            ring[w] |= one[w] | other[w]
     if hubs & 1:
         last = vectors[met[hubs - 1]]
         for w in range(words):
-            level[w] |= last[w]
+            ring[w] |= last[w]
 
 
 @part
-def _mark_rows(queue, count, starts, ends, columns, labels, level):
+def _mark_rows(queue, count, rows, ends, ring):
     """Set the bits of all neighbours of the queued nodes; the row of a hub ends before it starts."""
+    starts, columns, numbers = rows.starts, rows.columns, rows.numbers
     for i in range(count):
         if i + _AHEAD < count:
             prefetch(columns, starts[queue[i + _AHEAD]])
         u = queue[i]
         for e in range(starts[u], ends[u]):
-            v = _number(labels, columns[e])
-            level[v >> 6] |= _bit(v)
+            v = _number(numbers, columns[e])
+            ring[v >> 6] |= _bit(v)
 
 
 @part
@@ -99,111 +145,93 @@ def _list_bits(word, w, queue, count):
 
 
 @part
-def _forget_row(source, starts, stops, columns, labels, level):
+def _forget_row(source, rows, ring):
     """Clear the words that hold a source's neighbours."""
-    for e in range(starts[source], stops[source]):
-        level[_number(labels, columns[e]) >> 6] = np.uint64(0)
+    for e in range(rows.starts[source], rows.stops[source]):
+        ring[_number(rows.numbers, rows.columns[e]) >> 6] = np.uint64(0)
 
 
 @part
-def _search_dense(
-    source, starts, stops, columns, labels, ends, last_ends, vectors, words, last_words, bits, seen, queue, met
-):
+def _search_dense(source, rows, hubs, words, last_words, space):
     """Fill ``bits[k]`` with the nodes at distance exactly k+1 from `source`; of the last hop, the first words only.
 
     ``bits[0]`` comes empty.
     """
+    bits, seen, queue = space.bits, space.seen, space.queue
     hops = bits.shape[0]
-    count = _first_frontier(source, starts, stops, columns, labels, queue)
+    count = _first_frontier(source, rows, queue)
     for i in range(count):
         bits[0, queue[i] >> 6] |= _bit(queue[i])
     for k in range(1, hops):
-        before, level = bits[k - 1], bits[k]
-        wanted, rows_end = (words, ends) if k + 1 < hops else (last_words, last_ends)
-        hubs = _meet_hubs(queue, count, rows_end, met)
-        _add_hubs(met, hubs, vectors, wanted, level)
-        _mark_rows(queue, count, starts, rows_end, columns, labels, level)
+        before, ring = bits[k - 1], bits[k]
+        wanted, ends = (words, hubs.ends) if k + 1 < hops else (last_words, hubs.last_ends)
+        met = _meet_hubs(queue, count, ends, space.met)
+        _add_hubs(space.met, met, hubs.vectors, wanted, ring)
+        _mark_rows(queue, count, rows, ends, ring)
         if k == 1:
             for w in range(wanted):
-                level[w] &= ~before[w]
+                ring[w] &= ~before[w]
         else:
             for w in range(wanted):
-                # What was seen is the first level, when the second has just been found, and grows from there.
+                # What was seen is the first ring, when the second has just been found, and grows from there.
                 old = (bits[0, w] if k == 2 else seen[w]) | before[w]
                 seen[w] = old
-                level[w] &= ~old
-        level[source >> 6] &= ~_bit(source)
+                ring[w] &= ~old
+        ring[source >> 6] &= ~_bit(source)
         if k + 1 < hops:
             count = np.int64(0)
             for w in range(words):
-                count = _list_bits(level[w], w, queue, count)
+                count = _list_bits(ring[w], w, queue, count)
 
 
-def dense_thresholds(
-    sources: Array, starts: Array, stops: Array, columns: Array, labels: Array | None, ends: Array, last_ends: Array,
-    vectors: Array, hops: int, masks: Array, *selection: Any,
-) -> None:  # fmt: skip
-    """Search and select for each source, for each (source, split) pair that it has.
-
-    Pairs of source i stand at ``pair_offsets[i]..pair_offsets[i+1]``; ``masks[pair_split[p]]`` are its calibrators.
-    """
-    words, mask_words = (starts.size + 63) // 64, masks.shape[1]
-    room = (
-        np.arange(mask_words),
+def dense_search(sources: Array, rows: Rows, hubs: HubRows, hops: int, pairs: Pairs, *ending: Any) -> None:
+    """Search around each source, by number, and do for each of its pairs what is wanted; see `endings`."""
+    words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
+    space = _DenseRoom(
         lined_zeros((hops, max(words, mask_words)), np.uint64),
         np.zeros(words, np.uint64),
-        np.empty(starts.size, columns.dtype),
-        np.empty(vectors.shape[0] + 1, np.int64),
-        np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64),
-        np.empty((hops, 2), np.int64),
+        np.empty(rows.starts.size, rows.columns.dtype),
+        np.empty(hubs.vectors.shape[0] + 1, np.int64),
     )
-    graph = _graph(sources, starts, stops, columns, labels, ends, last_ends, vectors)
-    _dense(*graph, *selection_inputs(masks, *selection), *room)
+    _dense(read_only(sources), rows, hubs, space, pairs, *ending, room_for(hops, mask_words))
 
 
 @jit
-def _dense(
-    sources, starts, stops, columns, labels, ends, last_ends, vectors, masks, pair_offsets, pair_split, weights, levels,
-    rounding, scores, thresholds, hop_counts, base, bits, seen, queue, met, running, counts,
-):  # fmt: skip
-    words, mask_words = seen.shape[0], masks.shape[1]
-    blocks = mask_words // BLOCK_WORDS
+def _dense(sources, rows, hubs, space, pairs, selection, pooling, counting, room):
+    words, mask_words = space.seen.shape[0], pairs.masks.shape[1]
     last_words = words if words < mask_words else mask_words
     for i in range(sources.shape[0]):
-        _search_dense(
-            sources[i], starts, stops, columns, labels, ends, last_ends, vectors, words, last_words, bits, seen, queue,
-            met,
-        )  # fmt: skip
-        for p in range(pair_offsets[i], pair_offsets[i + 1]):
-            select(
-                bits, masks[pair_split[p]], base, blocks, running, counts, weights, levels, rounding, scores,
-                thresholds[p], hop_counts[p],
-            )  # fmt: skip
-        _forget_row(sources[i], starts, stops, columns, labels, bits[0])
+        _search_dense(sources[i], rows, hubs, words, last_words, space)
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            mask = pairs.masks[pairs.splits[p]]
+            finish(i, p, space.bits, mask, mask_words, room, pairs, selection, pooling, counting)
+        _forget_row(sources[i], rows, space.bits[0])
 
 
 @part
-def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked, seen, queue):
+def _search_sparse(source, rows, space):
     """Fill ``bits[k]`` as `_search_dense` does, and set a bit of ``marked[k]`` for each word that was written."""
+    starts, columns, numbers = rows.starts, rows.columns, rows.numbers
+    bits, marked, seen, queue = space.bits, space.marked, space.seen, space.queue
     hops = bits.shape[0]
     top_words = marked.shape[1]
     seen[source >> 6] |= _bit(source)
-    count = _first_frontier(source, starts, stops, columns, labels, queue)
+    count = _first_frontier(source, rows, queue)
     for i in range(count):
         v = queue[i]
         bits[0, v >> 6] |= _bit(v)
         marked[0, v >> 12] |= _bit(v >> 6)
         seen[v >> 6] |= _bit(v)
     for k in range(1, hops):
-        level, top = bits[k], marked[k]
-        rows_end = stops if k + 1 < hops else middles
+        ring, top = bits[k], marked[k]
+        ends = rows.stops if k + 1 < hops else rows.middles
         for i in range(count):
             if i + _AHEAD < count:
                 prefetch(columns, starts[queue[i + _AHEAD]])
             u = queue[i]
-            for e in range(starts[u], rows_end[u]):
-                v = _number(labels, columns[e])
-                level[v >> 6] |= _bit(v)
+            for e in range(starts[u], ends[u]):
+                v = _number(numbers, columns[e])
+                ring[v >> 6] |= _bit(v)
                 top[v >> 12] |= _bit(v >> 6)
         count = np.int64(0)
         for t in range(top_words):
@@ -211,14 +239,14 @@ def _search_sparse(source, starts, stops, columns, labels, middles, bits, marked
             while rest != np.uint64(0):
                 w = t * 64 + lowest_bit(rest)
                 rest &= rest - np.uint64(1)
-                level[w] &= ~seen[w]
-                seen[w] |= level[w]
+                ring[w] &= ~seen[w]
+                seen[w] |= ring[w]
                 if k + 1 < hops:
-                    count = _list_bits(level[w], w, queue, count)
+                    count = _list_bits(ring[w], w, queue, count)
 
 
 @part
-def _compact(bits, marked, mask_words, compact, base):
+def _keep_marked(bits, marked, mask_words, kept, base):
     """Copy the marked words of calibration nodes side by side, in ascending order; return how many.
 
     Zeros follow them, up to the end of a block.
@@ -234,12 +262,12 @@ def _compact(bits, marked, mask_words, compact, base):
             rest &= rest - np.uint64(1)
             if w < mask_words:
                 for k in range(hops):
-                    compact[k, count] = bits[k, w]
+                    kept[k, count] = bits[k, w]
                 base[count] = w
                 count += 1
     for w in range(count, (count + BLOCK_WORDS - 1) // BLOCK_WORDS * BLOCK_WORDS):
         for k in range(hops):
-            compact[k, w] = np.uint64(0)
+            kept[k, w] = np.uint64(0)
     return count
 
 
@@ -258,59 +286,43 @@ def _forget(source, bits, marked, seen):
                 seen[w] = np.uint64(0)
 
 
-def sparse_thresholds(
-    sources: Array, starts: Array, stops: Array, columns: Array, labels: Array | None, middles: Array, hops: int,
-    masks: Array, *selection: Any,
-) -> None:  # fmt: skip
-    """Do what `dense_thresholds` does, to the same bits, touching only the words that a search marks."""
-    words, mask_words = (starts.size + 63) // 64, masks.shape[1]
-    room = (
-        np.zeros(mask_words, np.int64),
+def sparse_search(sources: Array, rows: Rows, hops: int, pairs: Pairs, *ending: Any) -> None:
+    """Do what `dense_search` does, to the same bits, touching only the words that a search marks."""
+    words, mask_words = (rows.starts.size + 63) // 64, pairs.masks.shape[1]
+    space = _SparseRoom(
         np.zeros((hops, words), np.uint64),
         np.zeros((hops, (words + 63) // 64), np.uint64),
         np.zeros(words, np.uint64),
-        np.empty(starts.size, columns.dtype),
+        np.empty(rows.starts.size, rows.columns.dtype),
         lined_zeros((hops, mask_words), np.uint64),
         lined_zeros((mask_words,), np.uint64),
-        np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64),
-        np.empty((hops, 2), np.int64),
     )
-    graph = _graph(sources, starts, stops, columns, labels, middles)
-    _sparse(*graph, *selection_inputs(masks, *selection), *room)
+    _sparse(read_only(sources), rows, space, pairs, *ending, room_for(hops, mask_words))
 
 
 @jit
-def _sparse(
-    sources, starts, stops, columns, labels, middles, masks, pair_offsets, pair_split, weights, levels, rounding,
-    scores, thresholds, hop_counts, base, bits, marked, seen, queue, compact, mask, running, counts,
-):  # fmt: skip
-    mask_words = masks.shape[1]
+def _sparse(sources, rows, space, pairs, selection, pooling, counting, room):
+    base, mask = room.base, space.mask
     for i in range(sources.shape[0]):
-        _search_sparse(sources[i], starts, stops, columns, labels, middles, bits, marked, seen, queue)
-        count = _compact(bits, marked, mask_words, compact, base)
-        for p in range(pair_offsets[i], pair_offsets[i + 1]):
-            row = masks[pair_split[p]]
-            for w in range(count):
-                mask[w] = row[base[w]]
-            select(
-                compact, mask, base, (count + BLOCK_WORDS - 1) // BLOCK_WORDS, running, counts, weights, levels,
-                rounding, scores, thresholds[p], hop_counts[p],
-            )  # fmt: skip
-        _forget(sources[i], bits, marked, seen)
+        _search_sparse(sources[i], rows, space)
+        words = _keep_marked(space.bits, space.marked, pairs.masks.shape[1], space.kept, base)
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            whole = pairs.masks[pairs.splits[p]]
+            for w in range(words):
+                mask[w] = whole[base[w]]
+            finish(i, p, space.kept, mask, words, room, pairs, selection, pooling, counting)
+        _forget(sources[i], space.bits, space.marked, space.seen)
 
 
-def _graph(sources: Array, *rows: Array | None) -> list[Array | None]:
-    """Return what a kernel reads of the graph as it takes it."""
-    return [None if array is None else read_only(array) for array in (sources, *rows)]
-
-
-def hubs(nodes: Array, indptr: Array, indices: Array, out: Array) -> None:
-    """Write each node's best connected neighbour, or itself where it has none."""
-    _hubs(*map(read_only, (nodes, indptr, indices)), out)
+def best_connected_neighbours(nodes: Array, indptr: Array, indices: Array) -> Array:
+    """Return each node's best connected neighbour, or itself where it has none."""
+    best = np.empty_like(nodes)
+    _best_connected(*map(read_only, (nodes, indptr, indices)), best)
+    return best
 
 
 @jit
-def _hubs(nodes, indptr, indices, out):
+def _best_connected(nodes, indptr, indices, out):
     for i in range(nodes.shape[0]):
         u = nodes[i]
         best, degree = np.int64(u), np.int64(-1)

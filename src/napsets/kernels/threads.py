@@ -15,9 +15,7 @@ from threading import Event, Lock, Semaphore
 from types import TracebackType
 from typing import Any
 
-from napsets.checks.arguments import check_count
-
-__all__ = ["Crew", "Piece", "Progress", "Stop", "available_threads", "run"]
+__all__ = ["MOST_THREADS", "Crew", "Piece", "Progress", "Stop", "available_threads", "run"]
 
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
@@ -26,7 +24,7 @@ Stop = Callable[[], bool]
 #: Units of work, and the work.
 Piece = tuple[int, Callable[[Stop], object]]
 
-_MOST_THREADS = 1024
+MOST_THREADS = 1024
 
 #: Seconds between two reports while this thread waits for the others to end.
 _TELL_EVERY = 0.1
@@ -35,12 +33,12 @@ _TELL_EVERY = 0.1
 def available_threads(threads: int | None = None) -> int:
     """Return the number asked for, or else ``NAPSETS_THREADS``, or else the cores this process may use."""
     if threads is not None:
-        return check_count("threads", threads, minimum=1, maximum=_MOST_THREADS)
+        return threads
     wanted = os.environ.get("NAPSETS_THREADS")
     if wanted:
-        return check_count(
-            "NAPSETS_THREADS", int(wanted) if wanted.strip().isdecimal() else wanted, minimum=1, maximum=_MOST_THREADS
-        )
+        if not (wanted.strip().isdecimal() and 1 <= int(wanted) <= MOST_THREADS):
+            raise ValueError(f"`NAPSETS_THREADS` must be an integer from 1 to {MOST_THREADS:,}; got {wanted!r}")
+        return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

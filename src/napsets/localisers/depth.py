@@ -7,7 +7,7 @@ import numpy as np
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.localisers.decay import FEW_HOPS
+from napsets.kernels.layout import FEW_HOPS
 
 __all__ = ["check_room", "useful_hops"]
 
@@ -24,17 +24,17 @@ def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
     """
     if hops <= FEW_HOPS:
         return hops
-    from napsets.kernels import balls
+    from napsets.kernels.walk import component_reach, deepest_search
 
-    if graph.undirected:
-        return min(hops, int(balls.component_reach(graph.indptr, graph.indices)))
+    if not graph.directed:
+        return min(hops, int(component_reach(graph.indptr, graph.indices)))
     sources = np.unique(nodes)
     stamps = np.full(graph.num_nodes, -1, dtype=np.int64)
     queue = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
     deepest = 0
     for start in range(0, sources.size, _SOURCES_AT_ONCE):
         part = sources[start : start + _SOURCES_AT_ONCE]
-        deepest = max(deepest, int(balls.deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
+        deepest = max(deepest, int(deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
         if deepest == hops:
             break
     return min(hops, deepest)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,22 +20,32 @@ from napsets.checks.arguments import (
     IntArray,
     as_array,
     check_alpha,
+    check_count,
     check_index,
     check_kind,
     check_list,
     check_scores,
+    shown,
 )
 from napsets.checks.frozen import frozen
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
+from napsets.kernels.layout import Adjacency, Layout
 from napsets.localisers.decay import hop_weights as decay_weights
 from napsets.localisers.depth import check_room, useful_hops
-from napsets.quantile import effective_size
+from napsets.quantile import ROUNDING, effective_size
 
-if TYPE_CHECKING:
-    from napsets.kernels.hub_rows import HubRows
-
-__all__ = ["CalibrationIndex", "HopThresholds", "hop_thresholds", "neighbourhood_thresholds", "split_thresholds"]
+__all__ = [
+    "CalibrationIndex",
+    "HopThresholds",
+    "adjacency_of",
+    "alike_counts",
+    "check_strategy",
+    "check_threads",
+    "hop_thresholds",
+    "neighbourhood_thresholds",
+    "split_thresholds",
+]
 
 
 @dataclass(frozen=True)
@@ -91,60 +100,28 @@ class CalibrationIndex:
         if self.calibration.size == 0:
             raise InvalidInputError("`calibration` must hold at least one node; it is empty")
         values = check_scores("scores", scores, size=self.calibration.size)
-        order = np.argsort(values)  # which of two equal scores comes first changes no threshold
-        self.sorted_scores: FloatArray = values[order]
-        others = np.ones(graph.num_nodes, dtype=bool)
-        others[self.calibration] = False
-        #: nodes[number] is a node, numbers[node] its number: calibration nodes first, by score.
-        self.nodes: IntArray = np.concatenate([self.calibration[order], np.flatnonzero(others)])
-        self.numbers = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
-        self.numbers[self.nodes] = np.arange(graph.num_nodes)
-        self.starts = graph.indptr[:-1][self.nodes]
-        self.stops = graph.indptr[1:][self.nodes]
-        #: What `renumber` returns, where it was asked for.
-        self.renumbered: tuple[npt.NDArray[Any], IntArray] | None = None
+        #: The same for kernels.
+        self.layout = Layout(adjacency_of(graph), self.calibration, values)
 
-    def renumber(self, threads: int = 1) -> tuple[npt.NDArray[Any], IntArray]:
-        """Return the neighbours by number instead of id, and where those that calibrate end in each row.
+    @property
+    def sorted_scores(self) -> FloatArray:
+        """The scores in ascending order."""
+        return self.layout.sorted_scores
 
-        The first is a copy of the graph's largest array, in which the calibration nodes of each row come first. It
-        is made once, when it pays.
-        """
-        if self.renumbered is None:
-            from napsets.kernels.csr import renumbered
+    @property
+    def nodes(self) -> IntArray:
+        """``nodes[number]`` is a node: calibration nodes first, by score."""
+        return self.layout.nodes
 
-            graph = self.graph
-            columns, middles = renumbered(graph.indptr, graph.indices, self.numbers, self.calibration.size, threads)
-            self.renumbered = columns, middles[self.nodes]
-        return self.renumbered
+    @property
+    def numbers(self) -> npt.NDArray[Any]:
+        """``numbers[node]`` is the number of a node."""
+        return self.layout.numbers
 
-    @cached_property
-    def hub_degree(self) -> int:
-        """The degree from which on a node's row is held as a bit vector, where searches want that."""
-        from napsets.kernels.hub_rows import least_hub_degree
 
-        return least_hub_degree(self.stops - self.starts)
-
-    @cached_property
-    def hubs(self) -> HubRows:
-        """The rows of well connected nodes as bit vectors."""
-        from napsets.kernels.hub_rows import hub_rows
-
-        columns, middles = self.renumber()
-        return hub_rows(self.hub_degree, self.starts, middles, self.stops, columns)
-
-    def masks(self, splits: BoolArray | None) -> npt.NDArray[np.uint64]:
-        """Pack, for each split, which calibration nodes it uses into words, padded to whole blocks."""
-        from napsets.kernels.selection import BLOCK_WORDS
-
-        size = self.calibration.size
-        words = -(-size // (64 * BLOCK_WORDS)) * BLOCK_WORDS
-        flags = np.zeros((1 if splits is None else splits.shape[0], words * 64), dtype=bool)
-        if splits is None:
-            flags[:, :size] = True
-        else:
-            flags[:, self.numbers[self.calibration]] = splits
-        return np.packbits(flags, axis=1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+def adjacency_of(graph: Graph) -> Adjacency:
+    """Return a graph as kernels know it."""
+    return Adjacency(graph.indptr, graph.indices, directed=graph.directed)
 
 
 def hop_thresholds(
@@ -269,46 +246,67 @@ def _thresholds(
     progress: Any,
     strategy: str | None,
 ) -> HopThresholds:
-    from napsets.kernels.few import are_few, thresholds_of_few
-    from napsets.kernels.threads import available_threads
+    from napsets.kernels.search import find_thresholds
 
     weights = _weight_rows(hop_weights)
     alphas = np.array([check_alpha(rate) for rate in _rates(alpha)])
+    options = {"threads": check_threads(threads), "strategy": check_strategy(strategy), "progress": progress}
     # Hops at which there is no node add nothing to any sum, not even a rounding error.
     weights = np.ascontiguousarray(weights[:, : useful_hops(index.graph, nodes, weights.shape[1])])
-    decays, hops = weights.shape
-    check_room(nodes.size, hops)
-    values = np.full((nodes.size, decays, alphas.size), np.inf)
-    counts = np.zeros((nodes.size, hops), dtype=np.int64)
-    if strategy is None and hops and are_few(index.graph, nodes.size, hops):
-        available_threads(threads)
-        used = None if splits is None or pair_split is None else splits[pair_split]
-        values, counts = thresholds_of_few(index, nodes, used, weights, 1.0 - alphas)
-        if progress is not None and nodes.size:
-            progress(nodes.size, nodes.size)
-    elif hops and nodes.size:
-        from napsets.kernels.search import Job, handling_order, search
-
-        order = handling_order(index.graph, nodes, hops)
-        ordered = nodes[order]
-        first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        sources = ordered[first]
-        split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
-        job = Job(
-            index=index,
-            sources=sources,
-            pair_offsets=np.append(first, nodes.size).astype(np.int64),
-            pair_split=split,
-            masks=index.masks(splits),
-            weights=weights,
-            levels=1.0 - alphas,
-            thresholds=np.empty_like(values),
-            hop_counts=np.empty_like(counts),
-        )
-        search(job, threads=threads, progress=progress, strategy=strategy)
-        values[order] = job.thresholds
-        counts[order] = job.hop_counts
+    check_room(nodes.size, weights.shape[1])
+    values, counts = find_thresholds(
+        index.layout,
+        nodes,
+        weights,
+        1.0 - alphas,
+        rounding=ROUNDING,
+        splits=splits,
+        pair_split=pair_split,
+        **options,
+    )
     return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
+
+
+def alike_counts(
+    index: CalibrationIndex, nodes: IntArray, groups: IntArray, hops: int, *, threads: int | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return how many calibration nodes of each node's own group there are, by hop and in all, never itself.
+
+    They are counted in a search of its own, in which calibration nodes are numbered by group. A node without a group,
+    a negative one, has none.
+    """
+    from napsets.kernels.search import count_below
+
+    layout = Layout(index.layout.adjacency, index.calibration, groups[index.calibration])
+    own = groups[nodes]
+    ends = np.stack([np.searchsorted(layout.sorted_scores, own, side=side) for side in ("left", "right")], axis=1)
+    ends[own < 0] = 0
+    counts = count_below(layout, nodes, ends, hops, threads=check_threads(threads)).astype(np.int64)
+    itself = (own >= 0) & (layout.numbers[nodes] < layout.size)
+    return counts[:, :, 1] - counts[:, :, 0], ends[:, 1] - ends[:, 0] - itself
+
+
+def check_threads(threads: object) -> int:
+    """Return how many threads to use: the number asked for, or ``NAPSETS_THREADS``, or all cores."""
+    from napsets.kernels.threads import MOST_THREADS, available_threads
+
+    if threads is not None:
+        return check_count("threads", threads, minimum=1, maximum=MOST_THREADS)
+    try:
+        return available_threads()
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
+
+
+def check_strategy(strategy: object) -> str | None:
+    """Return the way to search that was asked for, or None for the fastest."""
+    if strategy is None:
+        return None
+    from napsets.kernels.plan import STRATEGIES
+
+    if isinstance(strategy, str) and strategy in STRATEGIES:
+        return strategy
+    raise InvalidInputError(f"`strategy` must be one of {', '.join(STRATEGIES)}, or None; got {shown(strategy)}")
 
 
 def _rates(alpha: Any) -> list[Any]:

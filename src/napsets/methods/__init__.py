@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from napsets.methods.auto import Candidate, Choice, Choosing
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method, find_thresholds
-from napsets.methods.predictors import NAPS, SplitConformal
+from napsets.methods.predictors import NAPS, Auto, SplitConformal
 from napsets.methods.saving import load, save
 from napsets.methods.table import METHODS, PAPER, Settings, make_method, methods, title
 
@@ -12,7 +13,11 @@ __all__ = [
     "METHODS",
     "NAPS",
     "PAPER",
+    "Auto",
     "Calibrated",
+    "Candidate",
+    "Choice",
+    "Choosing",
     "Given",
     "Method",
     "Scored",

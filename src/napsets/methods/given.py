@@ -22,6 +22,7 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
+from napsets.levels import Level
 from napsets.localisers import Reference
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind
@@ -81,25 +82,25 @@ class Given:
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
         return cls(graph, p, y, chosen, names)
 
-    def scored(self, score: Any, share: float, seed: int) -> Scored:
-        """Return the nodes scored, with a share of the labelled ones as reference; kept for the next who asks."""
-        key = (score, share, seed)
+    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+        """Return the nodes scored, with as many as reference as the level wants; kept for the next who asks."""
+        size = level.reference_size(self.calibration.size)
+        key = (score, size, seed)
         try:
             return self._scored[key]
         except (KeyError, TypeError):  # a score of the user's own need not be hashable
-            made = self._score(score, share, seed)
+            made = self._score(score, size, seed)
         with suppress(TypeError):
             self._scored[key] = made
         return made
 
-    def _score(self, score: Any, share: float, seed: int) -> Scored:
-        reference, apart = self._parts(share, seed)
+    def _score(self, score: Any, size: int, seed: int) -> Scored:
+        reference, apart = self.parts(size, seed)
         u = sealed(node_uniforms(self.ids, seed))
         bound = bind(score, self.outputs, u, self.graph, Labelled(reference, self.labels[reference]))
         return Scored(
             score,
             seed,
-            share,
             u,
             bound,
             Reference(
@@ -113,15 +114,12 @@ class Given:
             bound.at(apart, self.labels[apart]) if apart.size else np.empty(0),
         )
 
-    def _parts(self, share: float, seed: int) -> tuple[IntArray, IntArray]:
-        """Split the calibration nodes by (seed, id) alone: a reference part, and labels that are kept apart."""
-        if share == 1.0:
+    def parts(self, size: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Split the calibration nodes by (seed, id) alone: a reference part of that size, and those kept apart."""
+        if size == self.calibration.size:
             return self.calibration, np.empty(0, dtype=np.int64)
-        if self.calibration.size < 2:
-            raise InvalidInputError("`calibration` must hold at least two nodes for an exact level; it holds one")
         order = split_order(self.ids[self.calibration], seed)
-        count = min(max(round(share * order.size), 1), order.size - 1)
-        return self.calibration[np.sort(order[:count])], self.calibration[np.sort(order[count:])]
+        return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +132,6 @@ class Scored:
         What they were scored with.
     seed : int
         Seed of the uniform numbers and of the split.
-    share : float
-        The share of labelled nodes in the reference; 1 where none was kept apart.
     u : numpy.ndarray
         The uniform number of every node.
     bound : BoundScore
@@ -148,7 +144,6 @@ class Scored:
 
     score: Any
     seed: int
-    share: float
     u: FloatArray
     bound: BoundScore
     reference: Reference

@@ -56,7 +56,7 @@ class Method:
     --------
     >>> from napsets.localisers import Hops
     >>> Method("aps", Hops(hops=2, pool=10), Exact()).level
-    Exact(share=0.5)
+    Exact(share=None)
     """
 
     score: Any = field(default_factory=APS)
@@ -71,7 +71,7 @@ class Method:
         object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
         check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
         check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
-        if learns(self.score) and self.level.reference_share == 1.0:
+        if learns(self.score) and not self.level.keeps_apart:
             raise InvalidInputError(
                 f"`level` must be exact for a score that learns from labels; {type(self.score).__name__} does. Pass "
                 f"exact=True, or level=Exact()."
@@ -91,7 +91,7 @@ class Method:
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
-        return self.on(given.scored(self.score, self.level.reference_share, self.seed))
+        return self.on(given.scored(self.score, self.level, self.seed))
 
     def on(self, scored: Scored) -> Calibrated:
         """Calibrate on nodes that were scored already."""
@@ -114,12 +114,15 @@ class Calibrated:
         The localiser of the reference nodes.
     level : FittedLevel
         The level that the labels kept apart gave.
+    choice : Choice or None
+        How the method was chosen, where it was (see `napsets.methods.auto`).
     """
 
     method: Method
     scored: Scored
     local: Local
     level: FittedLevel
+    choice: Any = None
 
     @property
     def score(self) -> BoundScore:
@@ -139,7 +142,7 @@ class Calibrated:
     @property
     def is_exact(self) -> bool:
         """Whether labels were kept apart to set the level."""
-        return self.scored.share < 1.0
+        return self.method.level.keeps_apart
 
     @overload
     def predict(

@@ -13,12 +13,13 @@ from napsets.graph import Graph, check_graph
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
+from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
 from napsets.methods.saving import load, save
 from napsets.scores import APS, learns, make_score
 from napsets.sets import PredictionSets
 
-__all__ = ["NAPS", "SplitConformal"]
+__all__ = ["NAPS", "Auto", "SplitConformal"]
 
 Self = TypeVar("Self", bound="_Predictor")
 
@@ -50,7 +51,8 @@ class _Predictor:
             raise NotCalibratedError(f"{type(self).__name__}.{asked}() needs calibrate(...) to be called first")
         if method != self.calibrated_.method:
             scored = self.calibrated_.scored
-            if (method.score, method.seed, method.level.reference_share) != (scored.score, scored.seed, scored.share):
+            size = method.level.reference_size(scored.calibration.size)
+            if (method.score, method.seed, size) != (scored.score, scored.seed, scored.reference.nodes.size):
                 raise NotCalibratedError(
                     f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
                     f"changed after it"
@@ -255,4 +257,92 @@ class SplitConformal(_Predictor):
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
         calibrated = self.calibrated()
         sets: PredictionSets = calibrated._predict(nodes, check_alpha(alpha), allow_empty, None, None, stacklevel=3)
+        return sets
+
+
+@dataclass(eq=False)
+class Auto(_Predictor):
+    """Prediction sets by the method that suits the graph, chosen on labels that then calibrate no level.
+
+    Parameters
+    ----------
+    alpha : float
+        The error rate that the choice is made for, and that `predict` takes where it is not told another.
+    prefer : {"even", "small"}
+        Sets that are small and evenly reliable, or as small as they can be.
+    seed, allow_empty
+        As in `NAPS`.
+    max_hops : int
+        How far localisers may look, from 0 to 4.
+
+    Attributes
+    ----------
+    choice : Choice
+        What was chosen, against what, by how much, with which uncertainty.
+    """
+
+    alpha: float = 0.1
+    prefer: Literal["even", "small"] = "even"
+    seed: int = 0
+    allow_empty: bool = True
+    max_hops: int = 3
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+    _asked: Choosing | None = field(default=None, init=False, repr=False)
+
+    def _choosing(self) -> Choosing:
+        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops)
+
+    def _settle(self) -> Any:
+        return self._choosing()
+
+    def calibrated(self, asked: str = "predict") -> Calibrated:
+        """Return the calibration, or say that there is none for the settings as they are now."""
+        choosing = self._choosing()
+        if self.calibrated_ is None:
+            raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called first")
+        if self._asked is not None and choosing != self._asked:
+            raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called again: settings were changed")
+        return self.calibrated_
+
+    @classmethod
+    def _of(cls, method: Method) -> Auto:
+        return cls(seed=method.seed, allow_empty=method.allow_empty)
+
+    @property
+    def choice(self) -> Choice:
+        """What was chosen, and why; a file keeps what was chosen, not why."""
+        choice: Choice | None = self.calibrated("choice").choice
+        if choice is None:
+            raise NotCalibratedError("Auto.choice needs calibrate(...): a file does not keep why a method was chosen")
+        return choice
+
+    def calibrate(
+        self,
+        graph: Graph,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> Auto:
+        """Choose a method and calibrate it; arguments as in `NAPS.calibrate`."""
+        check_graph(graph)
+        choosing = self._choosing()
+        self.calibrated_ = choosing.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self._asked = choosing
+        return self
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | None = None,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets:
+        """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
+        calibrated = self.calibrated()
+        rate = check_alpha(self.alpha if alpha is None else alpha)
+        sets: PredictionSets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
         return sets

@@ -38,7 +38,7 @@ def save(calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "M
         weights = calibrated.local.weighting(np.arange(graph.num_nodes)).hops.tolist()  # type: ignore[attr-defined]
         localiser = replace(localiser, hops=len(weights), decay=weights)
     bound, arrays = scored.bound.parts()  # type: ignore[attr-defined]
-    arrays |= {"calibration": scored.reference.nodes, "scores": scored.reference.scores}
+    arrays |= {"u": scored.u, "calibration": scored.reference.nodes, "scores": scored.reference.scores}
     if calibrated.is_exact:
         level: Any = calibrated.level
         arrays |= {"apart": scored.apart, "apart_scores": scored.apart_scores}
@@ -52,8 +52,8 @@ def save(calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "M
         "localiser": LOCALISERS.describe("localiser", localiser),
         "level": LEVELS.describe("level", method.level),
         "bound": bound,
-        "settings": {"seed": method.seed, "allow_empty": method.allow_empty, "share": scored.share},
-        "directed": None if graph is None else not graph.undirected,
+        "settings": {"seed": method.seed, "allow_empty": method.allow_empty},
+        "directed": None if graph is None else graph.directed,
     }
     write_archive(path, header, arrays)
 
@@ -83,7 +83,7 @@ def _of_first_edition(header: dict[str, Any]) -> dict[str, Any]:
         "localiser": {"name": kind, "settings": near},
         "level": {"name": "nominal", "settings": fallback},
         "bound": {"name": "rows", "score": scored},
-        "settings": {"seed": settings["seed"], "allow_empty": settings["allow_empty"], "share": 1.0},
+        "settings": {"seed": settings["seed"], "allow_empty": settings["allow_empty"]},
         "directed": not check_flag("undirected", settings["undirected"]) if kind == "hops" else None,
     }
 
@@ -103,19 +103,20 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
-        graph = Graph(arrays["indptr"], arrays["indices"], undirected=not directed)
+        graph = Graph(arrays["indptr"], arrays["indices"], directed=directed)
         if graph.num_nodes != size:
             raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {size}")
     nodes = check_index("calibration", arrays["calibration"], size, unique=True)
     scores = check_scores("scores", arrays["scores"], size=nodes.size)
-    exact = method.level.reference_share < 1.0
+    exact = method.level.keeps_apart
     apart = check_index("apart", arrays["apart"], size, unique=True) if exact else np.empty(0, dtype=np.int64)
     apart_scores = check_scores("apart_scores", arrays["apart_scores"], size=apart.size) if exact else np.empty(0)
     for part, its in ((nodes, scores), (apart, apart_scores)):
         _check_own(method.score, bound, part, its)
     reference = Reference(nodes, scores, size, graph, bound.probabilities)
-    share = method.level.reference_share
-    scored = Scored(method.score, method.seed, share, arrays["u"], bound, reference, apart, apart_scores)
+    scored = Scored(
+        method.score, method.seed, check_scores("u", arrays["u"], size=size), bound, reference, apart, apart_scores
+    )
     shares, ranked = (
         (check_scores(name, arrays[name], size=apart.size) for name in ("level_shares", "level_scores"))
         if exact

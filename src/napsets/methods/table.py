@@ -23,8 +23,9 @@ from napsets.checks.names import Table, choose
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
+from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, learns, make_score
+from napsets.scores import APS, SCORES, Diffused, Informed, learns, make_score
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
 
@@ -37,6 +38,8 @@ class Settings:
     ----------
     score, hops, decay, pool, alike, seed, allow_empty, fallback
         As in `NAPS`. None leaves a choice to the method.
+    alpha : float
+        The error rate that a method which chooses is to choose for.
     """
 
     score: Any = field(default_factory=APS)
@@ -47,6 +50,7 @@ class Settings:
     seed: int = 0
     allow_empty: bool = True
     fallback: Any = "full"
+    alpha: float = 0.1
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
@@ -119,3 +123,37 @@ def _hyperbolic(settings: Settings) -> Method:
 def _geometric(settings: Settings) -> Method:
     """NAPS with weights that halve with each hop."""
     return _naps(settings, "geometric")
+
+
+@METHODS.add("naps-exact")
+def _exact(settings: Settings) -> Method:
+    """NAPS pooled with all labelled nodes, at a level set on labels kept apart: even coverage, and a guarantee."""
+    pool = 10.0 if settings.pool is None else settings.pool
+    near = Hops(settings.hops, "uniform" if settings.decay is None else settings.decay, pool, settings.alike or 0.0)
+    return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("daps")
+def _diffused(settings: Settings) -> Method:
+    """Scores averaged over neighbours, one threshold for all (DAPS): small sets where neighbours are alike. Exact."""
+    score = Diffused(settings.score)
+    level = Exact() if learns(score) else Nominal()
+    return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
+
+
+@METHODS.add("informed")
+def _informed(settings: Settings) -> Method:
+    """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
+    return Method(Informed(settings.score), Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("auto")
+def _auto(settings: Settings) -> Choosing:
+    """Choose by evidence what suits the graph: small sets, evenly reliable, with a guarantee."""
+    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty)
+
+
+@METHODS.add("auto-small")
+def _small(settings: Settings) -> Choosing:
+    """Choose by evidence what makes the smallest sets, less evenly reliable, with a guarantee."""
+    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from napsets.paper.blockmodel import BlockCell, simulate
 from napsets.paper.cells import INFERENCES, METHODS, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.paper.grids import FULL, QUICK, TARGETS, Scope, cells_of
-from napsets.paper.run import Laboratory, is_available, progress_bar
+from napsets.paper.run import Laboratory, is_available
 from napsets.paper.setups import SETUPS, Setup
 from napsets.paper.store import RowStore
 
@@ -36,6 +36,5 @@ __all__ = [
     "Setup",
     "cells_of",
     "is_available",
-    "progress_bar",
     "simulate",
 ]

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
-from napsets.paper.setups import Setup
+from napsets.paper.cells import CoverageCell
+from napsets.paper.setups import CUTOFF_HOPS, Setup
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
-
-if TYPE_CHECKING:
-    from napsets.datasets import NodeDataset
-    from napsets.files.predictions import NodePredictions
-    from napsets.paper.cells import CoverageCell
 
 __all__ = ["Bench", "Predictor", "eligible_nodes"]
 
 #: Gives the predictions of a cell's model on its dataset.
-Predictor = Callable[["CoverageCell", "NodeDataset"], "NodePredictions"]
+Predictor = Callable[[CoverageCell, NodeDataset], NodePredictions]
 
 #: Keeps the streams of random numbers of one seed apart.
 _EVALUATION, _HALVES = 1, 2
@@ -113,12 +110,12 @@ class Bench:
 
 
 def eligible_nodes(graph: Graph, setup: Setup) -> IntArray:
-    """Return the nodes with at least `cutoff` other test nodes within `cutoff_hops` hops of the test subgraph.
+    """Return the nodes with at least `cutoff` other test nodes within `CUTOFF_HOPS` hops of the test subgraph.
 
     Counted once, among all test nodes and before any draw. No label enters, so that it cannot leak one; a node
     then has a little less support in a repetition, whose evaluation nodes calibrate nothing.
     """
     everyone = np.arange(graph.num_nodes)
     index = CalibrationIndex(graph, np.zeros(graph.num_nodes), everyone)
-    counts = neighbourhood_thresholds(index, everyone, np.ones(setup.cutoff_hops), 0.5).hop_counts
+    counts = neighbourhood_thresholds(index, everyone, np.ones(CUTOFF_HOPS), 0.5).hop_counts
     return np.flatnonzero(counts.sum(axis=1) >= setup.cutoff)

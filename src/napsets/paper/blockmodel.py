@@ -26,8 +26,7 @@ from napsets.datasets.synthetic import sbm_graph
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers import Cut, Everyone, Hops, Reference
-from napsets.paper.cells import Cell
-from napsets.paper.store import Row
+from napsets.paper.cells import Cell, Row
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
 

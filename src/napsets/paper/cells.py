@@ -21,9 +21,12 @@ __all__ = [
     "Cell",
     "CoverageCell",
     "DatasetCell",
+    "Row",
     "digest",
 ]
 
+#: What was measured, by column.
+Row = dict[str, Any]
 Self = TypeVar("Self", bound="Cell")
 
 #: The version of the code as far as results are concerned. A change that can alter a number raises it, and every
@@ -74,7 +77,7 @@ class Cell:
         """Return the cell that a row of results belongs to."""
         return cls(**{field.name: row[field.name] for field in fields(cls)})
 
-    def row(self, **measured: Any) -> dict[str, Any]:
+    def row(self, **measured: Any) -> Row:
         """Return the row of results: the key, the settings, then what was measured, None where that is NaN."""
         known = {name: None if value != value else value for name, value in measured.items()}
         return {"key": self.key, **asdict(self), **known, "version": RESULTS_VERSION}

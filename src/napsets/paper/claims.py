@@ -8,11 +8,10 @@ from math import sqrt
 from statistics import fmean
 
 from napsets.paper.blockmodel import informative
-from napsets.paper.cells import BASELINE, METHODS, MODELS
+from napsets.paper.cells import BASELINE, METHODS, MODELS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.printed import printed
 from napsets.paper.setups import SETUPS
-from napsets.paper.store import Row
 from napsets.paper.table import Entry, Spread, Table
 from napsets.paper.tables import bound_holds, select, winner
 

@@ -10,10 +10,9 @@ from typing import Any
 from napsets.errors import MissingDependencyError
 from napsets.files.places import replacing
 from napsets.paper.blockmodel import lemma_boundary
-from napsets.paper.cells import BASELINE, METHODS
+from napsets.paper.cells import BASELINE, METHODS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.setups import SETUPS
-from napsets.paper.store import Row
 from napsets.paper.tables import select, spread
 
 __all__ = ["ablation_figure", "block_figure", "save_figure"]

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from napsets.paper.blockmodel import BlockCell
-from napsets.paper.cells import INFERENCES, METHODS, MODELS, PROTOCOLS, Cell, CoverageCell, DatasetCell
+from napsets.paper.cells import INFERENCES, METHODS, MODELS, PROTOCOLS, Cell, CoverageCell, DatasetCell, Row
 from napsets.paper.setups import PAPER_DATASETS
-from napsets.paper.store import Row
 
 __all__ = ["FULL", "QUICK", "TARGETS", "BlockGrid", "Scope", "cells_of"]
 

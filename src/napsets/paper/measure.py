@@ -5,46 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from napsets.advice.theory import expected_homophily, node_homophily
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
-from napsets.evaluation.metrics import (
-    coverage,
-    empty_rate,
-    full_rate,
-    mean_size,
-    pccv,
-    singleton_rate,
-    size_given_coverage,
-    sscv,
-)
+from napsets.evaluation import judgement
+from napsets.evaluation.metrics import pccv
 from napsets.paper.bench import Bench, eligible_nodes
-from napsets.paper.cells import BASELINE, CoverageCell, DatasetCell
-from napsets.paper.protocols import Found, protocol_of
+from napsets.paper.cells import BASELINE, CoverageCell, DatasetCell, Row
+from napsets.paper.protocols import Found, Protocol, protocol_of
 from napsets.paper.setups import setup_of
-from napsets.paper.store import Row
 from napsets.sets import PredictionSets, members
-
-if TYPE_CHECKING:
-    from napsets.datasets import NodeDataset
 
 __all__ = ["METRICS", "dataset_row", "measure"]
 
 #: The metrics of a row, each the median over repetitions of its value in one.
-METRICS = (
-    "coverage",
-    "mean_size",
-    "size_given_coverage",
-    "sscv",
-    "pccv",
-    "empty_rate",
-    "singleton_rate",
-    "full_rate",
-)
+METRICS = tuple(name for name in judgement.METRICS if name not in ("nodes", "infinite") and not name.endswith("_se"))
 
 
 def dataset_row(cell: DatasetCell, data: NodeDataset) -> Row:
@@ -72,8 +51,9 @@ def measure(cells: Sequence[CoverageCell], bench: Bench) -> list[Row]:
     if any(_group(cell) != _group(first) for cell in cells) or (BASELINE in methods) != (first.hops == 0):
         raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
     start = time.perf_counter()
-    values = _marginal(bench, first, methods, alphas)
-    violations = _partitioned(bench, first, methods, alphas)
+    protocol = protocol_of(first.protocol)
+    values = _marginal(protocol, bench, first, methods, alphas)
+    violations = _partitioned(protocol, bench, first, methods, alphas)
     seconds = (time.perf_counter() - start) / len(cells)
     rows = []
     for cell in cells:
@@ -100,31 +80,31 @@ def _group(cell: CoverageCell) -> tuple[object, ...]:
     return tuple(value for name, value in asdict(cell).items() if name not in ("method", "alpha"))
 
 
-def _marginal(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]) -> dict[str, FloatArray]:
+def _marginal(
+    protocol: Protocol, bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> dict[str, FloatArray]:
     """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
     drawn = bench.draws(cell.repetitions, cell.evaluated)
     calibration = np.stack([~bench.mask(nodes) for nodes in drawn])
-    found = protocol_of(cell.protocol).thresholds(bench, drawn, calibration, methods, cell.hops, alphas)
-    names = [name for name in METRICS if name != "pccv"] + ["infinite_rate", "support"]
-    values = {name: np.full((len(methods), len(alphas), cell.repetitions), np.nan) for name in names}
+    found = protocol.thresholds(bench, drawn, calibration, methods, cell.hops, alphas)
+    names = [name for name in METRICS if name != "pccv"]
+    shape = (len(methods), len(alphas), cell.repetitions)
+    values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
     for repetition, (nodes, part) in enumerate(zip(drawn, found, strict=True)):
         for m, a, sets in _sets(bench, nodes, part, alphas):
             at = (m, a, repetition)
-            values["coverage"][at] = coverage(sets, bench.labels)
-            values["mean_size"][at] = mean_size(sets)
-            values["size_given_coverage"][at] = size_given_coverage(sets, bench.labels)
-            values["sscv"][at] = sscv(sets, bench.labels, bench.setup.strata)
-            values["empty_rate"][at] = empty_rate(sets)
-            values["singleton_rate"][at] = singleton_rate(sets)
-            values["full_rate"][at] = full_rate(sets)
-            values["infinite_rate"][at] = np.isinf(sets.thresholds).mean()
+            worth = judgement.judge(sets, bench.labels, strata=bench.setup.strata)
+            for name in names:
+                values[name][at] = getattr(worth, name)
+            values["infinite_rate"][at] = worth.infinite / worth.nodes
             values["support"][at] = np.median(sets.support)
     return values
 
 
-def _partitioned(bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]) -> FloatArray:
+def _partitioned(
+    protocol: Protocol, bench: Bench, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> FloatArray:
     """Return PCCV in each repetition: half of the eligible nodes calibrate, the other half is cut into balls."""
-    protocol = protocol_of(cell.protocol)
     halves = bench.halves(cell.repetitions)
     eligible = bench.mask(bench.eligible)
     calibration = np.stack([eligible & ~bench.mask(half) for half in halves])

@@ -9,11 +9,13 @@ from typing import Any
 
 from napsets.checks.names import choose
 from napsets.files.places import replacing
-from napsets.paper import claims, tables
+from napsets.paper.cells import Row
+from napsets.paper.claims import block_paragraph, claims_table, paragraph
 from napsets.paper.figures import ablation_figure, block_figure, save_figure
 from napsets.paper.grids import TARGETS, Scope
-from napsets.paper.store import Row, RowStore
+from napsets.paper.store import RowStore
 from napsets.paper.table import FORMATS, Table
+from napsets.paper.tables import ablation, accuracy, metric, sbm_points, sbm_summary, table1
 
 __all__ = ["figures_of", "sentences_of", "tables_of", "write_figures", "write_tables"]
 
@@ -33,17 +35,17 @@ def tables_of(target: str, store: RowStore, scope: Scope) -> list[Table]:
     """Return the tables of a target."""
     rows, blocks = coverage_rows(store, scope), block_rows(store, scope)
     made = {
-        "table1": lambda: [tables.table1(store.rows("datasets"))],
+        "table1": lambda: [table1(store.rows("datasets"))],
         "table2": lambda: [
-            tables.accuracy(rows, scope),
-            *(tables.metric(rows, scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
+            accuracy(rows, scope),
+            *(metric(rows, scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
         ],
         "table3": lambda: [
-            *(tables.metric(rows, scope, name) for name in ("sscv", "pccv")),
-            claims.claims_table(rows, scope),
+            *(metric(rows, scope, name) for name in ("sscv", "pccv")),
+            claims_table(rows, scope),
         ],
-        "ablation": lambda: [tables.ablation(rows, scope)],
-        "sbm": lambda: [tables.sbm_summary(blocks), tables.sbm_points(blocks)],
+        "ablation": lambda: [ablation(rows, scope)],
+        "sbm": lambda: [sbm_summary(blocks), sbm_points(blocks)],
     }
     return [table for name in _parts(target) for table in made[name]()]
 
@@ -51,8 +53,8 @@ def tables_of(target: str, store: RowStore, scope: Scope) -> list[Table]:
 def sentences_of(target: str, store: RowStore, scope: Scope) -> list[str]:
     """Return what the numbers of a target say, in words made from them."""
     made = {
-        "table3": lambda: claims.paragraph(coverage_rows(store, scope), scope),
-        "sbm": lambda: claims.block_paragraph(block_rows(store, scope)),
+        "table3": lambda: paragraph(coverage_rows(store, scope), scope),
+        "sbm": lambda: block_paragraph(block_rows(store, scope)),
     }
     made["table2"] = made["table3"]
     return list(dict.fromkeys(text for name in _parts(target) if name in made and (text := made[name]())))

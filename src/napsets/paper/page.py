@@ -8,13 +8,13 @@ from pathlib import Path
 from statistics import fmean
 
 from napsets.files.places import replacing
-from napsets.paper.cells import MODELS
+from napsets.paper.cells import MODELS, Row
 from napsets.paper.claims import block_paragraph, claims_table, paragraph
 from napsets.paper.figures import save_figure
 from napsets.paper.grids import Scope
 from napsets.paper.outputs import block_rows, coverage_rows, figures_of, tables_of
 from napsets.paper.setups import SETUPS
-from napsets.paper.store import Row, RowStore
+from napsets.paper.store import RowStore
 from napsets.paper.tables import accuracy
 
 __all__ = ["COMMAND", "page_text", "write_page"]

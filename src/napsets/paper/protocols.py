@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.names import choose
 from napsets.localisers.decay import hop_weights
 from napsets.localisers.neighbourhoods import HopThresholds, neighbourhood_thresholds, split_thresholds
 from napsets.paper.bench import Bench
@@ -126,6 +126,9 @@ class AsPublished(Protocol):
 
     name = "as-published"
 
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], HopThresholds] = {}
+
     def weights(self, setup: Setup, method: str, hops: int) -> FloatArray:  # noqa: D102
         weights = super().weights(setup, method, hops)
         return weights * 2.0**setup.geometric_offset if method == "NAPS-G" else weights
@@ -133,7 +136,7 @@ class AsPublished(Protocol):
     def neighbourhood(  # noqa: D102
         self, bench: Bench, nodes: list[IntArray], calibration: BoolArray, weights: FloatArray, alphas: list[float]
     ) -> list[Found]:
-        found = _of_everyone(bench, tuple(map(tuple, weights.tolist())), tuple(alphas))
+        found = self._of_everyone(bench, weights, alphas)
         levels = 1.0 - np.array(alphas)[None, :, None]
         values = np.where(np.isinf(found.values), levels, found.values)
         support, size = found.support, found.effective_size
@@ -145,16 +148,15 @@ class AsPublished(Protocol):
     def parts(self, bench: Bench, half: IntArray, repetition: int) -> list[IntArray]:  # noqa: D102
         return bench.balls(half, repetition)[: bench.setup.largest_balls]
 
-
-@lru_cache(maxsize=1)
-def _of_everyone(bench: Bench, weights: tuple[tuple[float, ...], ...], alphas: tuple[float, ...]) -> HopThresholds:
-    """Return every test node's threshold from all others: the same for the draws and for the halves."""
-    everyone = np.arange(bench.graph.num_nodes)
-    return neighbourhood_thresholds(bench.index, everyone, np.array(weights), list(alphas))
+    def _of_everyone(self, bench: Bench, weights: FloatArray, alphas: list[float]) -> HopThresholds:
+        """Return every test node's threshold from all others: the same for the draws and for the halves."""
+        asked = (bench, weights.tobytes(), *alphas)
+        if asked not in self._known:
+            everyone = np.arange(bench.graph.num_nodes)
+            self._known = {asked: neighbourhood_thresholds(bench.index, everyone, weights, alphas)}
+        return self._known[asked]
 
 
 def protocol_of(name: str) -> Protocol:
-    """Return a protocol by its name."""
-    from napsets.checks.names import choose
-
-    return choose("protocol", name, {protocol.name: protocol for protocol in (Strict(), AsPublished())})
+    """Return a new protocol by its name; what it remembers goes with it."""
+    return choose("protocol", name, {kind.name: kind for kind in (Strict, AsPublished)})()

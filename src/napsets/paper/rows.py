@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.paper import cells
 from napsets.paper.blockmodel import BlockCell
+from napsets.paper.cells import RESULTS_VERSION, Cell, CoverageCell, DatasetCell
 
 __all__ = ["check_row"]
 
-_CELLS: dict[str, type[cells.Cell]] = {cell.study: cell for cell in (cells.DatasetCell, cells.CoverageCell, BlockCell)}
+_CELLS: dict[str, type[Cell]] = {cell.study: cell for cell in (DatasetCell, CoverageCell, BlockCell)}
 
 _SHARE = (0.0, 1.0)
 _GAP = (-1.0, 1.0)
@@ -61,11 +61,11 @@ def check_row(study: str, row: Mapping[str, Any], where: object) -> None:
         return
     name = f"the row {key!r} of {where}"
     version = row.get("version")
-    if version not in range(1, cells.RESULTS_VERSION + 1):
+    if version not in range(1, RESULTS_VERSION + 1):
         raise FileFormatError(
-            f"{name} must be of a version of the results from 1 to {cells.RESULTS_VERSION}; it is of {version!r}"
+            f"{name} must be of a version of the results from 1 to {RESULTS_VERSION}; it is of {version!r}"
         )
-    if version == cells.RESULTS_VERSION:  # an earlier one has its keys from settings as they were then
+    if version == RESULTS_VERSION:  # an earlier one has its keys from settings as they were then
         _check_key(study, row, name)
     for column, bounds in _MEASURED[study].items():
         _check_number(name, column, row.get(column), bounds)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.datasets.graphsaint import RAW_FILES
+from napsets.errors import InvalidInputError
 from napsets.paper.bench import Bench, Predictor
 from napsets.paper.blockmodel import BlockCell, simulate
-from napsets.paper.cells import Cell, CoverageCell, DatasetCell
+from napsets.paper.cells import Cell, CoverageCell, DatasetCell, Row
 from napsets.paper.measure import dataset_row, measure
 from napsets.paper.setups import load_dataset, setup_of
-from napsets.paper.store import Row, RowStore
+from napsets.paper.store import RowStore
 from napsets.paper.trained import TrainedPredictions
 
-__all__ = ["Laboratory", "Report", "is_available", "progress_bar"]
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
-#: Called as (cells done, cells in all, what is under way).
-Report = Callable[[int, int, str], None]
+__all__ = ["Laboratory", "is_available"]
 
 
 @dataclass(frozen=True)
@@ -67,26 +67,40 @@ class Laboratory:
         self.predictor = predictor or TrainedPredictions(Path(results) / "predictions")
         self._bench: tuple[tuple[object, ...], Bench] | None = None
 
-    def run(self, cells: Sequence[Cell], report: Report | None = None) -> int:
+    def run(
+        self, cells: Sequence[Cell], *, progress: Progress | None = None, stage: Callable[[str], None] | None = None
+    ) -> int:
         """Run the cells that are not finished and whose dataset is there; return how many ran.
 
         Rows are written after each task: an interrupted run loses the task under way and nothing else. Another run
         on the same folder does no harm; what it finishes in the meantime is not run again here.
+
+        Parameters
+        ----------
+        cells : sequence of Cell
+            What to run.
+        progress : callable, optional
+            Called as ``progress(done, total)`` in cells.
+        stage : callable, optional
+            Called as ``stage(title)`` before each task.
         """
         finished = {study: self.store.keys(study) for study in {cell.study for cell in cells}}
         tasks = _tasks([cell for cell in cells if cell.key not in finished[cell.study] and self._can_run(cell)])
         total, done, ran = sum(len(task.cells) for task in tasks), 0, 0
         for task in tasks:
-            if report:
-                report(done, total, task.title)
+            if stage:
+                stage(task.title)
+            if progress:
+                progress(done, total)
             study = task.cells[0].study
             by_now = self.store.keys(study)
             missing = [cell for cell in task.cells if cell.key not in by_now]
             if missing:
                 self.store.append(study, self.compute(missing))
             done, ran = done + len(task.cells), ran + len(missing)
-        if report:
-            report(done, total, "done")
+        if progress:
+            progress(done, total)
+        self._bench = None
         for study in sorted({task.cells[0].study for task in tasks}):
             self.store.compact(study)
         return ran
@@ -115,8 +129,6 @@ class Laboratory:
 
 def is_available(dataset: str, root: str | os.PathLike[str] | None = None) -> bool:
     """Say whether a dataset can be had here: embedded, drawn from a seed, or its files are in ``root/dataset``."""
-    from napsets.datasets.graphsaint import RAW_FILES
-
     folder = Path(root or "data") / dataset
     places = (folder, folder / "raw")
     return not setup_of(dataset).from_files or any(all((at / name).exists() for name in RAW_FILES) for at in places)
@@ -146,33 +158,3 @@ def _tasks(cells: Sequence[Cell]) -> list[Task]:
         tasks.setdefault(shares + part, Task(title, shares, [])).cells.append(cell)
     order = list(dict.fromkeys(task.shares for task in tasks.values()))
     return sorted(tasks.values(), key=lambda task: order.index(task.shares))
-
-
-@contextmanager
-def progress_bar() -> Iterator[Report]:
-    """Show cells done, time passed and time left on stderr."""
-    try:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-    except ImportError as error:
-        raise MissingDependencyError("rich", "cli") from error
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    # Trainings make the pace uneven: the estimate looks back far.
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as progress:
-        bar = progress.add_task("starting", total=None)
-        yield lambda done, total, title: progress.update(bar, completed=done, total=total, description=title)

@@ -13,15 +13,15 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-from napsets.errors import MissingDependencyError, NapsetsError
-from napsets.files.places import reading, replacing
+from napsets.errors import NapsetsError
+from napsets.files.formats import arrow, open_table
+from napsets.files.places import replacing
+from napsets.paper.cells import Row
+from napsets.paper.rows import check_row
 
-__all__ = ["Row", "RowStore"]
-
-Row = dict[str, Any]
+__all__ = ["RowStore"]
 
 
 class RowStore:
@@ -84,33 +84,21 @@ class RowStore:
 
 def _checked(study: str, path: Path) -> list[Row]:
     """Read a file; refuse rows that no run can have written."""
-    from napsets.paper.rows import check_row  # which knows the studies, and they know rows
-
-    with reading(path):
-        rows: list[Row] = _parquet().read_table(path).to_pylist()
-        for row in rows:
-            check_row(study, row, path)
+    table = open_table("results", path)
+    rows: list[Row] = [row for batch in table.batches(table.columns) for row in batch.to_pylist()]
+    for row in rows:
+        check_row(study, row, path)
     return rows
 
 
 def _write(path: Path, rows: Sequence[Row]) -> None:
-    parquet = _parquet()
-    import pyarrow as pa
-
+    pa = arrow()
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: [row.get(name) for row in rows] for name in names}
     with replacing(path) as draft:
-        parquet.write_table(pa.table(columns), draft)
+        pa.parquet.write_table(pa.table(columns), draft)
 
 
 def _unique(rows: Iterable[Row]) -> list[Row]:
     found = {row["key"]: row for row in rows}
     return [found[key] for key in sorted(found)]
-
-
-def _parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "cli") from error
-    return pyarrow.parquet

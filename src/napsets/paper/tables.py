@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 
 from napsets.paper.bands import coverage_law, median_band
 from napsets.paper.blockmodel import informative
-from napsets.paper.cells import BASELINE, METHODS, MODELS
+from napsets.paper.cells import BASELINE, METHODS, MODELS, Row
 from napsets.paper.grids import Scope
 from napsets.paper.printed import CORRECTED, PRINTED_DATASETS, printed
 from napsets.paper.setups import PAPER_DATASETS, SETUPS
-from napsets.paper.store import Row
 from napsets.paper.table import Entry, Spread, Table
 
 __all__ = ["METRIC_NAMES", "ablation", "accuracy", "bound_holds", "metric", "sbm_points", "sbm_summary", "table1"]

@@ -6,14 +6,11 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from napsets.datasets import NodeDataset
+from napsets.files.predictions import NodePredictions
 from napsets.paper.cells import INFERENCES, RESULTS_VERSION, CoverageCell, digest
-from napsets.paper.setups import setup_of
-
-if TYPE_CHECKING:
-    from napsets.datasets import NodeDataset
-    from napsets.files.predictions import NodePredictions
+from napsets.paper.setups import loading
 
 __all__ = ["TrainedPredictions"]
 
@@ -32,15 +29,12 @@ class TrainedPredictions:
 
     def path(self, cell: CoverageCell) -> Path:
         """Return the file of the predictions that a cell is about."""
-        setup = setup_of(cell.dataset)
-        settings = {"loader": setup.loader, "options": dict(setup.options), "version": RESULTS_VERSION}
+        settings = {**loading(cell.dataset), "version": RESULTS_VERSION}
         names = (cell.dataset, cell.model, cell.preset, cell.inference, str(cell.seed))
         return self.folder / f"{'_'.join(names)}_{digest({**settings, 'names': names})[:8]}.parquet"
 
     def __call__(self, cell: CoverageCell, data: NodeDataset) -> NodePredictions:
         """Return the predictions, training only where there is no file yet; one training serves both inferences."""
-        from napsets.files.predictions import NodePredictions
-
         path = self.path(cell)
         if not path.exists():
             self._train(cell, data)
@@ -50,7 +44,7 @@ class TrainedPredictions:
         from napsets.gnn import fit, predict
 
         start = time.perf_counter()
-        trained = fit(data, cell.model, cell.preset, cell.seed, progress=False)
+        trained = fit(data, cell.model, cell.preset, cell.seed)
         fitted = time.perf_counter() - start
         for inference in INFERENCES:
             start = time.perf_counter()

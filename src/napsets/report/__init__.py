@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from napsets.report.data import ReportData, report_data
+from napsets.report.data import ReportData, page_data
 from napsets.report.page import render, write_page, write_report
 
-__all__ = ["ReportData", "render", "report_data", "write_page", "write_report"]
+__all__ = ["ReportData", "page_data", "render", "write_page", "write_report"]

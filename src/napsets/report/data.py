@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
 from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
@@ -20,8 +20,9 @@ from napsets.report.neighbourhoods import ball_of_nodes, quotient
 from napsets.report.record import record_of
 from napsets.report.shown import ShownMethod, focus, shown_methods
 from napsets.sets import PredictionSets
+from napsets.version import __version__
 
-__all__ = ["ReportData", "Table", "page_data", "report_data", "wilson"]
+__all__ = ["ReportData", "Table", "page_data", "wilson"]
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]
@@ -86,20 +87,6 @@ class ReportData:
     tables: list[Table] = field(default_factory=list)
 
 
-def report_data(
-    *,
-    class_names: Sequence[str] | None = None,
-    title: str | None = None,
-    dataset: str | None = None,
-    model: str | None = None,
-    tables: Sequence[Table] | None = None,
-    **compared: Any,
-) -> ReportData:
-    """Compare, and compute the contents of a page about it; arguments as in `write_report`."""
-    found = compare(**compared, alphas=CURVE_ALPHAS)
-    return page_data(found, class_names=class_names, title=title, dataset=dataset, model=model, tables=tables)
-
-
 def page_data(
     comparison: Comparison,
     *,
@@ -111,7 +98,23 @@ def page_data(
     tables: Sequence[Table] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ReportData:
-    """Compute the page's contents; arguments as in `write_page`."""
+    """Compute the page's contents.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `compare` returned, with ``alphas=CURVE_ALPHAS``.
+    class_names : sequence of str, optional
+        What the classes are called.
+    ids : array, optional
+        What the nodes are called, if not as in the comparison.
+    title, dataset, model : str, optional
+        What stands at the top of the page.
+    tables : sequence of (title, rows), optional
+        Reproduction tables, each a title and a list of dictionaries.
+    settings : mapping, optional
+        More that ``napsets inspect --like`` should know: how the files were read.
+    """
     found, graph, y = comparison, comparison.graph, comparison.labels
     if found.alphas != CURVE_ALPHAS:
         raise InvalidInputError(
@@ -184,11 +187,9 @@ def _node_names(found: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
 
 
 def _facts(found: Comparison, dataset: str | None, model: str | None) -> list[tuple[str, str]]:
-    from napsets.version import __version__
-
     graph = found.graph
     nodes, classes = found.given.outputs.shape
-    halves = graph.num_edges // 2 if graph.undirected else graph.num_edges
+    halves = graph.num_edges if graph.directed else graph.num_edges // 2
     facts = [
         ("Dataset", dataset or ""),
         ("Model", model or ""),
@@ -213,7 +214,7 @@ def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArr
     supported = np.isfinite(found.results[focus(found)].sets.thresholds)
     rows = []
     for method, result, row in zip(shown, found, found.rows(), strict=True):
-        sets = result.sets
+        sets, told = result.sets, result.sets.summary()
         covered = sets.contains(labels)
         parts = [_rows_of(sets, part) for part in found.partition]
         shares = [float(covered[part].mean()) for part in parts]
@@ -225,9 +226,9 @@ def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArr
                 "name": method.name,
                 "size_low": result.mean_size - Z * result.mean_size_se,
                 "size_high": result.mean_size + Z * result.mean_size_se,
-                "empty": int((sets.sizes == 0).sum()),
-                "singletons": int((sets.sizes == 1).sum()),
-                "full": int((sets.sizes == sets.num_classes).sum()),
+                "empty": told.empty,
+                "singletons": told.singletons,
+                "full": told.full,
                 "supported": int(supported.sum()),
                 "supported_coverage": float(covered[supported].mean()) if supported.any() else math.nan,
                 "supported_size": float(sets.sizes[supported].mean()) if supported.any() else math.nan,

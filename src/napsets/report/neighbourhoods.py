@@ -129,7 +129,7 @@ def _edges_between(graph: Graph, ball: IntArray, count: int) -> IntArray:
         first = last
     square = joined.reshape(count, count)
     # An undirected edge is stored twice, once from each side.
-    return square if graph.undirected else square + square.T
+    return square + square.T if graph.directed else square
 
 
 def _strongest(source: IntArray, target: IntArray, strength: FloatArray, count: int) -> IntArray:

@@ -19,7 +19,7 @@ from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, co
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
-from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, Table, page_data
+from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
 from napsets.report.encodings import LOOKS
 from napsets.report.explorer import FOCUS_COVERS, Explorer
 from napsets.report.names import visible
@@ -32,6 +32,10 @@ __all__ = ["render", "write_page", "write_report"]
 _ASSETS = Path(__file__).parent / "assets"
 #: Puts the charts library where the page's script finds it, and nothing else of it in the way.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+
+#: What is said about a page, and is no setting of a method.
+_SHOWN = ("class_names", "title", "dataset", "model", "tables")
 
 
 def write_report(
@@ -47,14 +51,9 @@ def write_report(
     hops: int = 2,
     score: Score | None = None,
     seed: int = 0,
-    class_names: Sequence[str] | None = None,
     ids: ArrayLike | None = None,
-    title: str | None = None,
-    dataset: str | None = None,
-    model: str | None = None,
-    tables: Sequence[Table] | None = None,
     progress: Any = None,
-    **settings: Any,
+    **options: Any,
 ) -> Path:
     """Compare methods on `nodes` and write a page about it: one file that needs no network.
 
@@ -62,10 +61,11 @@ def write_report(
     ----------
     path : path
         Where to write, a name that ends in .html or .htm; replaced whole or not at all.
-    graph, probabilities, labels, calibration, nodes, methods, alpha, hops, score, seed, ids, progress, **settings
+    graph, probabilities, labels, calibration, nodes, methods, alpha, hops, score, seed, ids, progress
         As in `napsets.evaluation.comparison.compare`.
-    class_names, title, dataset, model, tables
-        As in `write_page`, which writes a page about a comparison that was made already.
+    **options
+        ``class_names``, ``title``, ``dataset``, ``model`` and ``tables``, as in `page_data`; anything else is a setting
+        of the methods, as in `compare`.
 
     Returns
     -------
@@ -73,6 +73,9 @@ def write_report(
         The file.
     """
     _check_place(path)
+    shown = {
+        name: options.pop(name) for name in ("class_names", "title", "dataset", "model", "tables") if name in options
+    }
     found = compare(
         graph,
         probabilities,
@@ -87,23 +90,12 @@ def write_report(
         ids=ids,
         alphas=CURVE_ALPHAS,
         progress=progress,
-        **settings,
+        **options,
     )
-    return write_page(path, found, class_names=class_names, title=title, dataset=dataset, model=model, tables=tables)
+    return write_page(path, found, **shown)
 
 
-def write_page(
-    path: str | os.PathLike[str],
-    comparison: Comparison,
-    *,
-    class_names: Sequence[str] | None = None,
-    ids: ArrayLike | None = None,
-    title: str | None = None,
-    dataset: str | None = None,
-    model: str | None = None,
-    tables: Sequence[Table] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Path:
+def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: Any) -> Path:
     """Write a page about a comparison; the same comparison gives the same bytes.
 
     Parameters
@@ -112,16 +104,8 @@ def write_page(
         Where to write; replaced whole or not at all.
     comparison : Comparison
         What `compare` returned, with ``alphas=CURVE_ALPHAS``.
-    class_names : sequence of str, optional
-        What the classes are called.
-    ids : array, optional
-        What the nodes are called, if not as in the comparison.
-    title, dataset, model : str, optional
-        What stands at the top of the page.
-    tables : sequence of (title, rows), optional
-        Reproduction tables, each a title and a list of dictionaries.
-    settings : mapping, optional
-        More that ``napsets inspect --like`` should know: how the files were read.
+    **shown
+        What else stands on the page, as in `page_data`: ``class_names``, ``title`` and others.
 
     Returns
     -------
@@ -129,18 +113,7 @@ def write_page(
         The file.
     """
     _check_place(path)
-    text = render(
-        page_data(
-            comparison,
-            class_names=class_names,
-            ids=ids,
-            title=title,
-            dataset=dataset,
-            model=model,
-            tables=tables,
-            settings=settings,
-        )
-    )
+    text = render(page_data(comparison, **shown))
     target = Path(path)
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8")

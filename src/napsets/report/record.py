@@ -22,6 +22,7 @@ from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.packing import packed, unpacked
 from napsets.report.shown import focus
 from napsets.scores import SCORES, make_score
+from napsets.version import __version__
 
 __all__ = ["calibrating_nodes", "read_record", "record_of"]
 
@@ -31,8 +32,6 @@ _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
-    from napsets.version import __version__
-
     nodes = found.graph.num_nodes
     calibrates = np.zeros(nodes, dtype=bool)
     calibrates[found.given.calibration] = True
@@ -48,7 +47,7 @@ def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
         "allow_empty": found.settings.allow_empty,
         "fallback": found.settings.fallback,
         **_chosen(found),
-        "directed": not found.graph.undirected,
+        "directed": found.graph.directed,
         **settings,
         "num_nodes": nodes,
         "calibration": int(found.given.calibration.size),

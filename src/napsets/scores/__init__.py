@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
+from napsets.scores.by_label import ByLabel
+from napsets.scores.diffused import Diffused
+from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
+from napsets.scores.sharpened import Sharpened
 from napsets.scores.threshold import THR
 
 __all__ = [
@@ -14,12 +18,17 @@ __all__ = [
     "SCORES",
     "THR",
     "BoundScore",
+    "ByLabel",
+    "Diffused",
+    "Informed",
     "Labelled",
     "RankScore",
     "RowScore",
     "Score",
+    "Sharpened",
     "aps_scores",
     "bind",
+    "informed_probabilities",
     "learns",
     "make_score",
 ]

@@ -14,10 +14,10 @@ except ImportError as error:
 
     raise MissingDependencyError(error.name or "pyspark", "spark") from error
 
-from napsets.spark.files import SetsSummary, predict_files
+from napsets.spark.files import predict_files
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import MissingJavaError, start_session
 
-__all__ = ["MissingJavaError", "SetsSummary", "predict_files", "predict_sets", "start_session"]
+__all__ = ["MissingJavaError", "predict_files", "predict_sets", "start_session"]
 
 del pyarrow, pyspark

@@ -61,13 +61,13 @@ def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
 
 
 def adjacency(
-    edges: DataFrame, scores: DataFrame, *, hops: int, undirected: bool, pairs_per_part: int, keep: Keep = _as_it_is
+    edges: DataFrame, scores: DataFrame, *, hops: int, directed: bool, pairs_per_part: int, keep: Keep = _as_it_is
 ) -> Adjacency:
     """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score.
 
     `keep` may write each table down as it is made, so that the next reads it instead of making it again.
     """
-    links = keep(_links(edges, undirected), "links")
+    links = keep(_links(edges, directed), "links")
     degrees = keep(links.groupBy("node").agg(sf.count(sf.lit(1)).alias("degree")), "degrees")
     # Both of a neighbour's attributes come in one join: the links are shuffled by neighbour once.
     about = degrees.join(scores, "node", "full_outer").withColumnRenamed("node", "neighbour")
@@ -88,9 +88,9 @@ def adjacency(
     return Adjacency(degrees, through, keep(_calibrated(through), "last"))
 
 
-def _links(edges: DataFrame, undirected: bool) -> DataFrame:
+def _links(edges: DataFrame, directed: bool) -> DataFrame:
     links = edges.select(sf.col("source").alias("node"), sf.col("target").alias("neighbour"))
-    if undirected:
+    if not directed:
         links = links.union(links.select(sf.col("neighbour").alias("node"), sf.col("node").alias("neighbour")))
     return links.where(sf.col("node") != sf.col("neighbour")).distinct()
 

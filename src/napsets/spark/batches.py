@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -18,6 +18,9 @@ from pyspark.sql import functions as sf
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.spark.session import plain_errors
 from napsets.spark.walk import Walker
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
 __all__ = [
     "Checkpoints",
@@ -35,8 +38,6 @@ PAIRS_PER_TASK = 4_000_000
 
 #: Targets whose cost is measured to estimate that of all.
 _SAMPLE = 400
-
-Progress = Callable[[int, int], Any]
 
 
 class Checkpoints:

@@ -5,57 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError
-from napsets.files.formats import SIDECAR
-from napsets.files.ids import CANONICAL_INTEGER
+from napsets.files.formats import SIDECAR, open_table
+from napsets.files.ids import CANONICAL_INTEGER, IdKind
+from napsets.files.probabilities import LIST_COLUMN
 from napsets.files.sets_file import describe_settings
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.scores import APS, SCORES, Score
-from napsets.spark.batches import Progress
+from napsets.sets import SetsSummary
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.predict import predict_sets
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
 
-__all__ = ["SetsSummary", "predict_files"]
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
+
+__all__ = ["predict_files"]
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")
-
-
-@dataclass(frozen=True)
-class SetsSummary:
-    """What was written, in numbers.
-
-    Attributes
-    ----------
-    nodes, empty, full : int
-        Sets; those without a label; those with every label.
-    infinite : int
-        Nodes whose threshold is +∞.
-    unreached : int
-        Nodes without any calibration node in their neighbourhood.
-    capped : int
-        Neighbourhoods that `max_neighbourhood` has cut.
-    mean_size : float
-        Labels a set.
-    """
-
-    nodes: int
-    empty: int
-    full: int
-    infinite: int
-    unreached: int
-    capped: int
-    mean_size: float
 
 
 def predict_files(
@@ -71,11 +48,11 @@ def predict_files(
     alpha: float = 0.1,
     seed: int = 0,
     master: str | None = None,
-    undirected: bool = True,
+    directed: bool = False,
     allow_empty: bool = True,
     max_neighbourhood: int | None = None,
     batch_size: int | None = None,
-    ids: Literal["auto", "integer", "string"] = "auto",
+    ids: IdKind = "auto",
     labels_are: LabelsAre = "auto",
     config: dict[str, str] | None = None,
     progress: Progress | None = None,
@@ -92,7 +69,7 @@ def predict_files(
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
         the version, the classes and the settings. What is written on the way lies beside it, in a hidden directory,
         and is removed at the end. After a kill it is still there, and the same call goes on from it.
-    hops, decay, score, alpha, seed, undirected, allow_empty, max_neighbourhood, batch_size, progress
+    hops, decay, score, alpha, seed, directed, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
         Spark's master: ``local[2]`` (the default), ``spark://host:port``, ``yarn``. A session that runs already is
@@ -128,7 +105,7 @@ def predict_files(
                 score=score,
                 alpha=alpha,
                 seed=seed,
-                undirected=undirected,
+                directed=directed,
                 allow_empty=allow_empty,
                 class_names=class_names,
                 max_neighbourhood=max_neighbourhood,
@@ -147,7 +124,7 @@ def predict_files(
                 "seed": int(seed),
                 "allow_empty": bool(allow_empty),
                 "fallback": "full",
-                "directed": not undirected,
+                "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
                 "skip_unknown": False,
@@ -204,21 +181,21 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
 
 
 def _with_one_kind_of_ids(
-    tables: dict[str, DataFrame | None], paths: dict[str, str | None], ids: str
+    tables: dict[str, DataFrame | None], paths: dict[str, str | None], id_kind: str
 ) -> dict[str, DataFrame | None]:
-    """Read ids as `ids` says; with "auto", text from CSV becomes integers where that of `probabilities` is."""
+    """Read ids as `id_kind` says; with "auto", text from CSV becomes integers where that of `probabilities` is."""
     probabilities = tables["probabilities"]
     assert probabilities is not None
     if "node" not in probabilities.columns:
         return tables  # which predict_sets refuses, in the words it has for that
-    kind = ids
-    if ids == "auto":
+    kind = id_kind
+    if id_kind == "auto":
         typed = probabilities.schema["node"].dataType.simpleString() != "string"
         guessed = _is_csv(paths["probabilities"] or "") and _looks_integer(probabilities)
         kind = "integer" if typed or guessed else "string"
     result = {}
     for name, table in tables.items():
-        if table is not None and (ids != "auto" or (_is_csv(paths[name] or "") and kind == "integer")):
+        if table is not None and (id_kind != "auto" or (_is_csv(paths[name] or "") and kind == "integer")):
             columns = [column for column in _ID_COLUMNS if column in table.columns]
             table = table.withColumns(
                 {c: _as_integer(name, c) if kind == "integer" else sf.col(c).cast("string") for c in columns}
@@ -240,29 +217,25 @@ def _as_integer(name: str, column: str) -> Column:
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
     """Return the class names that napsets keeps beside a list column, where the file is near enough to look."""
-    import pyarrow.parquet
-
-    local = Path(local_path(path) or "")
-    parts = sorted(local.rglob("*.parquet")) if local.is_dir() else [local]
-    if local_path(path) is None or _is_csv(path) or not parts or not parts[0].is_file():
+    local = local_path(path)
+    if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None
-    schema = pyarrow.parquet.read_schema(parts[0])
-    about = json.loads((schema.metadata or {}).get(b"napsets", b"{}"))
-    names = about.get("class_names") if isinstance(about, dict) and "probabilities" in schema.names else None
-    return [str(name) for name in names] if names else None
+    table = open_table("probabilities", local, kind="parquet")
+    names: list[str] | None = table.about().get("class_names") if LIST_COLUMN in table.columns else None
+    return names
 
 
 def _summary(sets: DataFrame, classes: int) -> SetsSummary:
     capped = sf.count("capped_at") if "capped_at" in sets.columns else sf.lit(0)
-    row = sets.agg(
+    rows = sets.groupBy("size").agg(
         sf.count(sf.lit(1)),
-        sf.count_if(sf.col("size") == 0),
-        sf.count_if(sf.col("size") == sf.lit(classes)),
         sf.count_if(sf.col("threshold") == float("inf")),
         sf.count_if(sf.col("support") == 0),
         capped,
-        sf.coalesce(sf.avg("size"), sf.lit(0.0)),
-    ).first()
-    assert row is not None
-    nodes, empty, full, infinite, unreached, cut = (int(value) for value in row[:6])
-    return SetsSummary(nodes, empty, full, infinite, unreached, cut, float(row[6]))
+    )
+    counts, told = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for size, nodes, *others in rows.collect():
+        counts[size] = nodes
+        told += others
+    infinite, unreached, cut = (int(value) for value in told)
+    return SetsSummary(counts, infinite, unreached, cut)

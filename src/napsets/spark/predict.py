@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -21,7 +21,6 @@ from napsets.spark import arrow, fingerprint
 from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
 from napsets.spark.batches import (
     Checkpoints,
-    Progress,
     batch_count,
     in_batches,
     report_caps,
@@ -31,6 +30,9 @@ from napsets.spark.batches import (
 from napsets.spark.session import plain_errors
 from napsets.spark.tables import LabelsAre, Tables, as_tables
 from napsets.spark.walk import Walker
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
 
 __all__ = ["predict_sets"]
 
@@ -50,7 +52,7 @@ def predict_sets(
     alpha: float = 0.1,
     seed: int = 0,
     *,
-    undirected: bool = True,
+    directed: bool = False,
     allow_empty: bool = True,
     class_names: Sequence[str] | None = None,
     max_neighbourhood: int | None = None,
@@ -83,8 +85,8 @@ def predict_sets(
         ``node``: what to predict, each once in the result. By default all nodes of `probabilities` without a label.
     hops, decay, score, alpha, seed
         As in `NAPS` and `NAPS.predict`; the score is `APS` by default.
-    undirected : bool
-        With False, neighbours are the targets of the edges that leave a node.
+    directed : bool
+        With True, neighbours are the targets of the edges that leave a node.
     allow_empty : bool
         With False, a set that would be empty gets the best label.
     class_names : sequence of str, optional
@@ -127,7 +129,7 @@ def predict_sets(
         raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
         warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=2)
-    job = Job(tables, settings, undirected, cap)
+    job = Job(tables, settings, directed, cap)
     if settings.weights.size == 0:
         return job.sets(None)
     if checkpoint_dir is None:
@@ -156,7 +158,7 @@ class Job:
 
     tables: Tables
     settings: arrow.Settings
-    undirected: bool
+    directed: bool
     cap: int | None
     pairs_per_part: int = PAIRS_PER_PART
 
@@ -174,7 +176,7 @@ class Job:
             "seed": self.settings.seed,
             "classes": self.settings.class_names,
             "labels are": self.settings.labels_are,
-            "undirected": self.undirected,
+            "directed": self.directed,
             "cap": self.cap,
             "parts": self.pairs_per_part,
             "batch size": batch_size,
@@ -200,11 +202,11 @@ class Job:
         scores = self.scores() if checkpoints is None else checkpoints.write(self.scores(), "scores")
         if checkpoints is not None and scores.isEmpty():
             raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-        how: dict[str, Any] = {"hops": hops, "undirected": self.undirected, "pairs_per_part": self.pairs_per_part}
+        how: dict[str, Any] = {"hops": hops, "directed": self.directed, "pairs_per_part": self.pairs_per_part}
         if checkpoints is not None:
             how["keep"] = checkpoints.write
         graph = adjacency(self.tables.edges, scores, **how)
-        return Walker(graph, hops, self.undirected, self.pairs_per_part, self.cap)
+        return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
 
     def thresholds(self, walker: Walker, targets: DataFrame) -> DataFrame:
         """Walk from the targets and choose their thresholds; a target that met no one has no row."""

@@ -39,7 +39,7 @@ class Walker:
 
     adjacency: Adjacency
     hops: int
-    undirected: bool
+    directed: bool
     pairs_per_part: int
     cap: int | None = None
     _caps: list[DataFrame] = field(default_factory=list, init=False)
@@ -93,7 +93,7 @@ class Walker:
         kept = [sf.first(name).alias(name) for name in found.columns if name not in ("target", "node")]
         once = found.groupBy("target", "node").agg(*kept)
         # In an undirected graph a neighbour of hop k−1 is at k−2, k−1 or k: earlier levels cannot be met again.
-        seen = levels[max(1, k - 2) :] if self.undirected else levels[1:]
+        seen = levels[1:] if self.directed else levels[max(1, k - 2) :]
         met = reduce(DataFrame.unionByName, (level.select("target", "node") for level in seen))
         return once.join(met, ["target", "node"], "left_anti")
 

@@ -8,8 +8,8 @@ import pytest
 
 import napsets as ns
 from napsets.errors import InvalidInputError
+from napsets.evaluation.sets_files import evaluate_sets, graph_around, label_sets
 from napsets.files import NodeIds, read_inputs, read_sets, write_predictions
-from napsets.files.evaluation import evaluate_on_graph, evaluate_sets, graph_around, judge
 from worlds import CLASSES, make_world, write
 
 STRATA = [(0, 1), (2, 3)]
@@ -23,14 +23,14 @@ def world(tmp_path):
 def predicted(world, path):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     naps = ns.NAPS(hops=2)
-    write_predictions(inputs, path, naps, alpha=0.2, metadata={"class_names": inputs.class_names})
+    write_predictions(inputs, path, inputs.calibrate(naps), alpha=0.2, metadata={"class_names": inputs.class_names})
     return naps.predict(world.rest, alpha=0.2)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npz"])
 def test_metrics_are_those_of_the_library(tmp_path, world, suffix):
     sets = predicted(world, tmp_path / f"sets{suffix}")
-    result = evaluate_sets(judge(read_sets(tmp_path / f"sets{suffix}"), world.truth), STRATA)
+    result = evaluate_sets(label_sets(read_sets(tmp_path / f"sets{suffix}"), world.truth), STRATA)
     y = world.labels
     assert result["nodes"] == len(sets)
     assert result["unlabelled"] == 0
@@ -53,13 +53,14 @@ def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path, world
     sets = predicted(world, tmp_path / "sets.parquet")
     file = read_sets(tmp_path / "sets.parquet")
     graph = graph_around(world.edges, file.ids)
-    result = evaluate_on_graph(judge(file, world.truth), graph, radius=1, min_size=3)
+    result = evaluate_sets(label_sets(file, world.truth), STRATA, graph=graph, radius=1, min_size=3)
     np.testing.assert_array_equal(graph.degrees[: len(sets)], world.graph.degrees[world.rest])
     by_degree = ns.coverage_by_degree(sets, world.labels, world.graph)
     assert [row["coverage"] for row in result["coverage_by_degree"]] == by_degree.coverage.tolist()
     assert result["coverage_by_degree"][0]["group"] == "{}–{}".format(*by_degree.group[0])
     assert result["neighbourhoods"] > 1
-    assert 0 <= result["pccv"] <= 0.8
+    parts = ns.neighbourhood_partition(graph, np.arange(len(sets)), radius=1, min_size=3)
+    assert result["pccv"] == ns.pccv(sets, world.labels, [world.rest[part] for part in parts]) <= 0.8
 
 
 def test_edges_may_name_ids_that_are_too_large_for_the_type_of_the_sets(tmp_path):
@@ -72,8 +73,8 @@ def test_sets_without_a_label_are_counted_and_left_out(tmp_path, world):
     sets = predicted(world, tmp_path / "sets.parquet")
     half = world.rest[::2]
     truth = write(tmp_path / "half.parquet", {"node": world.ids[half], "label": world.labels[half]})
-    judged = judge(read_sets(tmp_path / "sets.parquet"), truth)
-    result = evaluate_sets(judged, STRATA)
+    labelled = label_sets(read_sets(tmp_path / "sets.parquet"), truth)
+    result = evaluate_sets(labelled, STRATA)
     assert (result["nodes"], result["unlabelled"]) == (half.size, len(sets) - half.size)
     covered = sets.contains(world.labels)[::2]
     assert result["coverage"] == covered.mean()
@@ -82,21 +83,21 @@ def test_sets_without_a_label_are_counted_and_left_out(tmp_path, world):
 def test_labels_without_a_set_are_noted_and_left_out(tmp_path, world):
     predicted(world, tmp_path / "sets.parquet")
     everyone = write(tmp_path / "all.parquet", {"node": world.ids, "label": world.labels})
-    judged = judge(read_sets(tmp_path / "sets.parquet"), everyone)
-    assert len(judged.sets) == world.rest.size
-    assert judged.notes[0].startswith("left out: 60 rows of `labels`")
+    labelled = label_sets(read_sets(tmp_path / "sets.parquet"), everyone)
+    assert len(labelled.sets) == world.rest.size
+    assert labelled.notes[0].startswith("left out: 60 rows of `labels`")
 
 
 def test_files_without_a_common_node_are_refused(tmp_path, world):
     predicted(world, tmp_path / "sets.parquet")
     other = write(tmp_path / "other.parquet", {"node": pa.array([10**9]), "label": ["cat"]})
     with pytest.raises(InvalidInputError, match="no node of `sets` has a label"):
-        judge(read_sets(tmp_path / "sets.parquet"), other)
+        label_sets(read_sets(tmp_path / "sets.parquet"), other)
 
 
 def test_a_label_that_no_set_has_is_a_class_too(tmp_path, world):
     predicted(world, tmp_path / "sets.csv")
     truth = write(tmp_path / "t.parquet", {"node": world.ids[world.rest[:2]], "label": ["cow", "cow"]})
-    result = evaluate_sets(judge(read_sets(tmp_path / "sets.csv"), truth), STRATA)
+    result = evaluate_sets(label_sets(read_sets(tmp_path / "sets.csv"), truth), STRATA)
     assert result["coverage"] == 0.0
     assert result["coverage_by_class"][-1]["group"] == "cow"

@@ -12,19 +12,12 @@ import numpy as np
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
+from napsets.evaluation.judgement import judge
 from napsets.evaluation.metrics import (
     GroupCoverage,
-    coverage,
     coverage_by_class,
     coverage_by_degree,
-    empty_rate,
-    full_rate,
-    mean_size,
     neighbourhood_partition,
-    pccv,
-    singleton_rate,
-    size_given_coverage,
-    sscv,
 )
 from napsets.files.classes import ClassNames, LabelsAre
 from napsets.files.edges import read_edges
@@ -36,11 +29,11 @@ from napsets.files.sets_reader import SetsFile
 from napsets.graph import Graph
 from napsets.sets import PredictionSets
 
-__all__ = ["Judged", "evaluate_sets", "graph_around", "judge"]
+__all__ = ["LabelledSets", "evaluate_sets", "graph_around", "label_sets"]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class LabelledSets:
     """The sets of a file whose nodes have a label.
 
     Attributes
@@ -61,7 +54,7 @@ class Judged:
     notes: list[str]
 
 
-def judge(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsAre = "auto") -> Judged:
+def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsAre = "auto") -> LabelledSets:
     """Find the label of each set's node; sets without one, and labels without a set, are left out.
 
     Parameters
@@ -86,7 +79,7 @@ def judge(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsA
         raise InvalidInputError(
             f"no node of `sets` has a label in {os.fspath(labels)}. Check that both files call the nodes alike."
         )
-    return Judged(file, _rows(sets, rows), y, notes)
+    return LabelledSets(file, _rows(sets, rows), y, notes)
 
 
 def _labels_of_unlisted_classes(
@@ -112,47 +105,57 @@ def _labels_of_unlisted_classes(
     return codes[y], [*file.class_names, *new]
 
 
-def evaluate_sets(judged: Judged, strata: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return coverage, sizes and SSCV under their usual names."""
-    sets, y = judged.sets, judged.labels
-    count, covered = len(sets), coverage(sets, y)
-    return {
-        "nodes": count,
-        "unlabelled": len(judged.file.sets) - count,
-        "alpha": sets.alpha,
-        "coverage": covered,
-        "coverage_se": math.sqrt(covered * (1.0 - covered) / count),
-        "mean_size": mean_size(sets),
-        "mean_size_se": float(sets.sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        "size_given_coverage": size_given_coverage(sets, y),
-        "sscv": sscv(sets, y, strata),
-        "singleton_rate": singleton_rate(sets),
-        "empty_rate": empty_rate(sets),
-        "full_rate": full_rate(sets) if judged.file.complete else math.nan,
-        "infinite": sets.infinite,
-        "coverage_by_class": _group_rows(coverage_by_class(sets, y), list(sets.class_names or ())),
-    }
-
-
-def evaluate_on_graph(
-    judged: Judged, graph: Graph, *, radius: int = 2, min_size: int = 30, seed: int = 0
+def evaluate_sets(
+    labelled: LabelledSets,
+    strata: Sequence[tuple[int, int]],
+    *,
+    graph: Graph | None = None,
+    radius: int = 2,
+    min_size: int = 30,
+    seed: int = 0,
 ) -> dict[str, Any]:
-    """Return PCCV over neighbourhoods of the judged nodes, and coverage by degree; `graph` from `graph_around`."""
-    sets = replace(judged.sets, num_nodes=graph.num_nodes)
-    y = np.full(graph.num_nodes, -1, dtype=np.int64)
-    y[: judged.labels.size] = judged.labels
-    partition = neighbourhood_partition(graph, sets.nodes, radius=radius, min_size=min_size, seed=seed)
-    by_degree = coverage_by_degree(sets, y, graph)
+    """Return what the sets are worth, under the usual names, for tables and JSON.
+
+    Parameters
+    ----------
+    labelled : LabelledSets
+        The sets and the labels that judge them.
+    strata : sequence of (low, high)
+        As in `sscv`.
+    graph : Graph, optional
+        From `graph_around`: adds PCCV over neighbourhoods of the judged nodes, and coverage by degree.
+    radius, min_size, seed
+        As in `neighbourhood_partition`.
+    """
+    sets, y = labelled.sets, labelled.labels
+    on_graph: dict[str, Any] = {}
+    partition = None
+    if graph is not None:
+        sets = replace(sets, num_nodes=graph.num_nodes)
+        y = np.append(y, np.full(graph.num_nodes - y.size, -1, dtype=np.int64))
+        partition = neighbourhood_partition(graph, sets.nodes, radius=radius, min_size=min_size, seed=seed)
+        on_graph = _on_graph(sets, y, graph, partition)
+    worth = judge(sets, y, strata=strata, partition=partition).row()
+    if graph is None:
+        del worth["pccv"]
+    if not labelled.file.complete:
+        worth["full_rate"] = math.nan
+    told = {"unlabelled": len(labelled.file.sets) - len(sets), "alpha": sets.alpha}
+    by_class = _group_rows(coverage_by_class(sets, y), list(sets.class_names or ()))
+    return worth | told | {"coverage_by_class": by_class} | on_graph
+
+
+def _on_graph(sets: PredictionSets, labels: IntArray, graph: Graph, partition: list[IntArray]) -> dict[str, Any]:
+    by_degree = coverage_by_degree(sets, labels, graph)
     names = ["{}–{}".format(*ends) for ends in cast("list[tuple[int, int]]", by_degree.group)]
     return {
-        "pccv": pccv(sets, y, partition),
         "neighbourhoods": len(partition),
         "share_in_neighbourhoods": sum(part.size for part in partition) / len(sets),
         "coverage_by_degree": _group_rows(by_degree, names),
     }
 
 
-def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: bool = True) -> Graph:
+def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, directed: bool = False) -> Graph:
     """Read the whole graph of an edges file; the nodes of `ids` keep their places, others come after them."""
     table = open_table("edges", edges)
     table.require("source", "target")
@@ -161,7 +164,7 @@ def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, undirected: boo
     for batch in table.batches(["source", "target"]):
         parts += [id_column(table, batch, column, kind, known="sets") for column in ("source", "target")]
     everyone = NodeIds(arrow().chunked_array(alike("edges", parts)).unique(), "edges")
-    return read_edges(edges, everyone, undirected=undirected)
+    return read_edges(edges, everyone, directed=directed)
 
 
 def _rows(sets: PredictionSets, rows: IntArray) -> PredictionSets:

@@ -1,0 +1,315 @@
+"""Running a search over many sources: plan it, cut it into pieces, run these on threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from queue import LifoQueue
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels import deep, far, shallow
+from napsets.kernels._jit import jit, read_only
+from napsets.kernels.csr import row_ranges
+from napsets.kernels.endings import Counting, Pairs, Pooling, Selection, room_for, seen_by_kernels
+from napsets.kernels.hub_rows import NO_VECTORS, HubRows
+from napsets.kernels.layout import FEW_HOPS, Adjacency, Layout, pack
+from napsets.kernels.plan import Batch, is_trifle, plan
+from napsets.kernels.selection import finish
+from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
+
+__all__ = ["DEEP_BYTES", "Ending", "Job", "handling_order", "search"]
+
+#: What the bit vectors of all batches under way may take together.
+DEEP_BYTES = 2 << 30
+#: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.
+_SHARES = 4
+#: Sources of a very far search between two looks at whether to stop.
+_FAR_SOURCES = 4
+#: Sources without any search between two looks at whether to stop.
+_UNSEARCHED_SOURCES = 1 << 14
+
+#: Pairs, and what is wanted of them: a selection, with a pooling or without, or a counting.
+Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sources to be searched around, and what is wanted of each of their pairs.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where to search.
+    sources : numpy.ndarray
+        Node ids, in the order of handling, each once.
+    hops : int
+        Depth of the search.
+    pairs, selection, pooling, counting
+        See `endings`. Without a selection or without a counting, that one is None.
+    """
+
+    layout: Layout
+    sources: npt.NDArray[np.int64]
+    hops: int
+    pairs: Pairs
+    selection: Selection | None = None
+    pooling: Pooling | None = None
+    counting: Counting | None = None
+
+    def __post_init__(self) -> None:
+        # Once here, and not again for each piece of work.
+        written = {"selection": ("thresholds", "hop_counts"), "counting": ("counts",)}
+        for name in ("pairs", "selection", "pooling", "counting"):
+            record = getattr(self, name)
+            if record is not None:
+                object.__setattr__(self, name, seen_by_kernels(record, *written.get(name, ())))
+
+    @property
+    def mask_words(self) -> int:
+        """Words of a mask."""
+        return int(self.pairs.masks.shape[1])
+
+    @property
+    def last_share(self) -> float:
+        """The share of nodes that calibrate: to others the last hop need not go."""
+        return self.layout.size / self.layout.adjacency.num_nodes
+
+    def ending(self, first: int, last: int) -> Ending:
+        """Return what is wanted of the pairs of some sources, in the order in which kernels take it."""
+        offsets = self.pairs.offsets[first : last + 1]
+        part, among = slice(offsets[0], offsets[-1]), slice(first, last)
+        pairs = self.pairs._replace(offsets=read_only(offsets - offsets[0]), splits=self.pairs.splits[part])
+        selection, pooling, counting = self.selection, self.pooling, self.counting
+        if selection is not None:
+            thresholds, hop_counts = selection.thresholds[part], selection.hop_counts[part]
+            selection = selection._replace(thresholds=thresholds, hop_counts=hop_counts)
+        if pooling is not None:
+            pooling = pooling._replace(own=pooling.own[among], group=pooling.group[among])
+        if counting is not None:
+            shared = counting.positions.shape[0] == 1
+            positions = counting.positions if shared else counting.positions[part]
+            counting = Counting(positions, counting.counts[part])
+        return pairs, selection, pooling, counting
+
+
+def handling_order(adjacency: Adjacency, nodes: npt.NDArray[np.int64], hops: int) -> npt.NDArray[np.int64]:
+    """Return the order in which to search around `nodes`: those near one well connected node together.
+
+    So the rows that they read stay near. One hop reads no rows but the nodes' own, which lie in the order of the nodes.
+    """
+    if hops <= 1 or is_trifle(adjacency, nodes.size):
+        return np.argsort(nodes, kind="stable")
+    best = shallow.best_connected_neighbours(nodes, adjacency.indptr, adjacency.indices)
+    return np.lexsort((nodes, best))
+
+
+def search(job: Job, *, threads: int | None, progress: Progress | None, strategy: str | None = None) -> None:
+    """Search around the job's sources and do what is wanted of them.
+
+    The strategy is one of those of `plan`, or "far"; None stands for whichever is the fastest.
+    """
+    count = available_threads(threads)
+    if job.hops == 0:
+        run(_unsearched_pieces(job), threads=count, total=job.sources.size, progress=progress)
+        return
+    if strategy == "far" or (strategy is None and job.hops > FEW_HOPS):
+        run(_far_pieces(job), threads=count, total=job.sources.size, progress=progress)
+        return
+    workspace_bytes = _Workspace.size(job)
+    batches = plan(
+        job.layout.adjacency,
+        job.sources,
+        job.hops,
+        job.mask_words,
+        last_share=job.last_share,
+        hub_degree=job.layout.hub_degree if job.hops > 1 else job.layout.adjacency.num_nodes,
+        deep_fits=workspace_bytes <= DEEP_BYTES,
+        strategy=strategy,
+    )
+    walkers = [batch for batch in batches if batch.strategy != "deep"]
+    swimmers = [batch for batch in batches if batch.strategy == "deep"]
+    total = job.sources.size
+    shift = sum(batch.last - batch.first for batch in walkers)
+    run(_shallow_pieces(job, walkers, count), threads=count, total=total, progress=progress)
+    if swimmers:
+        # Batches side by side as far as memory allows; threads left over share the work inside them.
+        abreast = min(count, len(swimmers), max(1, DEEP_BYTES // workspace_bytes))
+        _run_deep(job, swimmers, abreast, count, total, shift, progress)
+
+
+# -- one source at a time ------------------------------------------------------------------------------------------
+
+
+def _shallow_pieces(job: Job, batches: list[Batch], threads: int) -> Iterator[Piece]:
+    layout = job.layout
+    reads = sum(batch.touched * (batch.last - batch.first) for batch in batches)
+    # Renumbering the whole graph costs a pass over its edges: it pays once about as many are read.
+    renumber = bool(batches) and (layout.renumbered is not None or reads > layout.adjacency.num_edges / 4)
+    if renumber:
+        (columns, middles), numbers = layout.renumber(threads), None
+    else:
+        columns, middles, numbers = layout.adjacency.indices, layout.stops, layout.numbers
+    use_hubs = renumber and job.hops > 1 and any(batch.strategy == "dense" for batch in batches)
+    hubs = layout.hub_rows if use_hubs else HubRows(layout.stops, middles, NO_VECTORS)
+    # The only hop is the last.
+    rows = shallow.Rows(layout.starts, middles if job.hops == 1 else layout.stops, middles, columns, numbers)
+    rows, hubs = seen_by_kernels(rows), seen_by_kernels(hubs)
+    kernels: dict[str, Callable[..., None]] = {
+        "dense": partial(_shallow, shallow.dense_search, (rows, hubs)),
+        "sparse": partial(_shallow, shallow.sparse_search, (rows,)),
+    }
+    for batch in batches:
+        for first, last in batch.pieces():
+            yield last - first, partial(kernels[batch.strategy], job, first, last)
+
+
+def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first: int, last: int, stop: Stop) -> None:
+    kernel(job.layout.numbers[job.sources[first:last]], *graph, job.hops, *job.ending(first, last))
+
+
+# -- one source at a time, very far ---------------------------------------------------------------------------------
+
+
+def _far_pieces(job: Job) -> Iterator[Piece]:
+    for first in range(0, job.sources.size, _FAR_SOURCES):
+        last = min(first + _FAR_SOURCES, job.sources.size)
+        yield last - first, partial(_far, job, first, last)
+
+
+def _far(job: Job, first: int, last: int, stop: Stop) -> None:
+    layout = job.layout
+    graph = map(read_only, (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers))
+    far.far_search(read_only(job.sources[first:last]), *graph, layout.size, job.hops, *job.ending(first, last))
+
+
+# -- no hops at all ---------------------------------------------------------------------------------------------------
+
+
+def _unsearched_pieces(job: Job) -> Iterator[Piece]:
+    for first in range(0, job.sources.size, _UNSEARCHED_SOURCES):
+        last = min(first + _UNSEARCHED_SOURCES, job.sources.size)
+        yield last - first, partial(_unsearched, job, first, last)
+
+
+def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
+    nothing = np.zeros((0, 0), dtype=np.uint64)
+    _finish_unsearched(nothing, nothing.ravel(), last - first, *job.ending(first, last), room_for(0, job.mask_words))
+
+
+@jit
+def _finish_unsearched(bits, mask, sources, pairs, selection, pooling, counting, room):
+    for i in range(sources):
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            finish(i, p, bits, mask, 0, room, pairs, selection, pooling, counting)
+
+
+# -- 512 sources at a time -----------------------------------------------------------------------------------------
+
+
+class _Workspace:
+    """The bit vectors of one batch: two rows a node, one vector a source and hop."""
+
+    def __init__(self, job: Job) -> None:
+        nodes = job.layout.adjacency.num_nodes
+        self.reach = np.empty((nodes, deep.WORDS), dtype=np.uint64)
+        self.ring = np.empty((nodes, deep.WORDS), dtype=np.uint64)
+        self.vectors = np.empty((64 * deep.WORDS, job.hops, job.mask_words), dtype=np.uint64)
+
+    @staticmethod
+    def size(job: Job) -> int:
+        """Bytes of one workspace."""
+        return 8 * deep.WORDS * (2 * job.layout.adjacency.num_nodes + 64 * job.hops * job.mask_words)
+
+
+def _run_deep(
+    job: Job, batches: list[Batch], abreast: int, threads: int, total: int, done: int, progress: Progress | None
+) -> None:
+    spaces: LifoQueue[_Workspace] = LifoQueue()
+    for _ in range(abreast):
+        spaces.put(_Workspace(job))
+    report = None if progress is None else lambda ready, _: progress(done + ready, total)
+    with Crew(threads) as crew:
+        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads)
+        pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
+        run(pieces, threads=abreast, total=total - done, progress=report)
+
+
+class _Shares:
+    """The work of a step of a batch, cut so that the threads that take part get about the same of it."""
+
+    def __init__(self, job: Job, crew: Crew, parts: int) -> None:
+        self.crew = crew
+        self.parts = parts
+        self.rows = row_ranges(job.layout.adjacency.indptr, parts)
+        self.words = self.of(job.mask_words, least=64)
+
+    def of(self, count: int, least: int) -> list[tuple[int, int]]:
+        """Cut 0..count into ranges of at least so many."""
+        step = max(least, -(-count // self.parts))
+        return [(first, min(first + step, count)) for first in range(0, count, step)]
+
+    def each(self, ranges: list[tuple[int, int]], kernel: Callable[..., Any], arguments: Any, stop: Stop) -> list[Any]:
+        """Call a kernel for each range; return what it returns."""
+        return self.crew.each([partial(kernel, *bounds, *arguments) for bounds in ranges], stop)
+
+
+def _deep(job: Job, batch: Batch, spaces: LifoQueue[_Workspace], shares: _Shares, stop: Stop) -> None:
+    space = spaces.get()
+    try:
+        with shares.crew.seat():
+            _search_deep(job, batch, space, shares, stop)
+    finally:
+        spaces.put(space)
+
+
+def _search_deep(job: Job, batch: Batch, space: _Workspace, shares: _Shares, stop: Stop) -> None:
+    adjacency, layout = job.layout.adjacency, job.layout
+    sources = job.sources[batch.first : batch.last]
+    everyone = _everyone(sources.size)
+    everywhere = np.ones(adjacency.num_nodes, dtype=bool)
+    calibrates = layout.numbers < layout.size
+    before, after = space.reach, space.ring
+    deep.start(sources, adjacency.indptr, adjacency.indices, before, after)
+    for hop in range(job.hops):
+        if hop:
+            wanted = calibrates if hop + 1 == job.hops else everywhere
+            _step(adjacency, everyone, wanted, after, before, shares, stop)
+            before, after = after, before
+        # The bits that a hop added become vectors, a source each.
+        added = (layout.nodes, layout.size, before, after, hop, space.vectors)
+        shares.each(shares.words, deep.transpose, added, stop)
+    finished = partial(deep.finish_all, space.vectors)
+    shares.each(shares.of(sources.size, least=32), finished, job.ending(batch.first, batch.last), stop)
+
+
+def _step(
+    adjacency: Adjacency,
+    everyone: npt.NDArray[np.uint64],
+    wanted: npt.NDArray[np.bool_],
+    reach: npt.NDArray[np.uint64],
+    ring: npt.NDArray[np.uint64],
+    shares: _Shares,
+    stop: Stop,
+) -> None:
+    """Walk one hop from `reach` to `ring`, where it must be right for the wanted nodes, the way that reads less."""
+    active = shares.each(shares.rows, deep.active_edges, (adjacency.indptr, reach), stop)
+    if stop():
+        return
+    if not adjacency.directed and 2 * sum(active) > adjacency.num_edges * wanted.mean():
+        shares.each(shares.rows, deep.pull, (adjacency.indptr, adjacency.indices, everyone, wanted, reach, ring), stop)
+    else:
+        ring[:] = reach
+        # Two threads may push to one node, so this direction stays on one.
+        for first, last in shares.rows:
+            if not stop():
+                deep.push(first, last, adjacency.indptr, adjacency.indices, reach, ring)
+
+
+def _everyone(sources: int) -> npt.NDArray[np.uint64]:
+    flags = np.zeros(64 * deep.WORDS, dtype=bool)
+    flags[:sources] = True
+    return pack(flags)

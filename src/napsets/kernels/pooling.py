@@ -1,0 +1,167 @@
+"""Choosing thresholds where every calibration node counts, near or far.
+
+To the mass of the hops comes (pool/n)·c, with c the nodes up to a score, wherever they are, and (alike/n_same)·c_same
+with those of the source's group. Numbers are ranks, so both counts are known before any search: a table holds them for
+the start of each word, and inside a word bits of masks are counted. The answer may be any node's score. So it may
+lie in a word that the search never met: between two kept words the mass of the hops stands still while c grows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import count_bits, jit, part
+from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.rules import needed_mass
+from napsets.kernels.sums import count_blocks, weigh
+
+__all__ = ["Others", "others_of", "select_pooled", "shares_of", "with_others"]
+
+_needed = part(needed_mass)
+
+_NOT_THERE = 1 << 62  # after all numbers
+
+
+class Others(NamedTuple):
+    """The calibration nodes of one pair, near or far.
+
+    Attributes
+    ----------
+    mask, same : uint64 of shape (mask words,)
+        Those of the split, and those of the source's group.
+    ranks, same_ranks : integers of shape (mask words + 1,)
+        How many of the split there are before each word, and how many of split and group.
+    own : int
+        The source's own number, if it is among them and so must not count; otherwise one after all numbers.
+    size, same_size : int
+        How many of them there are without the source; `same_size` is 0 where it has no group.
+    """
+
+    mask: npt.NDArray[Any]
+    same: npt.NDArray[Any]
+    ranks: npt.NDArray[Any]
+    same_ranks: npt.NDArray[Any]
+    own: int
+    size: int
+    same_size: int
+
+
+@part
+def others_of(source, pair, pairs, pooling):
+    """Return the calibration nodes of a pair."""
+    split, number, group = pairs.splits[pair], np.int64(pooling.own[source]), pooling.group[source]
+    row = max(group, np.int64(0))
+    mask, same = pairs.masks[split], pooling.group_masks[row]
+    ranks, same_ranks = pooling.ranks[split], pooling.group_ranks[split, row]
+    word = number >> 6
+    there = word < mask.shape[0] and (mask[word] >> np.uint64(number & 63)) & np.uint64(1) != np.uint64(0)
+    own = number if there else np.int64(_NOT_THERE)
+    last = mask.shape[0]
+    same_size = np.int64(same_ranks[last]) - np.int64(there) if group >= 0 else np.int64(0)
+    return Others(mask, same, ranks, same_ranks, own, np.int64(ranks[last]) - np.int64(there), same_size)
+
+
+@part
+def shares_of(pooling, d, others):
+    """Return what one node weighs for a row of weights, because it is there and because it is alike."""
+    pool = pooling.pools[d] / np.float64(others.size) if others.size > 0 else 0.0
+    alike = pooling.alikes[d] / np.float64(others.same_size) if others.same_size > 0 else 0.0
+    return pool, alike
+
+
+@part
+def _before_word(near, shares, others, word):
+    """Add to the mass of the hops that of all nodes before a word."""
+    itself = np.int64(others.own < 64 * word)
+    mass = near + shares[0] * np.float64(others.ranks[word] - itself)
+    return mass + shares[1] * np.float64(others.same_ranks[word] - itself)
+
+
+@part
+def with_others(near, shares, others, number):
+    """Add to the mass of the hops that of all nodes up to a number."""
+    word = number >> 6
+    up_to = others.mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+    itself = np.int64(others.own <= number)
+    mass = near + shares[0] * np.float64(others.ranks[word] + count_bits(up_to) - itself)
+    return mass + shares[1] * np.float64(others.same_ranks[word] + count_bits(up_to & others.same[word]) - itself)
+
+
+@part
+def _find(bits, mask, words, room, weights, d, shares, others, needed):
+    """Return the smallest number whose mass reaches `needed`, which the total does."""
+    base, running, counts, hops = room.base, room.running, room.counts, weights.shape[1]
+    low, high = np.int64(0), np.int64((words + BLOCK_WORDS - 1) // BLOCK_WORDS)
+    while low < high:
+        middle = (low + high) >> 1
+        last = min((middle + 1) * BLOCK_WORDS, words) - 1
+        if _before_word(weigh(weights, d, running, middle + 1), shares, others, base[last] + 1) >= needed:
+            high = middle
+        else:
+            low = middle + 1
+    for k in range(hops):
+        counts[k, 0] = running[k, low]
+    kept = min(low * BLOCK_WORDS, np.int64(words))
+    while kept < words:
+        for k in range(hops):
+            counts[k, 1] = counts[k, 0] + count_bits(bits[k, kept] & mask[kept])
+        if _before_word(weigh(weights, d, counts, np.int64(1)), shares, others, base[kept] + 1) >= needed:
+            break
+        for k in range(hops):
+            counts[k, 0] = counts[k, 1]
+        kept += 1
+    # The mass is not reached by the end of the kept word before this one; by the end of this one it is, if there is
+    # one. It may be reached between the two already.
+    near = weigh(weights, d, counts, np.int64(0))
+    word = base[kept] if kept < words else np.int64(others.mask.shape[0])
+    inside = kept < words and _before_word(near, shares, others, word) < needed
+    if not inside:
+        low, high = base[kept - 1] + 1 if kept > 0 else np.int64(0), word - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if _before_word(near, shares, others, middle + 1) >= needed:
+                high = middle
+            else:
+                low = middle + 1
+        word = low
+    first, last = 64 * word, 64 * word + 63
+    while first < last:
+        number = (first + last) >> 1
+        if inside:
+            up_to = mask[kept] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+            near = 0.0
+            for k in range(hops):
+                near += weights[d, k] * np.float64(counts[k, 0] + count_bits(bits[k, kept] & up_to))
+        if with_others(near, shares, others, number) >= needed:
+            last = number
+        else:
+            first = number + 1
+    return first
+
+
+@jit
+def select_pooled(source, bits, mask, words, pair, room, pairs, selection, pooling):
+    """Do what `selection.select` does, with every calibration node counting."""
+    weights, levels = selection.weights, selection.levels
+    thresholds, hop_counts = selection.thresholds[pair], selection.hop_counts[pair]
+    running, blocks = room.running, (words + BLOCK_WORDS - 1) // BLOCK_WORDS
+    count_blocks(bits, mask, blocks, running)
+    for k in range(bits.shape[0]):
+        hop_counts[k] = running[k, blocks]
+    others = others_of(source, pair, pairs, pooling)
+    for d in range(weights.shape[0]):
+        shares = shares_of(pooling, d, others)
+        near = weigh(weights, d, running, blocks)
+        total = _before_word(near, shares, others, np.int64(others.mask.shape[0]))
+        for a in range(levels.shape[0]):
+            needed = _needed(levels[a], selection.rules[a], total, selection.rounding)
+            if total < needed:
+                thresholds[d, a] = np.inf
+            elif needed <= 0.0:
+                thresholds[d, a] = -np.inf
+            else:
+                number = _find(bits, mask, words, room, weights, d, shares, others, needed)
+                thresholds[d, a] = selection.scores[number]

@@ -1,0 +1,373 @@
+"""A choice by evidence: which score and which localiser, judged on reference labels alone.
+
+The labels are split as for any exact level. The reference part chooses; the part kept apart sets the level, so that the
+guarantee holds whatever was chosen. The choice has two steps.
+
+1. *The score*, by the size of its sets: the mean size on nodes outside the reference at the threshold that the
+   reference scores give. It reads reference labels only. Informed scores also make coverage more even, so one of them
+   is taken unless its sets are clearly larger than those of the plain score.
+2. *The localiser*, by the pinball loss ρ(S_v − τ_v) of leave-one-out thresholds on reference nodes: thresholds are
+   estimates of a conditional quantile, and this is their proper loss. All hop weightings come from one search. The
+   simpler one, *everyone*, is kept unless the gain is more than two paired standard errors: the best of a dozen
+   candidates beats it by one standard error as often as not, where nothing is to be gained. Where sets are to be
+   small, whatever their evenness, one threshold for all is best, and this step is left out.
+
+With few labels every split costs more than it brings: plain split conformal prediction on all of them is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
+from napsets.checks.names import choose
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Cut, Everyone, Hops, Localiser, share_search
+from napsets.methods.given import Given, Scored
+from napsets.methods.method import Calibrated, Method
+from napsets.quantile import weighted_quantile
+from napsets.scores import APS, THR, ByLabel, Diffused, Informed, Sharpened
+
+__all__ = ["Candidate", "Choice", "Choosing"]
+
+Prefer = Literal["even", "small"]
+
+#: Below so many labels none is kept apart.
+FEWEST = 100
+#: From so many labels on, labels may be judged partly by nodes of their own class.
+FEWEST_BY_LABEL = 1000
+#: Larger by more than this, sets of another score are not worth their evenness.
+TOLERANCE = 1.01
+#: How pronounced informed probabilities are made.
+SHARPNESS = 1.5
+_MIXES = (0.5, 0.25)
+#: Paired standard errors by which a less simple candidate must win.
+ERRORS = 2.0
+#: Reference nodes, and other nodes, that candidates are judged on at the most.
+_JUDGED, _SIZED = 4000, 20_000
+_RESAMPLES = 50
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that could have been chosen, and what spoke for it.
+
+    Attributes
+    ----------
+    name : str
+        What it is, in words.
+    step : {"score", "localiser"}
+        Which of the two choices it belongs to.
+    value : float
+        Expected mean size of the sets (scores), or pinball loss (localisers): small is good.
+    difference, se : float
+        Its value less that of the plain one, and the standard error of that difference (paired).
+    chosen : bool
+        Whether it was.
+    """
+
+    name: str
+    step: str
+    value: float
+    difference: float = 0.0
+    se: float = 0.0
+    chosen: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, against what, by how much, with which uncertainty.
+
+    Attributes
+    ----------
+    method : Method
+        The method chosen.
+    reason : str
+        One line on why.
+    candidates : tuple of Candidate
+        All that were looked at, scores first.
+    prefer : {"even", "small"}
+        What was asked for.
+    alpha : float
+        The error rate that the choice is for.
+    labels, reference : int
+        Labelled nodes, and those of them that chose.
+    exponents : Exponents or None
+        How much each source counts, where labels around a node are evidence.
+    """
+
+    method: Method
+    reason: str
+    candidates: tuple[Candidate, ...]
+    prefer: Prefer
+    alpha: float
+    labels: int
+    reference: int
+    exponents: Any = None
+
+    @property
+    def name(self) -> str:
+        """What was chosen, in words."""
+        chosen = [candidate.name for candidate in self.candidates if candidate.chosen]
+        return ", ".join(chosen) if chosen else "plain split"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+    def __repr__(self) -> str:
+        return f"Choice({self})"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one plain dictionary a candidate, for tables and JSON."""
+        names = ("step", "name", "value", "difference", "se", "chosen")
+        return [{name: getattr(candidate, name) for name in names} for candidate in self.candidates]
+
+    def _repr_html_(self) -> str:
+        """Return the candidates as a table, for notebooks."""
+        head = "".join(f"<th>{name}</th>" for name in ("", "candidate", "size or loss", "against the plain one"))
+        rows = "".join(
+            f"<tr><td>{'→' if one.chosen else ''}</td><td>{escape(one.name)}</td><td>{one.value:.4g}</td>"
+            f"<td>{one.difference:+.4f} ± {one.se:.4f}</td></tr>"
+            for one in self.candidates
+        )
+        return f"<p>{escape(str(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """The method that chooses among methods; calibrated, it is the one chosen, with its `choice`.
+
+    Parameters
+    ----------
+    alpha : float
+        The error rate that the choice is made for; sets may be asked for at any other.
+    prefer : {"even", "small"}
+        Sets that are small *and* evenly reliable (APS), or as small as they can be (THR).
+    seed, allow_empty
+        As in `Method`.
+    max_hops : int
+        How far localisers may look, from 0 to 4.
+    """
+
+    alpha: float = 0.1
+    prefer: Prefer = "even"
+    seed: int = 0
+    allow_empty: bool = True
+    max_hops: int = 3
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        choose("prefer", self.prefer, {"even": 1, "small": 1})
+        check_seed(self.seed)
+        check_flag("allow_empty", self.allow_empty)
+        check_count("max_hops", self.max_hops, maximum=4)
+
+    def calibrate(
+        self,
+        graph: Graph,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+    ) -> Calibrated:
+        """Choose, and calibrate what was chosen; arguments as in `NAPS.calibrate`."""
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+
+    def fit(self, given: Given) -> Calibrated:
+        """Do what `calibrate` does with arguments that were checked."""
+        if given.graph is None:
+            raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
+        plain = APS() if self.prefer == "even" else THR()
+        labels = given.calibration.size
+        if labels < FEWEST:
+            method = self._method(plain, Everyone(), Nominal())
+            reason = f"{labels} labels are too few to choose by, or to keep any apart; all of them set one threshold"
+            choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
+            return replace(method.fit(given), choice=choice)
+        scores, about_scores = self._choose_score(given, plain)
+        localiser, about_localisers = self._choose_localiser(scores)
+        method = self._method(scores.score, localiser, Exact())
+        candidates = (*about_scores, *about_localisers)
+        exponents = _exponents(scores.bound)
+        choice = Choice(
+            method,
+            _reason(candidates, exponents),
+            candidates,
+            self.prefer,
+            self.alpha,
+            labels,
+            scores.reference.nodes.size,
+            exponents,
+        )
+        return replace(method.on(scores), choice=choice)
+
+    def _method(self, score: Any, localiser: Localiser, level: Any) -> Method:
+        return Method(score, localiser, level, self.seed, self.allow_empty)
+
+    # -- the score -----------------------------------------------------------------------------------------------------
+
+    def _choose_score(self, given: Given, plain: Any) -> tuple[Scored, list[Candidate]]:
+        """Return the nodes scored by the score that is chosen, and what spoke for and against each."""
+        sizes = _Sizes(self.alpha, self.seed)
+        start = given.scored(plain, Exact(), self.seed)
+        sizes.add("the model alone", start)
+        informed = Informed(Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR())
+        evident = given.scored(informed, Exact(), self.seed)
+        sizes.add("labels around as evidence", evident)
+        chosen = 1
+        if self.prefer == "even":
+            if sizes.value[1] > TOLERANCE * sizes.value[0]:
+                chosen = 0
+            elif given.calibration.size >= FEWEST_BY_LABEL:
+                for mix in _MIXES:
+                    judged = given.scored(ByLabel(informed, mix), Exact(), self.seed)
+                    sizes.add(f"the same, labels judged by their own kind ({mix:g})", judged)
+                    if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
+                        chosen = len(sizes.value) - 1
+                        break
+        elif given.calibration.size >= FEWEST_BY_LABEL:
+            diffused = given.scored(Diffused(informed, 0.3), Exact(), self.seed)
+            sizes.add("the same, averaged over neighbours", diffused)
+            least = int(np.argmin(sizes.value))
+            gain, se = sizes.against(1, least)
+            chosen = least if -gain > ERRORS * se else 1
+        return sizes.scored[chosen], sizes.candidates(chosen)
+
+    # -- the localiser -------------------------------------------------------------------------------------------------
+
+    def _choose_localiser(self, scored: Scored) -> tuple[Localiser, list[Candidate]]:
+        """Return the localiser with the smallest pinball loss on reference nodes, or the simplest if it is close."""
+        reference = scored.reference
+        rows = _some(reference.nodes.size, _JUDGED)
+        nodes, scores = reference.nodes[rows], reference.scores[rows]
+        cut = [Cut(1.0 - self.alpha)]
+        everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
+        localisers = _local_candidates(self.max_hops) if self.prefer == "even" else []
+        names = ["everyone alike", *(name for name, _ in localisers)]
+        taus = [everyone]
+        if localisers:
+            locals_ = [localiser.fit(reference) for _, localiser in localisers]
+            found = share_search(locals_, nodes, [cut] * len(locals_))
+            taus += [one.values[0] for one in found]
+        largest = float(reference.scores.max())
+        losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])
+        means = losses.mean(axis=1)
+        best = int(means.argmin())
+        gain = losses[best] - losses[0]
+        se = float(gain.std(ddof=1)) / math.sqrt(gain.size) if gain.size > 1 else math.inf
+        chosen = best if -float(gain.mean()) > ERRORS * se else 0
+        candidates = []
+        for c, name in enumerate(names):
+            apart = losses[c] - losses[0]
+            error = float(apart.std(ddof=1)) / math.sqrt(apart.size) if apart.size > 1 else math.inf
+            candidates.append(Candidate(name, "localiser", float(means[c]), float(apart.mean()), error, chosen == c))
+        return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
+
+
+class _Sizes:
+    """Expected sizes of the sets of several scores of the same nodes, at the thresholds that their references give."""
+
+    def __init__(self, alpha: float, seed: int) -> None:
+        self.alpha = alpha
+        self.rng = np.random.default_rng(seed)
+        self.names: list[str] = []
+        self.scored: list[Scored] = []
+        self.value: list[float] = []
+        self.resampled: list[FloatArray] = []
+        self._draws: Any = None
+
+    def add(self, name: str, scored: Scored) -> None:
+        reference = scored.reference
+        rest = np.ones(reference.num_nodes, dtype=bool)
+        rest[reference.nodes] = False
+        nodes = np.flatnonzero(rest)
+        nodes = nodes[_some(nodes.size, _SIZED)]
+        # How large sets are at any threshold: so many scores are at most that.
+        entries = np.sort(scored.bound.matrix(nodes), axis=None)
+
+        def size(scores: FloatArray) -> float:
+            tau = weighted_quantile(scores, np.ones(scores.size), self.alpha)
+            return float(np.searchsorted(entries, tau, side="right")) / max(nodes.size, 1)
+
+        if self._draws is None:  # the same for all scores: differences are paired
+            count = reference.nodes.size
+            self._draws = [self.rng.integers(count, size=count) for _ in range(_RESAMPLES)]
+        self.names.append(name)
+        self.scored.append(scored)
+        self.value.append(size(reference.scores))
+        self.resampled.append(np.array([size(reference.scores[draw]) for draw in self._draws]))
+
+    def against(self, one: int, other: int) -> tuple[float, float]:
+        """Return by how much the other's sets are larger, and the bootstrap's standard error of that."""
+        apart = self.resampled[other] - self.resampled[one]
+        return self.value[other] - self.value[one], float(apart.std(ddof=1))
+
+    def candidates(self, chosen: int) -> list[Candidate]:
+        return [
+            Candidate(name, "score", self.value[c], *self.against(0, c), chosen == c)
+            for c, name in enumerate(self.names)
+        ]
+
+
+def _local_candidates(max_hops: int) -> list[tuple[str, Hops]]:
+    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled."""
+    found: list[tuple[str, Hops]] = []
+    if max_hops:
+        found.append(("those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
+    for hops in range(1, max_hops + 1):
+        near = f"{hops} hop{'s' * (hops > 1)}"
+        found += [(f"{near}, pooled {pool}", Hops(hops, pool=float(pool))) for pool in (10, 30, 100)]
+        if hops > 1:
+            found += [
+                (f"{near}, {decay}, pooled 30", Hops(hops, decay, pool=30.0)) for decay in ("hyperbolic", "geometric")
+            ]
+        if hops in (2, 4):
+            every = tuple(float(k % 2 == 0) for k in range(1, hops + 1))
+            found.append((f"every other of {near}, pooled 30", Hops(hops, every, pool=30.0)))
+    return found
+
+
+def _pinball(errors: FloatArray, level: float) -> FloatArray:
+    """Return ρ(S − τ) = max(level·(S − τ), (level − 1)·(S − τ))."""
+    return np.maximum(level * errors, (level - 1.0) * errors)
+
+
+def _some(size: int, most: int) -> IntArray:
+    """Return at most so many of 0..size, evenly spread: no more are needed to judge by."""
+    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
+
+
+def _exponents(bound: Any) -> Any:
+    """Return the exponents of an informed score, wherever in a chain of scores it stands."""
+    while bound is not None:
+        if hasattr(bound, "exponents"):
+            return bound.exponents
+        bound = getattr(bound, "inner", None)
+    return None
+
+
+def _reason(candidates: Sequence[Candidate], exponents: Any) -> str:
+    score = next(one for one in candidates if one.step == "score" and one.chosen)
+    plain = next(one for one in candidates if one.step == "score")
+    if score is plain:
+        told = "the labels around a node would not make sets smaller"
+    else:
+        told = (
+            f"sets of {score.value:.2f} labels expected against {plain.value:.2f} of the model alone "
+            f"({score.difference:+.2f} ± {score.se:.2f})"
+        )
+    if exponents is not None:
+        told += f"; {exponents.explain()}"
+    local = next(one for one in candidates if one.step == "localiser" and one.chosen)
+    if local.difference < 0:
+        return f"{told}; thresholds by neighbourhood gain {-local.difference / (local.value - local.difference):.1%}"
+    return f"{told}; thresholds by neighbourhood gain nothing"

@@ -1,0 +1,132 @@
+"""Scores judged partly by nodes of the candidate label: coverage evened out between classes.
+
+A label that is hard to predict has larger scores than others at the truth, and a common threshold leaves it out more
+often. Here the score of label y becomes its rank among reference scores: partly among those of nodes with label y,
+partly among all,
+
+    S'(v, y) = l_y·F_y(S(v, y)) + (1 − l_y)·F(S(v, y)),   l_y = mix·n_y / (n_y + 20),
+
+with F the distribution of reference scores, F_y that of the n_y reference nodes with label y. With mix 1 and many
+labels this is class-conditional prediction; labels with few reference nodes lean on all of them. It learns from
+reference labels, and so needs an exact level, under which its coverage holds whatever the mix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray, check_scores, check_share
+from napsets.checks.frozen import Sealed, frozen
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, bind, make_score
+from napsets.scores.ranks import APS
+
+__all__ = ["ByLabel"]
+
+#: So many reference nodes of a label count as much as all others do for it.
+SHRINK = 20.0
+#: Ranks are steps between two reference scores; so much of the score itself tells scores on one step apart.
+_SLOPE = 1e-6
+
+
+@SCORES.add("by-label")
+@dataclass(frozen=True)
+class ByLabel:
+    """Another score, ranked partly among reference nodes with the candidate label. Needs an exact level.
+
+    Attributes
+    ----------
+    base : Score or str
+        The score that is ranked.
+    mix : float
+        From 0, where all reference nodes count alike, to 1, where those with the label count alone if they are many.
+    """
+
+    base: Any = field(default_factory=APS)
+    mix: float = 0.5
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", make_score(self.base))
+        object.__setattr__(self, "mix", check_share("mix", self.mix))
+
+    def bind(
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+    ) -> BoundByLabel:
+        """Return the ranked score, from the scores of the reference nodes at their labels."""
+        if reference is None:
+            raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
+        inner = bind(self.base, outputs, u, graph, reference)
+        return BoundByLabel(inner, inner.at(reference.nodes, reference.labels), reference.labels, self.mix)
+
+
+@BOUND.add("by-label")
+@dataclass(frozen=True, eq=False)
+class BoundByLabel(Sealed):
+    """A bound score, and the reference scores among which it is ranked."""
+
+    inner: Any
+    scores: FloatArray
+    labels: IntArray
+    mix: float
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "labels"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def probabilities(self) -> npt.NDArray[Any]:
+        """What the score underneath is made of."""
+        found: npt.NDArray[Any] = self.inner.probabilities
+        return found
+
+    def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
+        """Scores of the given nodes at the given labels."""
+        plain: FloatArray = self.inner.at(nodes, labels)
+        ranked = np.empty_like(plain)
+        for label in np.unique(labels):
+            mine = labels == label
+            ranked[mine] = self._rank(plain[mine], int(label))
+        return ranked
+
+    def matrix(self, nodes: IntArray) -> FloatArray:
+        """Scores of the given nodes at every label."""
+        plain: FloatArray = self.inner.matrix(nodes)
+        columns = [self._rank(plain[:, label], label) for label in range(plain.shape[1])]
+        return np.stack(columns, axis=1) if columns else plain
+
+    def _rank(self, values: FloatArray, label: int) -> FloatArray:
+        own = self.scores[self.labels == label]
+        mix = self.mix * own.size / (own.size + SHRINK)
+        ranked = (1.0 - mix) * _share_below(self.scores, values)
+        if mix:
+            ranked = ranked + mix * _share_below(own, values)
+        told_apart: FloatArray = ranked + _SLOPE * values
+        return told_apart
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a file keeps of it: a description, and arrays."""
+        described, arrays = self.inner.parts()
+        arrays |= {"ranked_scores": self.scores, "ranked_labels": self.labels}
+        return {"name": "by-label", "inner": described, "mix": self.mix}, arrays
+
+    @classmethod
+    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundByLabel:
+        """Put together what `parts` gave."""
+        inner: BoundScore = BOUND[described["inner"]["name"]].from_parts(described["inner"], arrays)
+        scores = check_scores("ranked_scores", arrays["ranked_scores"])
+        labels = arrays["ranked_labels"].astype(np.int64)
+        if labels.shape != scores.shape:
+            raise InvalidInputError(f"`ranked_labels` must have one entry a score, {scores.size}; got {labels.shape}")
+        return cls(inner, scores, labels, check_share("mix", described["mix"]))
+
+
+def _share_below(known: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the share of known scores strictly below each value, out of one more than there are."""
+    share: FloatArray = np.searchsorted(np.sort(known), values, side="left") / (known.size + 1.0)
+    return share

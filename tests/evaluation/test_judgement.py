@@ -1,0 +1,69 @@
+"""One bundle of metrics: each is the function of its name, and the standard errors are the textbook's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.evaluation.judgement import METRICS, halves, judge
+
+STRATA = [(0, 1), (2, 3)]
+NODES = np.array([3, 5, 0, 7])
+LABELS = np.array([2, -1, -1, 0, -1, 1, -1, 1])
+MEMBER = np.array([[1, 0, 0], [0, 0, 0], [1, 1, 1], [0, 1, 1]], bool)
+
+
+def make(rows=4):
+    infinite = np.array([0.5, 0.1, np.inf, 0.7])[:rows]
+    ones = np.ones(rows)
+    return ns.PredictionSets(NODES[:rows], MEMBER[:rows], infinite, ones.astype(int), ones, 0.25, num_nodes=8)
+
+
+def test_every_metric_is_the_function_of_its_name():
+    sets, parts = make(), [np.array([3, 5]), np.array([0, 7])]
+    worth = judge(sets, LABELS, strata=STRATA, partition=parts)
+    assert worth.row() == {
+        "nodes": 4,
+        "coverage": ns.coverage(sets, LABELS),
+        "coverage_se": math.sqrt(0.75 * 0.25 / 4),
+        "mean_size": ns.mean_size(sets),
+        "mean_size_se": np.std([1, 0, 3, 2], ddof=1) / 2,
+        "size_given_coverage": ns.size_given_coverage(sets, LABELS),
+        "sscv": ns.sscv(sets, LABELS, STRATA),
+        "pccv": ns.pccv(sets, LABELS, parts),
+        "singleton_rate": ns.singleton_rate(sets),
+        "empty_rate": ns.empty_rate(sets),
+        "full_rate": ns.full_rate(sets),
+        "infinite": 1,
+    }
+    assert tuple(worth.row()) == METRICS
+    assert judge(sets, LABELS[NODES], strata=STRATA, partition=parts, per="set").row() == worth.row()
+
+
+def test_what_cannot_be_known_is_nan():
+    worth = judge(make(1), LABELS, strata=STRATA)
+    assert math.isnan(worth.pccv)
+    assert math.isnan(worth.mean_size_se)
+    assert worth.coverage_se == 0.0
+    nothing = judge(make(0), LABELS, strata=STRATA)
+    assert nothing.nodes == nothing.infinite == 0
+    assert all(math.isnan(nothing.row()[name]) for name in METRICS[1:-1])
+
+
+def test_only_sets_are_judged():
+    with pytest.raises(ns.InvalidInputError, match="`sets` must be a PredictionSets"):
+        judge([[0]], LABELS, strata=STRATA)
+
+
+def test_halves_share_no_node_and_follow_the_seed():
+    nodes = np.arange(11) * 3
+    first, second = halves(nodes, seed=4)
+    assert sorted([*first, *second]) == nodes.tolist()
+    assert (first.size, second.size) == (5, 6)
+    np.testing.assert_array_equal(halves(nodes, seed=4)[0], first)
+    assert halves(nodes, seed=5)[0].tolist() != first.tolist()
+    with pytest.raises(ns.InvalidInputError, match="at least two labelled nodes"):
+        halves(nodes[:1], seed=0)

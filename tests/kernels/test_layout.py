@@ -1,0 +1,74 @@
+"""Kernels know arrays only, and a layout numbers nodes as it says."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets import kernels
+from napsets.kernels.layout import BLOCK_WORDS, Adjacency, Layout, pack
+from napsets.kernels.search import _group_masks, _ranks
+
+MODULES = sorted(Path(kernels.__file__).parent.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_kernels_import_nothing_of_the_package_but_kernels(path):
+    for statement in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0
+            names = [str(statement.module)]
+        for name in names:
+            assert not name.startswith("napsets") or name.startswith("napsets.kernels"), (path.name, name)
+
+
+def test_calibration_nodes_come_first_by_score_then_the_others():
+    adjacency = Adjacency(np.array([0, 1, 3, 4, 4]), np.array([1, 0, 2, 1], np.int32))
+    layout = Layout(adjacency, np.array([3, 1, 0]), np.array([0.5, 0.1, 0.3]))
+    assert (adjacency.num_nodes, adjacency.num_edges, adjacency.degrees.tolist()) == (4, 4, [1, 2, 1, 0])
+    assert layout.nodes.tolist() == [1, 0, 3, 2]
+    assert layout.numbers[layout.nodes].tolist() == [0, 1, 2, 3]
+    assert layout.sorted_scores.tolist() == [0.1, 0.3, 0.5]
+    assert (layout.starts.tolist(), layout.stops.tolist()) == ([1, 0, 4, 3], [3, 1, 4, 4])
+    columns, middles = layout.renumber()
+    assert [sorted(columns[a:b].tolist()) for a, b in zip(layout.starts, layout.stops, strict=True)] == [
+        [1, 3], [0], [], [0],
+    ]  # fmt: skip
+    assert columns[1] == 1  # of the two neighbours of node 1, the one that calibrates
+    assert middles.tolist() == [2, 1, 4, 4]
+
+
+def test_an_index_shows_what_its_layout_holds():
+    index = ns.CalibrationIndex(ns.Graph.from_edge_index([[0], [1]], 3, undirected=False), [0.5, 0.2], [2, 0])
+    assert index.layout.adjacency.directed
+    for name in ("sorted_scores", "nodes", "numbers"):
+        assert getattr(index, name) is getattr(index.layout, name)
+
+
+@pytest.mark.parametrize("size", [1, 511, 512, 513, 1200])
+def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
+    rng = np.random.default_rng(size)
+    empty = Adjacency(np.zeros(1301, np.int64), np.zeros(0, np.int32))
+    layout = Layout(empty, rng.permutation(1300)[:size], rng.random(size))
+    splits = rng.random((3, size)) < 0.5
+    masks = layout.masks(splits)
+    assert masks.shape == (3, layout.mask_words)
+    assert layout.mask_words % BLOCK_WORDS == 0
+    flags = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    assert not flags[:, size:].any()
+    assert np.array_equal(flags[:, layout.numbers[layout.calibration]], splits)
+    assert layout.masks(None).sum() == pack(np.arange(64 * layout.mask_words) < size).sum()
+    ranks = _ranks(masks, np.int64)
+    assert ranks.tolist() == [[int(row[: 64 * w].sum()) for w in range(layout.mask_words + 1)] for row in flags]
+    groups = rng.integers(-1, 3, size)
+    found = _group_masks(groups, np.array([0, 2]), layout.mask_words)
+    for name, row in zip((0, 2), found, strict=True):
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little").astype(bool)
+        assert np.flatnonzero(bits).tolist() == np.flatnonzero(groups == name).tolist()

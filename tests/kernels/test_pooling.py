@@ -1,0 +1,220 @@
+"""Thresholds where every calibration node counts, with groups, splits and all rules: every strategy against oracles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import napsets as ns
+from napsets.kernels.rules import ABOVE, AT_LEAST, NOMINAL, needed_mass
+from napsets.kernels.search import find_thresholds
+from napsets.localisers.neighbourhoods import alike_counts
+from napsets.methods import split_thresholds_of
+from napsets.quantile import ROUNDING, hop_quantile, local_rank, pooled_size
+from oracles import (
+    EVERY_STRATEGY,
+    adjacency_sets,
+    hops_from,
+    order_statistic,
+    pooled_masses,
+    pooled_threshold,
+    reaches,
+    same_bits,
+    scipy_distances,
+)
+from strategies import alphas, cases, tied_scores
+
+LEVELS = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 1.0]
+POOLS = [0.0, 0.0, 0.5, 1.0, 3.0, 10.0, 1e6]
+
+
+def others_of(case, distance, node, groups, used):
+    """(score, hop, same) of the calibration nodes that count for a node."""
+    return [
+        (score, int(distance[v]) if distance[v] < 10**6 else 0, groups[v] == groups[node] and groups[node] >= 0)
+        for v, score, counts in zip(case.calibration, case.scores, used, strict=True)
+        if v != node and counts
+    ]
+
+
+@pytest.mark.parametrize("strategy", EVERY_STRATEGY)
+@settings(max_examples=80)
+@given(case=cases(scores=tied_scores, max_nodes=16), data=st.data())
+def test_every_strategy_follows_the_definition_word_for_word(strategy, case, data):
+    def draw(source, count):
+        return data.draw(st.lists(st.sampled_from(source), min_size=count, max_size=count))
+
+    hops = data.draw(st.integers(0, len(case.weights)))
+    weights = np.array([[float(w) for w in case.weights[:hops]]] * 2).reshape(2, hops)
+    pools, alikes = draw(POOLS, 2), draw(POOLS, 2)
+    groups = np.array(draw([-1, 0, 0, 1, 5], case.num_nodes))
+    levels, rules = draw(LEVELS, 3), draw([NOMINAL, AT_LEAST, ABOVE], 3)
+    splits = np.array([draw([True, True, False], len(case.calibration)) for _ in range(2)])
+    nodes = np.array(draw(range(case.num_nodes), 6))
+    pair_split = np.array(draw([0, 1], 6))
+    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    values, counts = find_thresholds(
+        index.layout, nodes, weights, np.array(levels), rounding=ROUNDING, rules=np.array(rules, np.int8),
+        pools=np.array(pools), alikes=np.array(alikes), groups=groups, splits=splits, pair_split=pair_split,
+        threads=1, strategy=strategy,
+    )  # fmt: skip
+    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)
+    for i, (node, split) in enumerate(zip(nodes.tolist(), pair_split.tolist(), strict=True)):
+        others = others_of(case, distance[node], node, groups, splits[split])
+        assert counts[i].tolist() == [sum(hop == k for _, hop, _ in others) for k in range(1, hops + 1)]
+        for d in range(2):
+            expected = [
+                pooled_threshold(others, weights[d], level, rule, pools[d], alikes[d]) + 0.0
+                for level, rule in zip(levels, rules, strict=True)
+            ]
+            assert same_bits(values[i, d] + 0.0, expected)
+
+
+@pytest.fixture(scope="module", params=["sparse", "dense", "rings", "directed"])
+def world(request):
+    """A graph of many words and blocks, of which neighbourhoods leave gaps."""
+    rng = np.random.default_rng(7)
+    size = 3001
+    if request.param == "rings":
+        ring = np.arange(size)
+        edges = np.stack([ring, np.where(ring % 50 == 49, ring - 49, (ring + 1) % size)])
+    else:
+        edges = rng.integers(size, size=(2, (40 if request.param == "dense" else 2) * size))
+    undirected = request.param != "directed"
+    calibration = rng.permutation(size)[:1777]
+    scores = np.round(rng.random(calibration.size), 3)
+    graph = ns.Graph.from_edge_index(edges, size, undirected=undirected)
+    neighbours = adjacency_sets(edges.T.tolist(), size, undirected)
+    return ns.CalibrationIndex(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, size)
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2, 4])
+@pytest.mark.parametrize("strategy", EVERY_STRATEGY)
+def test_answers_between_the_words_of_a_neighbourhood_are_found(world, strategy, hops):
+    index, scores, neighbours, groups = world
+    rng = np.random.default_rng(hops)
+    nodes = rng.integers(index.graph.num_nodes, size=12)
+    alphas = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), np.ones(hops), np.zeros(hops), np.ones(hops)])
+    pools, alikes = np.array([0.7, 5.0, 40.0, 1776.0, 0.0]), np.array([0.0, 20.0, 3.0, 0.0, 9.0])
+    splits = rng.random((3, scores.size)) < [[1.1], [0.5], [0.01]]
+    pair_split = rng.integers(3, size=nodes.size)
+    values, _ = find_thresholds(
+        index.layout, nodes, weights, 1.0 - alphas, rounding=ROUNDING, pools=pools, alikes=alikes, groups=groups,
+        splits=splits, pair_split=pair_split, strategy=strategy,
+    )  # fmt: skip
+    for i, node in enumerate(nodes.tolist()):
+        distance = hops_from(neighbours, node)
+        kept = splits[pair_split[i]] & (index.calibration != node)
+        others = index.calibration[kept]
+        hop = np.array([distance.get(v, 0) for v in others.tolist()])
+        same = (groups[others] == groups[node]) & (groups[node] >= 0)
+        expected = [
+            [hop_quantile(scores[kept], hop, w, a, pool=pool, alike=alike, same=same) for a in alphas]
+            for w, pool, alike in zip(weights, pools, alikes, strict=True)
+        ]
+        assert same_bits(values[i], expected)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_and_strategies_change_no_bit(world, threads):
+    index, _, _, groups = world
+    nodes = np.arange(0, index.graph.num_nodes, 7)
+    settings = {"pools": np.array([10.0]), "alikes": np.array([30.0]), "groups": groups, "rounding": ROUNDING}
+    results = [
+        find_thresholds(index.layout, nodes, np.ones((1, 2)), np.array([0.9]), **settings, strategy=s, threads=threads)
+        for s in (*EVERY_STRATEGY, None)
+    ]
+    for values, counts in results[1:]:
+        assert same_bits(values, results[0][0])
+        assert np.array_equal(counts, results[0][1])
+
+
+@given(case=cases(scores=tied_scores), alpha=alphas)
+def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alpha):
+    index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
+    for strategy in ("few", "dense"):
+        for node in range(case.num_nodes):
+            rest = [s for v, s in zip(case.calibration, case.scores, strict=True) if v != node]
+            found = find_thresholds(
+                index.layout, np.array([node]), np.zeros((1, 0)), np.array([1.0 - float(alpha)]), rounding=ROUNDING,
+                pools=np.array([float(len(rest))]), strategy=strategy,
+            )[0]  # fmt: skip
+            assert found.item() == order_statistic(rest, alpha)
+            assert same_bits(found.ravel(), split_thresholds_of(index, np.array([node]), float(alpha))[0])
+
+
+def test_no_pool_is_what_it_was(world):
+    index, _, _, groups = world
+    nodes = np.arange(0, index.graph.num_nodes, 11)
+    plain = ns.neighbourhood_thresholds(index, nodes, np.ones(2), 0.1)
+    for pools in (np.zeros(1), None):
+        values, counts = find_thresholds(
+            index.layout, nodes, np.ones((1, 2)), np.array([0.9]), rounding=ROUNDING, pools=pools, groups=groups,
+            alikes=np.zeros(1),
+        )  # fmt: skip
+        assert same_bits(values[:, 0, 0], plain.values[0, 0])
+        assert np.array_equal(counts, plain.hop_counts)
+
+
+@given(
+    level=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 5e-324, 0.1, 0.9, 1.0])),
+    total=st.one_of(st.floats(0, 1e9), st.sampled_from([0.0, 9.0, 1e-300, 1e105])),
+    rule=st.sampled_from([AT_LEAST, ABOVE]),
+)
+def test_the_needed_mass_is_the_smallest_that_reaches_the_level(level, total, rule):
+    needed = needed_mass(level, rule, total, ROUNDING)
+    if reaches(0.0, total, level, rule):
+        assert needed == -math.inf
+    else:
+        assert reaches(needed, total, level, rule)
+        assert not reaches(math.nextafter(needed, 0.0), total, level, rule)
+
+
+def test_a_level_above_the_rank_of_a_value_contains_it():
+    # NAPS at a level contains a value exactly where the level is above its local rank.
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        size = int(rng.integers(1, 9))
+        scores, hop = rng.integers(0, 5, size) / 4, rng.integers(0, 3, size)
+        same, weights = rng.random(size) < 0.5, np.array([1.0, 1 / 3])
+        others = list(zip(scores.tolist(), hop.tolist(), same.tolist(), strict=True))
+        pool, alike = float(rng.integers(0, 3)), float(rng.integers(0, 3))
+        masses, total = pooled_masses(others, weights, pool, alike)
+        for value in [*scores, -1.0, 0.6, 2.0]:
+            below = [mass for s, mass in masses if s < value]
+            rank = local_rank(scores, hop, weights, value, pool=pool, alike=alike, same=same)
+            assert rank == (below[-1] if below else 0.0) / (1.0 + total)
+            threshold = pooled_threshold(others, weights, rank, ABOVE, pool, alike)
+            assert value <= threshold
+
+
+@pytest.mark.parametrize("hops", [0, 1, 3])
+def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
+    index, _, neighbours, groups = world
+    nodes = np.arange(0, index.graph.num_nodes, 101)
+    weights, pools, alikes = np.ones((2, hops)) / np.arange(1, hops + 1), np.array([10.0, 0.0]), np.array([30.0, 2.0])
+    _, counts = find_thresholds(index.layout, nodes, weights, np.array([0.9]), rounding=ROUNDING)
+    same_counts, same = alike_counts(index, nodes, groups, hops)
+    everyone = index.calibration.size - (index.numbers[nodes] < index.calibration.size)
+    pooled = pooled_size(weights, counts, pools, everyone)
+    full = pooled_size(weights, counts, pools, everyone, alikes, same_counts, same)
+    for i, node in enumerate(nodes.tolist()):
+        others = index.calibration[index.calibration != node]
+        distance = hops_from(neighbours, node)
+        hop = np.array([distance.get(v, 0) for v in others.tolist()])
+        alike = (groups[others] == groups[node]) & (groups[node] >= 0)
+        assert same[i] == alike.sum()
+        assert same_counts[i].tolist() == [int((alike & (hop == k)).sum()) for k in range(1, hops + 1)]
+        for d in range(2):
+            near = np.array([weights[d, k - 1] if 1 <= k <= hops else 0.0 for k in hop.tolist()])
+            for found, w in (
+                (pooled, near + pools[d] / others.size),
+                (full, near + pools[d] / others.size + alikes[d] / max(1, alike.sum()) * alike),
+            ):
+                expected = w.sum() ** 2 / (w**2).sum() if w.any() else 0.0
+                assert found[d, i] == pytest.approx(expected, rel=1e-12)

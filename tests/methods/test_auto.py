@@ -1,0 +1,162 @@
+"""Auto chooses by evidence, on reference labels alone, and keeps to the simple where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.localisers import Everyone
+from napsets.methods.auto import FEWEST, Choosing
+from napsets.scores import ByLabel, Informed
+
+
+def world(same, nodes=3000, classes=4, degree=10, seed=0, strength=1.2, edges="labels"):
+    """A block model: a share of edges joins nodes of one label; or edges that know nothing of labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=nodes)
+    ends = rng.integers(nodes, size=(2, 12 * nodes * degree))
+    if edges == "random":
+        ends = ends[:, : nodes * degree // 2]
+    else:
+        alike = labels[ends[0]] == labels[ends[1]]
+        joined = np.flatnonzero(alike)[: int(same * nodes * degree / 2)]
+        apart = np.flatnonzero(~alike)[: int((1 - same) * nodes * degree / 2)]
+        ends = ends[:, np.concatenate([joined, apart])]
+    graph = ns.Graph.from_edge_index(ends, num_nodes=nodes)
+    logits = strength * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
+    return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels, rng.permutation(nodes)
+
+
+def calibrated(made, labelled=900, **settings):
+    graph, p, labels, order = made
+    return ns.Auto(**settings).calibrate(graph, p, labels, order[:labelled]), order[labelled:], labels
+
+
+def test_a_homophilous_graph_is_used_and_sets_become_much_smaller():
+    made = world(0.8)
+    auto, nodes, labels = calibrated(made)
+    sets = auto.predict(nodes)
+    split = ns.SplitConformal().calibrate(made[1], labels, made[3][:900]).predict(nodes)
+    assert ns.mean_size(sets) < 0.8 * ns.mean_size(split)
+    assert ns.coverage(sets, labels) > 0.87
+    assert auto.choice.exponents.near > 0
+    assert "multiplies the odds" in str(auto.choice)
+
+
+def test_heterophily_is_found_as_negative_evidence():
+    made = world(0.0)
+    auto, nodes, labels = calibrated(made)
+    assert auto.choice.exponents.near < 0
+    assert "divides the odds" in auto.choice.reason
+    split = ns.SplitConformal().calibrate(made[1], labels, made[3][:900]).predict(nodes)
+    assert ns.mean_size(auto.predict(nodes)) < 0.95 * ns.mean_size(split)
+    homophilous, _, _ = calibrated(world(0.8))
+    assert homophilous.choice.exponents.near > 0
+    assert "every other" not in homophilous.choice.name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_random_edges_thresholds_do_not_depend_on_the_neighbourhood(seed):
+    auto, _, _ = calibrated(world(0.5, seed=seed, edges="random"), seed=seed)
+    assert auto.choice.method.localiser == Everyone()
+    assert "gain nothing" in auto.choice.reason
+
+
+def test_regions_of_unequal_difficulty_are_found_by_the_localiser():
+    rng = np.random.default_rng(2)
+    n = 4000
+    hard = np.arange(n) < n // 2
+    ends = rng.integers(n, size=(2, 40 * n))
+    graph = ns.Graph.from_edge_index(ends[:, hard[ends[0]] == hard[ends[1]]][:, : 8 * n], num_nodes=n)
+    labels = rng.integers(6, size=n)
+    p = np.full((n, 6), 0.02)
+    p[np.arange(n), labels] = 0.9
+    wrong = hard & (rng.random(n) < 0.5)
+    p[wrong] = np.roll(p[wrong], 1, axis=1)
+    auto = ns.Auto().calibrate(graph, p, labels, rng.permutation(n)[:2000])
+    assert "hop" in auto.choice.name
+    chosen = [one for one in auto.choice.candidates if one.step == "localiser" and one.chosen]
+    assert chosen[0].difference < -2 * chosen[0].se
+
+
+@pytest.mark.parametrize("prefer", ["even", "small"])
+def test_few_labels_are_not_split_and_it_says_so(prefer):
+    made = world(0.8)
+    auto, nodes, labels = calibrated(made, labelled=FEWEST - 1, prefer=prefer)
+    assert auto.choice.method.localiser == Everyone()
+    assert not auto.calibrated_.is_exact
+    assert "too few to choose by" in auto.choice.reason
+    score = "aps" if prefer == "even" else "thr"
+    split = ns.SplitConformal(score).calibrate(made[1], labels, made[3][: FEWEST - 1]).predict(nodes)
+    assert np.array_equal(auto.predict(nodes).member, split.member)
+
+
+def test_small_sets_are_smaller_than_even_ones():
+    made = world(0.7)
+    even, nodes, labels = calibrated(made)
+    small, _, _ = calibrated(made, prefer="small")
+    assert ns.mean_size(small.predict(nodes)) < ns.mean_size(even.predict(nodes))
+    assert ns.coverage(small.predict(nodes), labels) > 0.87
+
+
+def test_the_labels_kept_apart_do_not_choose():
+    graph, p, labels, order = world(0.8)
+    one = Choosing(seed=5).calibrate(graph, p, labels, order[:900])
+    changed = labels.copy()
+    changed[one.scored.apart] = (changed[one.scored.apart] + 1) % 4
+    other = Choosing(seed=5).calibrate(graph, p, changed, order[:900])
+    assert other.method == one.method
+    assert [c.value for c in other.choice.candidates] == [c.value for c in one.choice.candidates]
+    assert np.array_equal(other.score.probabilities, one.score.probabilities)
+
+
+def test_with_many_labels_classes_are_judged_by_their_own_kind_where_that_costs_nothing():
+    auto, _, _ = calibrated(world(0.8), labelled=1500)
+    score = auto.choice.method.score
+    assert isinstance(score, ByLabel)
+    assert isinstance(score.base, Informed)
+
+
+def test_the_choice_can_be_read_as_text_table_and_html():
+    auto, _, _ = calibrated(world(0.8))
+    choice = auto.choice
+    assert repr(choice) == f"Choice({choice})"
+    assert str(choice).startswith(choice.name)
+    rows = choice.rows()
+    assert sum(row["chosen"] for row in rows) == 2
+    assert {row["step"] for row in rows} == {"score", "localiser"}
+    html = choice._repr_html_()
+    assert html.count("<tr>") == len(rows) + 1
+    assert "→" in html
+
+
+def test_settings_are_checked_and_changes_ask_for_another_calibration():
+    for settings, message in [
+        ({"prefer": "tiny"}, "`prefer` must be one of even, small; got 'tiny'"),
+        ({"alpha": 2}, "`alpha` must"),
+        ({"max_hops": 9}, "`max_hops` must be at most 4; got 9"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            ns.Auto(**settings)
+    with pytest.raises(ns.NotCalibratedError, match="needs calibrate"):
+        ns.Auto().predict([0])
+    auto, nodes, _ = calibrated(world(0.8))
+    auto.prefer = "small"
+    with pytest.raises(ns.NotCalibratedError, match="called again: settings were changed"):
+        auto.predict(nodes)
+
+
+def test_what_was_chosen_survives_a_file(tmp_path):
+    auto, nodes, _ = calibrated(world(0.8))
+    auto.save(tmp_path / "a.npz")
+    again = ns.Auto.load(tmp_path / "a.npz")
+    assert np.array_equal(again.predict(nodes).member, auto.predict(nodes).member)
+    with pytest.raises(ns.NotCalibratedError, match="does not keep why"):
+        _ = again.choice
+
+
+def test_the_same_seed_gives_the_same_bits():
+    one, nodes, _ = calibrated(world(0.8), seed=3)
+    other, _, _ = calibrated(world(0.8), seed=3)
+    assert np.array_equal(one.predict(nodes).thresholds, other.predict(nodes).thresholds)

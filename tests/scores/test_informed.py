@@ -1,0 +1,171 @@
+"""Informed probabilities: the evidence is the definition's, no label speaks for itself, and the fit is the optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import napsets as ns
+from napsets.scores import Labelled
+from napsets.scores.informed import PRIOR, RIDGE, Evidence, Exponents, Informed, informed_probabilities
+
+
+def block_model(same, nodes=600, classes=3, degree=8, seed=0, strength=1.0):
+    """A graph in which a share `same` of the edges join nodes of one label, and a weak model."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=nodes)
+    ends = rng.integers(nodes, size=(2, 20 * nodes * degree))
+    alike = labels[ends[0]] == labels[ends[1]]
+    joined = np.flatnonzero(alike)[: int(same * nodes * degree / 2)]
+    apart = np.flatnonzero(~alike)[: int((1 - same) * nodes * degree / 2)]
+    graph = ns.Graph.from_edge_index(ends[:, np.concatenate([joined, apart])], num_nodes=nodes)
+    logits = strength * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
+    return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+
+
+def slow_features(p, graph, nodes, labels, v, hops=2):
+    """The definition, node by node, with loops."""
+    classes = p.shape[1]
+    neighbours = [graph.indices[graph.indptr[u] : graph.indptr[u + 1]] for u in range(graph.num_nodes)]
+    known = dict(zip(nodes.tolist(), labels.tolist(), strict=True))
+
+    def mean(u, of):
+        return np.mean([of(w) for w in neighbours[u]], axis=0) if len(neighbours[u]) else p[u]
+
+    around = (mean(v, lambda u: p[u]) + mean(v, lambda u: mean(u, lambda w: p[w]))) / 2
+    shares = (np.bincount(labels, minlength=classes) + 1) / (labels.size + classes)
+    near, far, alike = np.zeros((3, classes))
+    for u in neighbours[v]:
+        if u in known:
+            near[known[u]] += 1
+        for w in neighbours[u]:
+            if w in known and w != v:
+                far[known[w]] += 1 / len(neighbours[u])
+    for w, y in known.items():
+        if w != v and p[w].argmax() == p[v].argmax():
+            alike[y] += 1
+    counted = {"near": near, "far": far, "alike": alike}
+    named = [*("near", "far")[:hops], "alike"]
+    parts = [np.log(np.maximum(p[v], 1e-6)), np.log(np.maximum(around, 1e-6))]
+    for name in named:
+        n, k = counted[name], PRIOR[name]
+        parts.append(np.log((n + k * shares) / ((n.sum() + k) * shares)))
+    return np.stack(parts, axis=1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 5), st.integers(0, 2))
+def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, hops):
+    rng = np.random.default_rng(seed)
+    graph = ns.Graph.from_edge_index(rng.integers(nodes, size=(2, rng.integers(0, 3 * nodes))), num_nodes=nodes)
+    p = rng.dirichlet(np.ones(classes), nodes)
+    chosen = rng.permutation(nodes)[: rng.integers(1, nodes + 1)]
+    labels = rng.integers(classes, size=chosen.size)
+    evidence = Evidence(p, graph, Labelled(chosen, labels), hops)
+    found = evidence.features(np.arange(nodes))
+    for v in range(nodes):
+        np.testing.assert_allclose(found[v], slow_features(p, graph, chosen, labels, v, hops), rtol=1e-9, atol=1e-9)
+
+
+def test_a_nodes_own_label_is_not_among_its_evidence():
+    graph, p, labels = block_model(0.8)
+    nodes = np.arange(0, 600, 2)
+    before = Evidence(p, graph, Labelled(nodes, labels[nodes]), 2)
+    v = 10
+    changed = labels[nodes].copy()
+    changed[v // 2] = (changed[v // 2] + 1) % 3
+    after = Evidence(p, graph, Labelled(nodes, changed), 2)
+    after.shares = before.shares  # of all labels, in which one more or less of a kind shows
+    np.testing.assert_allclose(before.features(np.array([v])), after.features(np.array([v])), rtol=1e-9, atol=1e-12)
+
+
+def test_the_exponents_are_the_optimum_of_the_penalised_likelihood():
+    graph, p, labels = block_model(0.7, seed=3)
+    nodes = np.arange(0, 600, 3)
+    evidence = Evidence(p, graph, Labelled(nodes, labels[nodes]), 2)
+    features, y = evidence.features(nodes), labels[nodes]
+
+    def loss(theta):
+        z = features @ theta
+        top = z.max(axis=1)
+        likely = top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[np.arange(y.size), y]
+        return likely.sum() + RIDGE / 2 * ((theta - np.eye(5)[0]) ** 2).sum()
+
+    best = minimize(loss, np.eye(5)[0], method="BFGS", options={"gtol": 1e-8}).x
+    fitted = evidence.fit()
+    np.testing.assert_allclose([getattr(fitted, name) for name in evidence.names], best, atol=1e-4)
+
+
+def test_without_edges_and_with_no_sense_in_the_labels_hardly_anything_changes():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 300)
+    graph = ns.Graph.from_edge_index([[], []], num_nodes=300)
+    nodes = np.arange(150)
+    labels = (p[nodes].cumsum(axis=1) > rng.random((150, 1))).argmax(axis=1)  # the model is right about itself
+    informed, exponents = informed_probabilities(p, graph, nodes, labels)
+    assert abs(exponents.model + exponents.around - 1) < 0.35  # the neighbours' mean is the node's own here
+    assert np.abs(informed - p).mean() < 0.1
+    np.testing.assert_allclose(informed.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(("same", "sign"), [(0.85, 1), (0.02, -1)], ids=["homophilous", "heterophilous"])
+def test_the_sign_of_the_evidence_is_found(same, sign):
+    graph, p, labels = block_model(same, seed=1)
+    nodes = np.arange(0, 600, 2)
+    others = np.arange(1, 600, 2)
+    informed, exponents = informed_probabilities(p, graph, nodes, labels[nodes])
+    assert np.sign(exponents.near) == sign
+    before, after = ((q[others].argmax(axis=1) == labels[others]).mean() for q in (p, informed))
+    assert after > before + 0.05
+    told = exponents.explain()
+    assert ("multiplies" if sign > 0 else "divides") in told
+
+
+def test_float32_stays_float32_and_rows_sum_to_one():
+    graph, p, labels = block_model(0.8)
+    informed, _ = informed_probabilities(p.astype(np.float32), graph, np.arange(100), labels[:100])
+    assert informed.dtype == np.float32
+    np.testing.assert_allclose(informed.sum(axis=1), 1.0, rtol=1e-5)
+
+
+def test_it_needs_an_exact_level_and_a_graph():
+    graph, p, labels = block_model(0.8)
+    with pytest.raises(ns.InvalidInputError, match="`level` must be exact for a score that learns from labels"):
+        ns.NAPS(score=Informed())
+    with pytest.raises(ns.InvalidInputError, match="`graph` must be given"):
+        ns.SplitConformal(Informed()).calibrate(p, labels, np.arange(100))
+    sets = ns.SplitConformal(Informed()).calibrate(p, labels, np.arange(200), graph=graph).predict(np.arange(200, 600))
+    assert sets.level is not None
+    assert ns.NAPS(score="informed", exact=True).calibrate(graph, p, labels, np.arange(200)) is not None
+
+
+def test_only_labels_of_the_reference_part_change_the_probabilities():
+    graph, p, labels = block_model(0.8)
+    calibration = np.arange(0, 600, 2)
+    one = ns.SplitConformal(Informed(), seed=3).calibrate(p, labels, calibration, graph=graph).calibrated_
+    changed = labels.copy()
+    changed[one.scored.apart] = (changed[one.scored.apart] + 1) % 3
+    other = ns.SplitConformal(Informed(), seed=3).calibrate(p, changed, calibration, graph=graph).calibrated_
+    assert np.array_equal(one.score.probabilities, other.score.probabilities)
+    assert np.array_equal(one.score.outputs, p)
+
+
+def test_threads_change_no_bit(monkeypatch):
+    from napsets.kernels import neighbour_sums
+
+    monkeypatch.setattr(neighbour_sums, "FEW_EDGES", -1)
+    graph, p, labels = block_model(0.8)
+    found = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("NAPSETS_THREADS", threads)
+        found.append(informed_probabilities(p, graph, np.arange(200), labels[:200])[0])
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_the_exponents_say_what_a_neighbour_does():
+    assert Exponents(near=0.0).explain() == "a labelled neighbour multiplies the odds of its label by 1.0"
+    assert "divides" in Exponents(near=-1.0).explain()
