@@ -1,25 +1,29 @@
-"""What the documentation makes while it is built: the command reference, from the command itself."""
+"""What the documentation makes while it is built: the command reference and the table of methods, from the code."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from napsets.cli import make_app
+from napsets.methods import make_method, methods, title
 
 #: What a page writes where it wants the reference.
 MARK = "<!-- commands -->"
 #: What a page writes where it wants what the benchmarks measured.
 MEASURED = "<!-- measurements -->"
+#: What a page writes where it wants the table of methods.
+METHODS = "<!-- methods -->"
 #: The options that all commands share; they are listed once.
 COMMON = "Common options"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the reference and the measurements where a page asks for them (mkdocs calls this for each page)."""
-    for mark, make in ((MARK, command_reference), (MEASURED, measurements)):
+    """Put what is made where a page asks for it (mkdocs calls this for each page)."""
+    for mark, make in ((MARK, command_reference), (MEASURED, measurements), (METHODS, method_table)):
         if mark in markdown:
             markdown = markdown.replace(mark, make())
     return markdown
@@ -31,6 +35,34 @@ def measurements() -> str:
     # A file's headings become one smaller, because the page has its own.
     texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in found]
     return "\n\n".join(texts) or "Not measured in this version."
+
+
+def method_table() -> str:
+    """Return the table of methods: what each is called, what it is made of, and what it is for."""
+    rows = [
+        f"| `{name}` | {_escaped(title(name))} | {_made_of(make_method(name))} | {_escaped(text)} |"
+        for name, text in methods().items()
+    ]
+    return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
+
+
+def _made_of(method: Any) -> str:
+    parts = [getattr(method, part, None) for part in ("score", "localiser", "level")]
+    return " × ".join(f"`{_short(part)}`" for part in parts if part is not None) or "chosen by evidence"
+
+
+def _short(part: Any) -> str:
+    """Return a part with those of its settings that are not as usual for its kind."""
+    try:
+        usual = type(part)()
+    except TypeError:  # it is nothing without settings
+        return type(part).__name__
+    changed = [
+        f"{field.name}={getattr(part, field.name)!r}"
+        for field in fields(part)
+        if getattr(part, field.name) != getattr(usual, field.name)
+    ]
+    return f"{type(part).__name__}({', '.join(changed)})" if changed else type(part).__name__
 
 
 def command_reference() -> str:

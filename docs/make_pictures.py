@@ -16,12 +16,13 @@ from sklearn.linear_model import LogisticRegression
 import napsets as ns
 from napsets.advice.inspection import hop_rings, inspect_node
 from napsets.evaluation.comparison import compare
+from napsets.methods import PAPER
 
 IMAGES = Path(__file__).parent / "images"
 ALPHA = 0.1
-METHOD_COLOURS = alt.Scale(
-    domain=["APS", "NAPS", "NAPS-H", "NAPS-G"], range=["#8a8a8a", "#00796b", "#e08214", "#5e3c99"]
-)
+METHOD_COLOURS = alt.Scale(domain=list(PAPER), range=["#8a8a8a", "#00796b", "#e08214", "#5e3c99"])
+#: What the paper, and so every picture, calls the methods of the table.
+PRINTED = {name: printed for printed, name in PAPER.items()}
 
 
 def main() -> None:
@@ -127,10 +128,12 @@ def blocks() -> alt.HConcatChart:
             alpha=ALPHA,
             hops=1,
         )
-        for name in ("APS", "NAPS"):
+        for name in ("split", "naps"):
             covered = found[name].sets.contains(labels)
             for b, called in enumerate(("easy block", "hard block")):
-                rows.append({"method": name, "block": called, "coverage": float(covered[block[nodes] == b].mean())})
+                rows.append(
+                    {"method": PRINTED[name], "block": called, "coverage": float(covered[block[nodes] == b].mean())}
+                )
 
     def panel(called: str) -> alt.LayerChart:
         ticks = alt.Chart(alt.Data(values=[row for row in rows if row["block"] == called]))
@@ -215,11 +218,11 @@ def neighbourhoods(amazon: dict[str, Any]) -> alt.LayerChart:
     row[amazon["nodes"]] = np.arange(amazon["nodes"].size)
     rows = [
         {
-            "method": name,
+            "method": PRINTED[name],
             "coverage": float(found[name].sets.contains(amazon["labels"])[row[part]].mean()),
             "nodes": part.size,
         }
-        for name in ("APS", "NAPS")
+        for name in ("split", "naps")
         for part in found.partition
     ]
     dots = (
@@ -245,7 +248,7 @@ def hops(amazon: dict[str, Any]) -> alt.VConcatChart:
         for k in range(1, 5):
             for result in compare(**fixed, calibration=calibration, nodes=nodes, alpha=ALPHA, hops=k, seed=seed):
                 values = [result.coverage, result.mean_size, result.infinite / nodes.size, result.pccv]
-                found.setdefault((result.name, k), []).append(values)
+                found.setdefault((PRINTED[result.name], k), []).append(values)
     names = ("coverage", "labels in a set", "nodes with too little support", "worst neighbourhood (PCCV)")
     rows = [
         {"method": method, "hops": k, "what": what, "value": float(value)}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+import typer
 
-from napsets.cli._options import ScoreName
+from napsets import scores
+from napsets.cli._options import make_score
 from napsets.scores import SCORES
 
 
@@ -59,5 +61,14 @@ def test_depths_without_end_are_recommended_from_those_that_the_graph_has(run, w
     assert "Invalid value for '--max-hops'" in refused.output
 
 
-def test_the_command_knows_the_scores_of_the_library():
-    assert {name.value for name in ScoreName} == set(SCORES)
+def test_every_score_has_a_name_on_the_command_line():
+    for name in SCORES:
+        assert make_score(name) == scores.make_score(name)
+    with pytest.raises(typer.BadParameter, match="must be one of aps"):
+        make_score("apps")
+
+
+def test_a_score_that_needs_settings_is_refused_in_words(monkeypatch):
+    monkeypatch.setitem(SCORES, "needy", lambda features: None)
+    with pytest.raises(typer.BadParameter, match="needy is nothing without settings"):
+        make_score("needy")

@@ -12,6 +12,7 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation.comparison import Comparison, compare
+from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method
 from skips import lacking
@@ -59,7 +60,7 @@ def page_file(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Seven methods, three of them made up: two of another score, and one whose thresholds have no weights."""
+    """Seven methods, three of them made up: two of another score (one exact), and one without weights."""
 
     class Halves:
         """Half of the nodes get one threshold, half another: no quantile of anything."""
@@ -75,7 +76,7 @@ def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return np.asarray(scores)
 
     monkeypatch.setitem(METHODS, "thr-naps", lambda s: Method("thr", Hops(s.hops), seed=s.seed))
-    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", seed=s.seed))
+    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", level=Exact(), seed=s.seed))
     monkeypatch.setitem(METHODS, "odd & <b>even</b>", lambda s: Method(s.score, Halves(), seed=s.seed))
     return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -337,6 +338,9 @@ def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_p
         assert shown_set(page) == ([f"class {y}" for y in np.flatnonzero(result.sets.member[row])] or ["the empty set"])
         check_scores(page, result.calibrated.score.matrix(np.array([node]))[0])
         assert page.locator("#fact-mass").count() == (m < 6)
+        if m < 6 and np.isfinite(result.sets.thresholds[row]):
+            reached, needed = re.match(r"([\d.]+); needed ([\d.]+),", page.inner_text("#fact-mass")).groups()
+            assert float(reached) >= float(needed) - 0.01
     if count == 7:
         colours = page.evaluate(
             """() => [...document.querySelectorAll('[data-chart="coverage"] .mark-symbol.role-mark path')]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
-from napsets.evaluation.comparison import COMPARED, Comparison
+from napsets.evaluation.comparison import COMPARED, Comparison, compare
 from napsets.report import explorer as module
 from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, Explorer, explorer
 
@@ -126,6 +126,22 @@ def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Co
     assert np.isinf(found.thresholds[1][short]).all()
     assert short.sum() > 0
     assert found.reasons[1:3] == ["NAPS covers, APS split misses", "APS split covers, NAPS misses"]
+
+
+def test_methods_that_score_alike_share_their_scores_and_others_have_their_own(seven, world) -> None:
+    compared = compare(**world, methods=seven)
+    ball = np.full(world["graph"].num_nodes, -1)
+    found = explorer(world["graph"], compared, world["labels"], names=np.arange(1500), ball=ball)
+    assert found.scored.tolist() == [0, 0, 0, 0, 1, 2, 0]
+    for m, result in enumerate(compared):
+        s = found.scored[m]
+        assert np.array_equal(found.scores[s], result.calibrated.score.matrix(found.nodes))
+        assert np.array_equal(found.member[m], found.scores[s] <= found.thresholds[m][:, None])
+        assert found.all_histogram[s].sum() == result.calibrated.scored.reference.nodes.size
+    assert found.all_counts.tolist() == [750, 750, 375]
+    assert (found.weights[[0, 5, 6]] == 0).all()
+    assert (found.weights[[1, 4]] == 1).all()
+    assert found.levels[5] == compared["thr-split"].sets.level
 
 
 def test_more_classes_leave_room_for_fewer_nodes() -> None:

@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from napsets.checks.arguments import IntArray, shown
-from napsets.cli._options import ScoreName
+from napsets.cli._options import DEFAULT_SCORE
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs
 from napsets.files.formats import METADATA_KEY, open_table
 from napsets.files.sets_file import COLUMNS
 from napsets.files.settings import check_recorded
+from napsets.scores import SCORES
 
 __all__ = ["Like", "Record", "read_record"]
 
@@ -118,8 +119,7 @@ def _apply(context: typer.Context, path: Path | None) -> Path | None:
         settings = read_record(path).settings
     except (NapsetsError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
-    known = [name.value for name in ScoreName]
-    if settings.get("score", known[0]) not in known:
+    if settings.get("score", DEFAULT_SCORE) not in SCORES:
         raise typer.BadParameter(
             f"{path} was made with the score {settings['score']}, for which the command has no name; inspect_node "
             f"explains such sets in Python"

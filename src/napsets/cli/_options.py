@@ -14,6 +14,7 @@ from napsets.errors import InvalidInputError
 from napsets.localisers.decay import DECAYS, check_decay
 
 __all__ = [
+    "DEFAULT_SCORE",
     "LARGEST_SEED",
     "AllowEmpty",
     "Alpha",
@@ -30,7 +31,6 @@ __all__ = [
     "LabelsName",
     "Nodes",
     "Probabilities",
-    "ScoreName",
     "ScoreOption",
     "Seed",
     "SkipUnknown",
@@ -42,15 +42,6 @@ __all__ = [
 LARGEST_SEED = 2**64 - 1
 
 _FORMATS = "Parquet, CSV, CSV.gz or npz"
-
-
-class ScoreName(str, Enum):
-    """Scores by name."""
-
-    aps = "aps"
-    thr = "thr"
-    raps = "raps"
-    saps = "saps"
 
 
 class IdKindName(str, Enum):
@@ -76,9 +67,19 @@ class LabelsName(str, Enum):
     indices = "indices"
 
 
-def make_score(name: ScoreName) -> Any:
+def make_score(name: str) -> Any:
     """Return the score of that name, with its usual settings."""
-    return scores.make_score(name.value)
+    try:
+        return scores.make_score(name)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error)) from error
+    except TypeError as error:
+        raise typer.BadParameter(f"{name} is nothing without settings, which only Python can give it") from error
+
+
+def _check_score(name: str) -> str:
+    make_score(name)
+    return name
 
 
 def make_decay(text: str | None, hops: int) -> str | list[float] | None:
@@ -108,6 +109,10 @@ def _check_alpha(value: float) -> float:
 
 def _decay_names() -> list[str]:
     return list(DECAYS)
+
+
+def _score_names() -> list[str]:
+    return list(scores.SCORES)
 
 
 Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target. {_FORMATS}.")]
@@ -145,7 +150,17 @@ DecayOption = Annotated[
         autocompletion=_decay_names,
     ),
 ]
-ScoreOption = Annotated[ScoreName, typer.Option("--score", help="How badly a label fits.")]
+ScoreOption = Annotated[
+    str,
+    typer.Option(
+        "--score",
+        help=f"How badly a label fits: {', '.join(scores.SCORES)}.",
+        autocompletion=_score_names,
+        callback=_check_score,
+    ),
+]
+#: The score where nothing else is asked for.
+DEFAULT_SCORE = "aps"
 Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")

@@ -10,6 +10,7 @@ import typer
 from napsets.cli._like import Like, Record, read_record
 from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make
 from napsets.cli._options import (
+    DEFAULT_SCORE,
     AllowEmpty,
     Alpha,
     DecayOption,
@@ -24,7 +25,6 @@ from napsets.cli._options import (
     LabelsAre,
     LabelsName,
     Probabilities,
-    ScoreName,
     ScoreOption,
     Seed,
     SkipUnknown,
@@ -61,7 +61,7 @@ def inspect(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
-    score: ScoreOption = ScoreName.aps,
+    score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,

@@ -15,6 +15,7 @@ import typer
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make, recorded
 from napsets.cli._options import (
+    DEFAULT_SCORE,
     AllowEmpty,
     Alpha,
     DecayOption,
@@ -30,7 +31,6 @@ from napsets.cli._options import (
     LabelsName,
     Nodes,
     Probabilities,
-    ScoreName,
     ScoreOption,
     Seed,
     SkipUnknown,
@@ -80,7 +80,7 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
-    score: ScoreOption = ScoreName.aps,
+    score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
@@ -110,7 +110,7 @@ def predict(
         "decay": make_decay(decay, hops),
         "pool": pool,
         "alike": alike,
-        "score": score.value,
+        "score": score,
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
@@ -229,7 +229,7 @@ def _predict_on_spark(
             **{name: None if path is None else str(path) for name, path in files.items()},
             **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty", "ids", "labels_are")},
             output=str(target),
-            score=make_score(ScoreName(settings["score"])),
+            score=make_score(settings["score"]),
             directed=settings["directed"],
             master=master,
             progress=steps.advance,

@@ -12,6 +12,7 @@ import typer
 from napsets.cli._comparison import comparison_table
 from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
 from napsets.cli._options import (
+    DEFAULT_SCORE,
     Alpha,
     Directed,
     Edges,
@@ -22,7 +23,6 @@ from napsets.cli._options import (
     LabelsAre,
     LabelsName,
     Probabilities,
-    ScoreName,
     ScoreOption,
     Seed,
     SkipUnknown,
@@ -62,7 +62,7 @@ def report(
     hops: Hops = 2,
     pool: Pool = None,
     alike: Alike = None,
-    score: ScoreOption = ScoreName.aps,
+    score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,

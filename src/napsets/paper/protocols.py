@@ -20,7 +20,7 @@ from napsets.checks.names import choose
 from napsets.localisers.decay import hop_weights
 from napsets.localisers.neighbourhoods import HopThresholds, neighbourhood_thresholds, split_thresholds
 from napsets.paper.bench import Bench
-from napsets.paper.cells import METHODS
+from napsets.paper.cells import BASELINE, METHODS
 from napsets.paper.setups import Setup
 from napsets.quantile import weighted_quantile
 
@@ -86,7 +86,7 @@ class Protocol(ABC):
         methods : list of str
             APS alone (with ``hops=0``), or methods that use the graph.
         """
-        if methods == ["APS"]:
+        if methods == [BASELINE]:
             return self._without_graph(bench, nodes, calibration, alphas)
         weights = np.stack([self.weights(bench.setup, method, hops) for method in methods])
         return self.neighbourhood(bench, nodes, calibration, weights, alphas)

@@ -1,0 +1,122 @@
+"""One entry in the table of methods is enough: the method then stands everywhere that methods stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.localisers import Hops
+from napsets.methods import METHODS, Method, load, make_method, methods, save
+from worlds import make_world
+
+pytest.importorskip("typer")
+ROOT = Path(__file__).parents[2]
+WHAT = "A toy: direct neighbours only, for tests"
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    def made(settings):
+        return Method(settings.score, Hops(1, pool=0.0), seed=settings.seed, allow_empty=settings.allow_empty)
+
+    made.__doc__ = f"{WHAT}.\n\nAnd more."
+    monkeypatch.setitem(METHODS, "toy", made)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return make_world(tmp_path / "world")
+
+
+@pytest.fixture
+def run():
+    from typer.testing import CliRunner
+
+    from napsets.cli import make_app
+
+    def call(*arguments):
+        done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
+        assert done.exit_code == 0, done.output
+        return done
+
+    return call
+
+
+def calibrated(world):
+    keys = np.asarray(world.ids)
+    return make_method("toy").calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=keys)
+
+
+def test_it_is_listed(run):
+    assert methods()["toy"] == f"{WHAT}."
+    assert WHAT in run("methods").stdout
+    rows = json.loads(run("methods", "--json").stdout)["methods"]
+    assert {"name": "toy", "title": "Toy", "description": f"{WHAT}."} in rows
+
+
+def test_it_predicts_and_explains_files(run, world, tmp_path):
+    from napsets.files import read_sets
+
+    target = tmp_path / "sets.parquet"
+    told = json.loads(run("predict", *world.files, "--method", "toy", "-o", target, "--json").stdout)
+    assert told["method"] == "toy"
+    file = read_sets(target)
+    expected = calibrated(world).predict(world.rest, alpha=0.1)
+    assert file.metadata["method"] == "toy"
+    assert np.array_equal(file.sets.member, expected.member)
+    assert np.array_equal(file.sets.thresholds, expected.thresholds)
+    node = world.ids[world.rest[3]]
+    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    assert told["method"] == "toy"
+    assert told["support"] == expected.support[3]
+    assert len(told["hops"]) == 1
+
+
+def test_it_is_compared_and_stands_in_the_results(world):
+    found = compare(
+        world.graph, world.probabilities, world.labels, world.calibration, world.rest, methods=["split", "naps", "toy"]
+    )
+    assert found["toy"].title == "Toy"
+    assert [(row["method"], row["title"]) for row in found.rows()][-1] == ("toy", "Toy")
+
+
+def test_it_stands_on_the_report(run, world, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("vl_convert")
+    target = tmp_path / "r.html"
+    done = run("report", *world.files, "--methods", "split,toy", "-o", target, "--json")
+    assert [row["method"] for row in json.loads(done.stdout)["results"]] == ["split", "toy"]
+    text = target.read_text(encoding="utf-8")
+    assert WHAT in text
+    assert 'name="shown" value="Toy"' in text
+    specs = json.loads(re.search(r'id="data-specs">(.*?)</script>', text, re.DOTALL)[1])
+    assert [row["method"] for row in specs["coverage"]["data"]["values"]] == ["APS split", "Toy"]
+    assert {row["method"] for row in specs["curve"]["data"]["values"]} == {"APS split", "Toy"}
+    assert len(specs["curve"]["data"]["values"]) == 2 * len(CURVE_ALPHAS)
+    record = json.loads(re.search(r'id="data-record">(.*?)</script>', text, re.DOTALL)[1])
+    assert (record["method"], record["methods"]) == ("toy", ["split", "toy"])
+
+
+def test_it_stands_in_the_documentation():
+    spec = spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+    hooks = module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    page = hooks.on_page_markdown((ROOT / "docs" / "methods.md").read_text(encoding="utf-8"), page=None)
+    assert f"| `toy` | Toy | `APS` × `Hops(hops=1)` × `Nominal` | {WHAT}. |" in page
+    for name in METHODS:
+        assert f"| `{name}` |" in page
+
+
+def test_it_is_saved_and_loaded(world, tmp_path):
+    made = calibrated(world)
+    save(made, tmp_path / "toy.npz")
+    kind, again = load(tmp_path / "toy.npz")
+    assert kind == "Method"
+    assert again.method == made.method
+    assert np.array_equal(again.predict(world.rest).member, made.predict(world.rest).member)
