@@ -81,7 +81,7 @@ def test_tables_figures_and_page_are_written(run):
         if line.startswith("!["):
             assert (folder / "docs" / line.split("(")[1].rstrip(")")).exists()
     assert "Table 2: Coverage" in done.stdout
-    assert "cells" in done.stderr
+    assert "block model n=250" in done.stderr
 
 
 def test_a_second_run_computes_nothing_and_says_the_same(run, rows):
