@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from napsets.datasets.amazon import amazon_predictions
+from napsets.datasets.collection import read_collected
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
 from napsets.datasets.files import from_files
 from napsets.datasets.graphsaint import read_graphsaint
@@ -27,6 +28,7 @@ __all__ = [
     "from_pyg",
     "load",
     "random_split",
+    "read_collected",
     "read_graphsaint",
     "sbm",
     "sbm_graph",

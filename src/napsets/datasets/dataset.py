@@ -61,6 +61,8 @@ class NodeDataset(Sealed):
         For synthetic graphs, the block that each node was drawn in.
     settings : mapping
         How the dataset was made, for the record.
+    targets : array of shape (n,), optional
+        The number that the classes were cut from, where they were.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class NodeDataset(Sealed):
     node_ids: npt.NDArray[Any] | None = None
     blocks: IntArray | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    targets: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
@@ -95,7 +98,7 @@ class NodeDataset(Sealed):
         for part in SPLIT_NAMES:
             values[part] = check_index(part, getattr(self, part), nodes, unique=True)
         _check_split(values, nodes, classes)
-        for key in ("node_ids", "blocks"):
+        for key in ("node_ids", "blocks", "targets"):
             values[key] = _check_column(key, getattr(self, key), nodes)
         values["settings"] = check_settings(self.settings)
         for key, value in values.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 from napsets.checks.names import choose
 from napsets.datasets.amazon import amazon_computers
+from napsets.datasets.collection import COLLECTION, collected
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.graphsaint import flickr, reddit2
 from napsets.datasets.synthetic import dcsbm, sbm
@@ -50,7 +51,7 @@ DATASETS: dict[str, DatasetEntry] = {
     ),
     "sbm": DatasetEntry(sbm, "the paper's two blocks, told apart by edges only", "drawn from a seed"),
     "dcsbm": DatasetEntry(dcsbm, "degree-corrected block model with features, of any size", "drawn from a seed"),
-}
+} | {name: DatasetEntry(collected(name), summary, "files in `root`") for name, summary in COLLECTION.items()}
 
 
 def load(name: str, *, root: str | os.PathLike[str] | None = None, seed: int = 0, **options: Any) -> NodeDataset:

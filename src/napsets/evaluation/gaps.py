@@ -1,0 +1,157 @@
+"""How unevenly coverage is spread over groups of nodes, beyond what chance alone would show.
+
+In small groups coverage misses 1 − alpha by chance, however good the sets: the mean miss of a dozen nodes is larger than
+most defects. So the mean miss is shown with what it would be if every set covered with probability 1 − alpha exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_integers, check_kind
+from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.names import choose
+from napsets.errors import InvalidInputError
+from napsets.sets import Per, PredictionSets
+
+__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap"]
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageGap(Sealed):
+    """Coverage within groups, and how far it is from 1 − alpha.
+
+    Attributes
+    ----------
+    groups : numpy.ndarray
+        What each group is called, ascending.
+    sizes : numpy.ndarray
+        Sets in each group.
+    coverage : numpy.ndarray
+        The share of them that contain the truth.
+    alpha : float
+        The error rate that the sets were made for.
+    chance : float
+        What `gap` would be on average if every set covered with probability 1 − alpha, on its own.
+    share : float
+        The share of sets that are in a group; NaN without sets.
+    """
+
+    groups: npt.NDArray[Any]
+    sizes: IntArray
+    coverage: FloatArray
+    alpha: float
+    chance: float
+    share: float
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "sizes", "coverage"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def gap(self) -> float:
+        """Mean over groups of |coverage − (1 − alpha)|; NaN without groups."""
+        return _mean(np.abs(self._surplus))
+
+    @property
+    def excess(self) -> float:
+        """The gap beyond chance: `gap` − `chance`. About 0, and by chance below it, where coverage is even."""
+        return self.gap - self.chance
+
+    @property
+    def under(self) -> float:
+        """Mean over groups of what coverage lacks to 1 − alpha. `under` and `over` add up to `gap`."""
+        return _mean(np.maximum(-self._surplus, 0.0))
+
+    @property
+    def over(self) -> float:
+        """Mean over groups of what coverage has beyond 1 − alpha."""
+        return _mean(np.maximum(self._surplus, 0.0))
+
+    @property
+    def _surplus(self) -> FloatArray:
+        return self.coverage - (1.0 - self.alpha)
+
+    def __str__(self) -> str:
+        return (
+            f"gap {self.gap:.3f} over {self.groups.size} groups, {self.chance:.3f} of it by chance: {self.excess:+.3f} "
+            f"({self.under:.3f} under, {self.over:.3f} over; {self.share:.0%} of the sets)"
+        )
+
+
+def coverage_gap(sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node") -> CoverageGap:
+    """Return how far coverage is from 1 − alpha within groups of nodes, and how far chance alone would put it.
+
+    Parameters
+    ----------
+    sets : PredictionSets
+        The sets.
+    labels : array of integers
+        The truth: one label for each node of the graph, indexed by node id.
+    groups : array of integers or strings
+        The group of each node, like `labels`: from `groups_by_degree` and its kin, or any other. Nodes of group −1, or
+        without a name, are in none.
+    per : {"node", "set"}
+        With "set", `labels` and `groups` have one entry for each set instead, in the order of the sets.
+
+    Examples
+    --------
+    >>> import napsets as ns
+    >>> p, y = np.tile([0.7, 0.3], (200, 1)), np.arange(200) % 10 // 7
+    >>> sets = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100)).predict(np.arange(100, 200))
+    >>> print(ns.coverage_gap(sets, y, ns.groups_by_class(y)))
+    gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100% of the sets)
+    """
+    check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
+    covered = sets.contains(labels, per=per)
+    own = _own_groups(sets, groups, per)
+    inside = own != "" if own.dtype.kind == "U" else own >= 0
+    names, place = np.unique(own[inside], return_inverse=True)
+    sizes = np.bincount(place, minlength=names.size)
+    shares = np.bincount(place, weights=covered[inside], minlength=names.size) / np.maximum(sizes, 1)
+    chance = _mean(np.array([binomial_deviation(int(size), 1.0 - sets.alpha) / size for size in sizes]))
+    return CoverageGap(names, sizes, shares, sets.alpha, chance, _mean(inside))
+
+
+def binomial_deviation(trials: int, probability: float) -> float:
+    """Return E|X − np| of a binomial X: 2·ν·C(n, ν)·p^ν·(1−p)^(n−ν+1) with ν = ⌊np⌋ + 1 (De Moivre, 1730).
+
+    Examples
+    --------
+    >>> round(binomial_deviation(2, 0.5), 12)  # 0, 1 or 2 heads: a quarter, a half, a quarter
+    0.5
+    """
+    if trials == 0 or not 0.0 < probability < 1.0:
+        return 0.0
+    nu = min(math.floor(trials * probability) + 1, trials)
+    ways = math.lgamma(trials + 1) - math.lgamma(nu + 1) - math.lgamma(trials - nu + 1)
+    chances = nu * math.log(probability) + (trials - nu + 1) * math.log1p(-probability)
+    return 2.0 * nu * math.exp(ways + chances)
+
+
+def _own_groups(sets: PredictionSets, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
+    """Return the group of each set's node."""
+    column = as_column("groups", groups)
+    if column.dtype.kind == "O" and all(isinstance(name, str) for name in column.flat):
+        column = column.astype(str)
+    if column.dtype.kind != "U":
+        column = check_integers("groups", column)
+    if column.ndim != 1:
+        raise InvalidInputError(f"`groups` must have 1 dimension; got shape {column.shape}")
+    by_node = choose("per", per, {"node": True, "set": False})
+    needed = len(sets) if not by_node else sets.num_nodes
+    if needed is None:  # the sets do not know the graph, and `labels` passed: as many as there are ids
+        needed = max(int(sets.nodes.max(initial=-1)) + 1, column.size)
+    if column.size != needed:
+        what = "node of the graph" if by_node else "set"
+        raise InvalidInputError(f"`groups` must have one entry a {what}, {needed}; got {column.size}")
+    return column[sets.nodes] if by_node else column
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")

@@ -1,0 +1,84 @@
+"""Groups of nodes within which coverage is looked at: an array with one entry a node of the graph, −1 for none.
+
+Groups by degree, confidence or neighbourhood do not look at labels; groups by class do. An array of the user's own,
+of integers or of names, serves as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import ArrayLike, IntArray, check_count, check_index, check_integers, check_probabilities
+from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.graph import Graph, check_graph
+
+__all__ = ["groups_by_class", "groups_by_confidence", "groups_by_degree", "groups_by_neighbourhood"]
+
+_MOST_BINS = 10**6
+
+
+def groups_by_class(labels: ArrayLike) -> IntArray:
+    """Return the class of each node; −1 where it is unknown."""
+    return check_integers("labels", labels).astype(np.int64)
+
+
+def groups_by_degree(graph: Graph, bins: int = 5, nodes: ArrayLike | None = None) -> IntArray:
+    """Return groups of about equal size, by the number of neighbours: 0 has the fewest.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where degrees are counted.
+    bins : int
+        So many groups at the most: nodes of equal degree fall into the same.
+    nodes : array, optional
+        Node indices or a boolean mask: what is cut into groups. All others are in none.
+
+    Examples
+    --------
+    >>> groups_by_degree(Graph.from_edge_index([[0, 0, 1], [1, 2, 2]], num_nodes=4), bins=2).tolist()
+    [1, 1, 1, 0]
+    """
+    degrees = check_graph(graph).degrees
+    return _by_quantiles(degrees, bins, nodes)
+
+
+def groups_by_confidence(probabilities: ArrayLike, bins: int = 5, nodes: ArrayLike | None = None) -> IntArray:
+    """Return groups of about equal size, by the largest probability of a node: 0 is the least confident.
+
+    Parameters
+    ----------
+    probabilities : array of shape (nodes, classes)
+        A model's probabilities.
+    bins, nodes
+        As in `groups_by_degree`.
+
+    Examples
+    --------
+    >>> groups_by_confidence([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]], bins=2).tolist()
+    [1, 0, 0, 1]
+    """
+    return _by_quantiles(check_probabilities(probabilities).max(axis=1), bins, nodes)
+
+
+def groups_by_neighbourhood(
+    graph: Graph, nodes: ArrayLike, radius: int = 2, min_size: int = 30, seed: int = 0
+) -> IntArray:
+    """Return disjoint neighbourhoods, those of `neighbourhood_partition`: 0 is the largest; small ones are none."""
+    groups = np.full(check_graph(graph).num_nodes, -1, dtype=np.int64)
+    for number, ball in enumerate(neighbourhood_partition(graph, nodes, radius, min_size, seed)):
+        groups[ball] = number
+    return groups
+
+
+def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:
+    count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
+    chosen = np.arange(values.size) if nodes is None else check_index("nodes", nodes, values.size)
+    groups = np.full(values.size, -1, dtype=np.int64)
+    if chosen.size:
+        inside = np.sort(values[chosen])
+        # The smallest value of each group, from the sorted values themselves: no interpolation, no rounding.
+        lows = np.unique(inside[np.arange(count) * chosen.size // count])
+        groups[chosen] = np.searchsorted(lows, values[chosen], side="right") - 1
+    return groups

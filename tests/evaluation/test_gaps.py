@@ -1,0 +1,129 @@
+"""Gaps of coverage over groups: by hand, by closed form, by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import napsets as ns
+from napsets.evaluation.gaps import binomial_deviation
+
+
+def make(covered, alpha=0.25, nodes=None, num_nodes=None):
+    """Sets of two classes whose true label is 0: each contains it or not, as told."""
+    covered = np.asarray(covered, bool)
+    n = covered.size
+    member = np.column_stack([covered, np.ones(n, bool)])
+    nodes = np.arange(n) if nodes is None else np.asarray(nodes)
+    size = n if num_nodes is None else num_nodes
+    return ns.PredictionSets(nodes, member, np.ones(n), np.ones(n, int), np.ones(n), alpha, num_nodes=size)
+
+
+# Group 0 covers 4 of 4, group 1 covers 1 of 2, and one node is in none.
+SETS = make([1, 1, 1, 1, 1, 0, 0])
+LABELS = np.zeros(7, int)
+GROUPS = np.array([0, 0, 0, 0, 1, 1, -1])
+
+
+def test_gaps_are_means_over_groups():
+    found = ns.coverage_gap(SETS, LABELS, GROUPS)
+    assert found.groups.tolist() == [0, 1]
+    assert found.sizes.tolist() == [4, 2]
+    assert found.coverage.tolist() == [1.0, 0.5]
+    assert found.gap == 0.25
+    assert (found.under, found.over) == (0.125, 0.125)
+    assert found.share == 6 / 7
+    # E|X/4 − 3/4| and E|X/2 − 3/4|, counted out.
+    four = sum(math.comb(4, k) * 0.75**k * 0.25 ** (4 - k) * abs(k / 4 - 0.75) for k in range(5))
+    two = sum(math.comb(2, k) * 0.75**k * 0.25 ** (2 - k) * abs(k / 2 - 0.75) for k in range(3))
+    assert found.chance == pytest.approx((four + two) / 2)
+    assert found.excess == found.gap - found.chance
+    assert "2 groups" in str(found)
+
+
+def test_groups_may_have_names_and_one_entry_a_set():
+    named = np.array(["a", "a", "a", "a", "b", "b", ""])
+    order = np.array([6, 4, 2, 0, 5, 3, 1])
+    sets = make(np.array([1, 1, 1, 1, 1, 0, 0])[order], nodes=order + 2, num_nodes=9)
+    for groups in (named, named.astype(object), named.tolist()):
+        by_node = ns.coverage_gap(sets, np.zeros(9, int), ["", "", *groups])
+        by_set = ns.coverage_gap(sets, LABELS, np.array(groups)[order], per="set")
+        for found in (by_node, by_set):
+            assert found.groups.tolist() == ["a", "b"]
+            assert found.coverage.tolist() == [1.0, 0.5]
+
+
+def test_without_groups_there_is_no_gap():
+    found = ns.coverage_gap(SETS, LABELS, np.full(7, -1))
+    assert found.share == 0
+    assert all(math.isnan(value) for value in (found.gap, found.chance, found.excess, found.under, found.over))
+    none = make(np.zeros(0), num_nodes=7)
+    assert math.isnan(ns.coverage_gap(none, LABELS, GROUPS).share)
+
+
+@given(st.integers(1, 400), st.floats(0.001, 0.999))
+def test_the_closed_form_is_the_mean_absolute_deviation(n, p):
+    k = np.arange(n + 1)
+    counted = float((stats.binom.pmf(k, n, p) * np.abs(k - n * p)).sum())
+    assert binomial_deviation(n, p) == pytest.approx(counted, rel=1e-7, abs=1e-12)
+
+
+def test_the_closed_form_at_its_ends():
+    assert binomial_deviation(0, 0.5) == 0
+    assert binomial_deviation(5, 1.0) == 0
+    assert binomial_deviation(10**7, 0.9) == pytest.approx(math.sqrt(10**7 * 0.09 * 2 / math.pi), rel=1e-3)
+
+
+def test_where_coverage_is_even_the_excess_is_zero_on_average():
+    rng = np.random.default_rng(1)
+    groups = rng.permutation(np.repeat(np.arange(6), [5, 10, 20, 40, 80, 45]))
+    excess = [
+        ns.coverage_gap(make(rng.random(200) < 0.9, alpha=0.1), np.zeros(200, int), groups).excess for _ in range(2000)
+    ]
+    assert abs(stats.ttest_1samp(excess, 0.0).statistic) < 4
+
+
+def test_groups_that_are_too_short_or_of_another_kind_are_refused():
+    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry a node of the graph, 7; got 6"):
+        ns.coverage_gap(SETS, LABELS, GROUPS[:6])
+    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry a set, 7; got 8"):
+        ns.coverage_gap(SETS, LABELS, np.zeros(8, int), per="set")
+    with pytest.raises(ns.InvalidInputError, match="`groups` must hold integers"):
+        ns.coverage_gap(SETS, LABELS, np.zeros(7))
+    with pytest.raises(ns.InvalidInputError, match="`groups` must have 1 dimension"):
+        ns.coverage_gap(SETS, LABELS, np.full((7, 2), "a"))
+    with pytest.raises(ns.InvalidInputError, match="`sets` must be"):
+        ns.coverage_gap([[0]], LABELS, GROUPS)
+    with pytest.raises(ns.InvalidInputError, match="`per` must be one of"):
+        ns.coverage_gap(SETS, LABELS, GROUPS, per="row")
+
+
+def test_groups_by_quantiles_are_of_about_equal_size_and_keep_ties_together():
+    star = ns.Graph.from_networkx(nx.star_graph(9))
+    assert ns.groups_by_degree(star, bins=10).tolist() == [1] + [0] * 9
+    assert ns.groups_by_degree(star, bins=5).tolist() == [0] * 10  # every fifth of them begins with a leaf
+    p = np.linspace(0.5, 1.0, 100)
+    confident = np.column_stack([p, 1 - p])
+    found = ns.groups_by_confidence(confident, bins=4)
+    assert np.bincount(found).tolist() == [25] * 4
+    assert (np.diff(found) >= 0).all()
+    half = ns.groups_by_confidence(confident, bins=2, nodes=np.arange(50, 100))
+    assert np.bincount(half + 1).tolist() == [50, 25, 25]
+    assert ns.groups_by_confidence(confident, bins=2, nodes=[]).tolist() == [-1] * 100
+    with pytest.raises(ns.InvalidInputError, match="`bins` must be"):
+        ns.groups_by_degree(star, bins=0)
+
+
+def test_groups_by_class_and_by_neighbourhood():
+    assert ns.groups_by_class([2, -1, 0]).tolist() == [2, -1, 0]
+    graph = ns.Graph.from_networkx(nx.disjoint_union(nx.complete_graph(40), nx.complete_graph(10)))
+    found = ns.groups_by_neighbourhood(graph, np.arange(50), radius=1, min_size=30)
+    assert found.tolist() == [0] * 40 + [-1] * 10
+    both = ns.groups_by_neighbourhood(graph, np.arange(5, 50), radius=1, min_size=5)
+    assert both.tolist() == [-1] * 5 + [0] * 35 + [1] * 10
