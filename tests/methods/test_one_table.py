@@ -120,3 +120,17 @@ def test_it_is_saved_and_loaded(world, tmp_path):
     assert kind == "Method"
     assert again.method == made.method
     assert np.array_equal(again.predict(world.rest).member, made.predict(world.rest).member)
+
+
+@pytest.mark.parametrize("name", [*METHODS])
+def test_every_method_predicts_and_explains_files(run, world, tmp_path, name):
+    from napsets.files import read_sets
+
+    target = tmp_path / "sets.parquet"
+    run("predict", *world.files, "--method", name, "-o", target)
+    file = read_sets(target)
+    assert file.metadata["method"] == name
+    node = world.ids[world.rest[3]]
+    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    assert told["method"] == name
+    assert float(told["threshold"]) == file.sets.thresholds[3]  # "Infinity" is a float, too

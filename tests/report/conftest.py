@@ -76,7 +76,7 @@ def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return np.asarray(scores)
 
     monkeypatch.setitem(METHODS, "thr-naps", lambda s: Method("thr", Hops(s.hops), seed=s.seed))
-    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", level=Exact(), seed=s.seed))
+    monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", level=Exact(0.5), seed=s.seed))
     monkeypatch.setitem(METHODS, "odd & <b>even</b>", lambda s: Method(s.score, Halves(), seed=s.seed))
     return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
 
