@@ -124,6 +124,7 @@ __all__ = [
     "informed_probabilities",
     "make_method",
     "mean_size",
+    "methods",
     "neighbourhood_partition",
     "neighbourhood_thresholds",
     "node_homophily",
@@ -200,6 +201,7 @@ _CORE = {
 
 # What is heavy, or needs an extra, is imported when it is first asked for.
 _LAZY = {
+    "methods": "napsets.methods",
     "NodePredictions": "napsets.files.predictions",
     "datasets": "napsets.datasets",
     "gnn": "napsets.gnn",

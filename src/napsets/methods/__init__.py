@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 from napsets.methods.auto import Candidate, Choice, Choosing
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method, find_thresholds
@@ -30,3 +33,13 @@ __all__ = [
     "save",
     "title",
 ]
+
+
+class _Methods(ModuleType):
+    """A room that answers ``napsets.methods()`` with the names of all methods and what each is for."""
+
+    def __call__(self) -> dict[str, str]:
+        return methods()
+
+
+sys.modules[__name__].__class__ = _Methods

@@ -54,6 +54,7 @@ class Method:
 
     Examples
     --------
+    >>> from napsets.levels import Exact
     >>> from napsets.localisers import Hops
     >>> Method("aps", Hops(hops=2, pool=10), Exact()).level
     Exact(share=None)

@@ -86,13 +86,15 @@ def title(name: str, score: Any = None) -> str:
 
     Examples
     --------
-    >>> title("naps-h"), title("split", "thr"), title("split")
-    ('NAPS-H', 'THR split', 'APS split')
+    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
+    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
     """
-    if name != "split":
-        return name.upper() if name.startswith("naps") else name.capitalize()
-    scored = type(make_score(APS() if score is None else score))
-    return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
+    if name == "split":
+        scored = type(make_score(APS() if score is None else score))
+        return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
+    first, *more = name.split("-")
+    start = first.upper() if first.endswith("aps") else first.capitalize()
+    return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)
 
 
 @METHODS.add("split")
