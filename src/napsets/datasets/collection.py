@@ -152,5 +152,5 @@ def _graph(parts: Any, nodes: int, *, directed: bool) -> Graph:
 def _features(parts: Any) -> Any:
     import scipy.sparse
 
-    shape = tuple(int(side) for side in parts["x_shape"])
-    return scipy.sparse.csr_array((parts["x_data"], parts["x_indices"], parts["x_indptr"]), shape=shape)
+    rows, columns = (int(side) for side in parts["x_shape"])
+    return scipy.sparse.csr_array((parts["x_data"], parts["x_indices"], parts["x_indptr"]), shape=(rows, columns))
