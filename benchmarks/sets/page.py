@@ -31,9 +31,9 @@ is as printed with 2 hops, and `naps-exact`, `informed`, `auto` and `auto-small`
 the level. The two wiki graphs are regression data whose target was cut into five classes by its quintiles.
 
 **Excess gaps.** `coverage_gap` is the mean |coverage − 0.9| over groups of nodes, less what chance alone would give
-with groups of these sizes. The groups are neighbourhoods (radius 2, at least 30 nodes; citeseer-full has hardly
-any), classes, fifths by degree, and fifths by the model's confidence; the sum of the four is shown. Small is good,
-and a value a little below zero is chance.
+with groups of these sizes. The groups are neighbourhoods (radius 2, at least 30 nodes; minesweeper has none,
+citeseer-full hardly any), classes, fifths by degree, and fifths by the model's confidence; the sum of the four is
+shown. Small is good, and a value a little below zero is chance.
 
 Read sizes beside coverage: `naps` as printed covers far more than 0.9, because nodes with few labelled neighbours
 get full sets.

@@ -56,11 +56,14 @@ def _cell(key: tuple[str, str, float, str], rows: Sequence[Row]) -> Cell:
 
     return Cell(
         *key,
-        len(rows),
-        rows[0]["labels"],
-        rows[0]["accuracy"],
-        *(mean(name) for name in ("coverage", "mean_size", "empty_rate", "full_rate")),
-        {kind: mean(f"excess_{kind}") for kind in GROUPS},
+        repetitions=len(rows),
+        labels=rows[0]["labels"],
+        accuracy=rows[0]["accuracy"],
+        coverage=mean("coverage"),
+        mean_size=mean("mean_size"),
+        empty_rate=mean("empty_rate"),
+        full_rate=mean("full_rate"),
+        excess={kind: mean(f"excess_{kind}") for kind in GROUPS},
     )
 
 
