@@ -57,6 +57,7 @@ _SPECS = [
     _blocks("reddit2-test", "block model the size of Reddit2's test subgraph", 55_334, 31, 2.2),
     _blocks("reddit2-full", "block model the size of Reddit2", 233_000, 111, 2.5),
     _blocks("products", "block model the size of ogbn-products", 2_400_000, 51.5, 2.5),
+    _blocks("million", "block model of a million nodes", 1_000_000, 10, 2.5),
     _blocks("thin", "block model with mean degree 6", 200_000, 6, 2.5),
     GraphSpec("amazon-test", "Amazon Computers, test subgraph", _amazon),
     GraphSpec("lattice", "square lattice, 500 by 500", _lattice),

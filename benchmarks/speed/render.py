@@ -253,6 +253,39 @@ def _ids(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     )
 
 
+#: What each piece of work is compared with, and what it may cost at the most.
+_BESIDE = {
+    "pooled, 2 hops": ("NAPS, 2 hops", 1.25),
+    "pooled and alike, 2 hops": ("NAPS, 2 hops", None),
+    "exact, 2 hops": ("NAPS, 2 hops", 2.2),
+    "informed: evidence and fit": ("NAPS, 2 hops", 2.0),
+    "auto, up to 3 hops": ("NAPS, 3 hops", 4.0),
+    "diffusion, one step": ("SciPy's product", 2.0),
+}
+
+
+def _methods(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    rows = [{**row, "sources": 1} for row in rows]
+    here = {group.key["work"]: group for group in grouped([r for r in rows if r["graph"] == "reddit2-test"], "work")}
+    head = ["work", "time", "processor time", "beside", "ratio", "CPU ratio", "goal"]
+    lines = []
+    for work, group in here.items():
+        base, goal = _BESIDE.get(work, (None, None))
+        times = [per_round(group, column).text(_seconds) for column in ("seconds", "cpu_seconds")]
+        ratios = ["–", "–"]
+        if base is not None:
+            ratios = [quotient(group, here[base], column).text(_ratio) for column in ("seconds", "cpu_seconds")]
+        lines.append([work, *times, base or "–", *ratios, "–" if goal is None else f"{goal:g}"])
+    far = [per_round(group, "seconds").text(_seconds) for group in grouped(
+        [row for row in rows if row["graph"] == "million"], "work"
+    )]  # fmt: skip
+    told = f"\nEvidence and fit for a million nodes from 100,000 labels: {far[0]}.\n" if far else ""
+    return (
+        f"## Methods beside NAPS\n\n{_graph(graphs['reddit2-test'])}; half of its nodes labelled, all of them asked "
+        f"for, ten classes, all cores.\n\n{_table(head, lines)}{told}"
+    )
+
+
 _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "depth": _depth,
     "nodes": _nodes,
@@ -262,4 +295,5 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "interrupt": _interrupt,
     "first": _first,
     "ids": _ids,
+    "methods": _methods,
 }

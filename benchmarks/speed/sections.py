@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.speed.graphs import node_series
 from benchmarks.speed.interrupt import seconds_to_stop
+from benchmarks.speed.methods import WORK
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
@@ -148,6 +149,18 @@ def ids(bench: Bench, effort: Effort) -> list[Spec]:
     return bench.rounds("kinds of ids", specs, effort.rounds)
 
 
+def methods(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure what other methods cost beside NAPS, and evidence on a million nodes from 100,000 labels."""
+    bench.build("reddit2-test")
+    specs: list[Spec] = [{"task": "method", "graph": "reddit2-test", "work": work} for work in WORK]
+    rows = bench.rounds("methods", specs, effort.rounds)
+    if not effort.quick:
+        bench.build("million")
+        far = {"task": "method", "graph": "million", "work": "informed: evidence and fit", "labelled": 100_000}
+        rows += bench.rounds("a million nodes", [far], effort.rounds)
+    return rows
+
+
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
@@ -157,4 +170,5 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "interrupt": interrupt,
     "first": first,
     "ids": ids,
+    "methods": methods,
 }

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from benchmarks.speed import contenders, floor, graphs, processes
+from benchmarks.speed.methods import run_method
 from benchmarks.speed.protocol import repeat_protocol
 from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
@@ -136,4 +137,5 @@ TASKS: dict[str, Callable[[Spec, Path], Spec]] = {
     "first use": processes.first_use,
     "write files": processes.write_files,
     "predict files": processes.predict_files,
+    "method": run_method,
 }

@@ -286,6 +286,13 @@ class Graph:
         sums: npt.NDArray[np.float64] = neighbour_sums(self.indptr, self.indices, values, threads)
         return sums
 
+    def neighbour_labels(self, labels: IntArray, num_classes: int) -> npt.NDArray[np.float64]:
+        """Return how many neighbours of each node have each label, shape (nodes, classes); −1 counts for none."""
+        from napsets.kernels.neighbour_sums import neighbour_labels
+
+        counts: npt.NDArray[np.float64] = neighbour_labels(self.indptr, self.indices, labels, num_classes)
+        return counts
+
     def neighbour_means(self, values: npt.NDArray[Any], *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Return the mean of the neighbours' rows of `values`; 0 where there are no neighbours."""
         return self.neighbour_sums(values, threads=threads) / np.maximum(self.degrees, 1)[:, None]

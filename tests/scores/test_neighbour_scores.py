@@ -137,3 +137,17 @@ def test_every_score_of_the_table_makes_itself_by_name():
     for name in SCORES:
         made = ns.Method(name, level=ns.Exact()).score
         assert SCORES.name_of(type(made)) == name
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 6), st.integers(1, 4))
+def test_counts_of_neighbours_labels_are_sums_of_zeros_and_ones(seed, nodes, classes, threads):
+    rng = np.random.default_rng(seed)
+    graph = ns.Graph.from_edge_index(rng.integers(nodes, size=(2, 4 * nodes)), num_nodes=nodes)
+    labels = rng.integers(-1, classes, size=nodes)
+    expected = graph.neighbour_sums((np.arange(classes) == labels[:, None]).astype(float))
+    assert np.array_equal(graph.neighbour_labels(labels, classes), expected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "FEW_EDGES", -1)
+        compiled = kernel.neighbour_labels(graph.indptr, graph.indices, labels, classes, threads)
+    assert np.array_equal(compiled, expected)

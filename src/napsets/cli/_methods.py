@@ -12,10 +12,23 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
 from napsets.methods import METHODS, Settings, make_method
 
-__all__ = ["Alike", "MethodOption", "MethodsOption", "Pool", "ignored", "make", "names_of", "recorded", "takes"]
+__all__ = [
+    "Alike",
+    "MethodOption",
+    "MethodsOption",
+    "Pool",
+    "chosen_method",
+    "ignored",
+    "make",
+    "names_of",
+    "recorded",
+    "takes",
+]
 
-#: What `predict` and `inspect` use where nothing else is asked for.
-DEFAULT_METHOD = "naps"
+#: What `predict` and `inspect` use where nothing is said about how sets are to be made.
+DEFAULT_METHOD = "auto"
+#: What they use where a setting of neighbourhoods or a score is asked for, or the engine knows no other.
+LOCAL_METHOD = "naps"
 #: Two values of each setting; a method that is the same with both takes no notice of it.
 _PROBES: dict[str, tuple[Any, Any]] = {
     "hops": (1, 2),
@@ -30,8 +43,9 @@ def _names() -> list[str]:
     return list(METHODS)
 
 
-def _check_name(name: str) -> str:
-    names_of(name)
+def _check_name(name: str | None) -> str | None:
+    if name is not None:
+        names_of(name)
     return name
 
 
@@ -53,11 +67,12 @@ def _check_names(text: str) -> str:
 
 
 MethodOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--method",
         "-m",
-        help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for.",
+        help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
+        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback or --score is given.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -112,6 +127,22 @@ def takes(name: str, setting: str) -> bool:
     except InvalidInputError:  # it does: it refuses one of them
         return True
     return bool(first != second)
+
+
+def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool = False) -> str:
+    """Return the method asked for; without one, what the other options fit.
+
+    Whoever asks for hops, weights or a score means NAPS with them. With `everywhere`, the method must also be one that
+    works on every engine.
+    """
+    if name is not None:
+        return name
+    return LOCAL_METHOD if everywhere or any(_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
+
+
+def _given(context: typer.Context, key: str) -> bool:
+    """Return whether an option was given, in the call or in a settings file."""
+    return getattr(context.get_parameter_source(key), "name", "DEFAULT") != "DEFAULT"
 
 
 def ignored(context: typer.Context, name: str) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make
+from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -55,7 +55,7 @@ def inspect(
     probabilities: Probabilities,
     labels: Labels,
     like: Like = None,
-    method: MethodOption = DEFAULT_METHOD,
+    method: MethodOption = None,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
     decay: DecayOption = None,
@@ -82,6 +82,7 @@ def inspect(
     """
     from napsets.advice.inspection import inspect_node
 
+    method = chosen_method(context, method)
     made = make(
         method,
         {

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import DEFAULT_METHOD, Alike, MethodOption, Pool, ignored, make, recorded
+from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -74,7 +74,7 @@ def predict(
         typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
     ],
     nodes: Nodes = None,
-    method: MethodOption = DEFAULT_METHOD,
+    method: MethodOption = None,
     alpha: Alpha = 0.1,
     hops: Hops = 2,
     decay: DecayOption = None,
@@ -93,8 +93,8 @@ def predict(
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
-    Each set is meant to contain the truth with probability 1 − alpha: it is calibrated on the labelled nodes around its
-    node, and as exact as those resemble it. --method chooses another way; `napsets methods` lists them.
+    Each set is meant to contain the truth with probability 1 − alpha. How sets are made is chosen by evidence on the
+    labels, and said in one line; --method asks for one way, and `napsets methods` lists them all.
 
     Ids may be any integers or strings and come back as they were; only an empty cell is missing. Labels are names of
     classes where all of them are, numbers from 0 where none is; --labels-are decides where they are mixed.
@@ -103,6 +103,7 @@ def predict(
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted.
     """
     began = perf_counter()
+    method = chosen_method(context, method, everywhere=engine is Engine.spark)
     settings: dict[str, Any] = {
         "method": method,
         "alpha": alpha,
@@ -134,6 +135,8 @@ def predict(
         result = _predict_here(run, files, output, made, settings, reading)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     run.summary(result, _summary_table(result))
+    if "choice" in result:
+        run.note(f"{method} chose {result['choice']}")
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
         if note is not None:
             run.note(note)

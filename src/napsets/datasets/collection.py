@@ -146,11 +146,11 @@ def _graph(parts: Any, nodes: int, *, directed: bool) -> Graph:
     if indptr.shape != (nodes + 1,):
         raise ValueError(f"adj_indptr must have {nodes + 1} entries; got {indptr.size}")
     rows = np.repeat(np.arange(nodes), np.diff(indptr))
-    return Graph.from_edge_index(np.stack([rows, indices.astype(np.int64)]), nodes, undirected=not directed)
+    return Graph.from_edge_index(np.stack([rows, indices.astype(np.int64)]), nodes, directed=directed)
 
 
 def _features(parts: Any) -> Any:
     import scipy.sparse
 
-    shape = tuple(int(side) for side in parts["x_shape"])
-    return scipy.sparse.csr_array((parts["x_data"], parts["x_indices"], parts["x_indptr"]), shape=shape)
+    rows, columns = (int(side) for side in parts["x_shape"])
+    return scipy.sparse.csr_array((parts["x_data"], parts["x_indices"], parts["x_indptr"]), shape=(rows, columns))

@@ -1,7 +1,8 @@
 """How unevenly coverage is spread over groups of nodes, beyond what chance alone would show.
 
 In small groups coverage misses 1 − alpha by chance, however good the sets: the mean miss of a dozen nodes is larger
-than most defects. So the mean miss is shown with what it would be if every set covered with probability 1 − alpha exactly.
+than most defects. So the mean miss is shown with what it would be if every set covered with probability 1 − alpha
+exactly.
 """
 
 from __future__ import annotations

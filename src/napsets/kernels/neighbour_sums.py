@@ -12,7 +12,7 @@ from napsets.kernels._jit import jit, read_only
 from napsets.kernels.csr import FEW_EDGES, row_ranges
 from napsets.kernels.threads import Stop, available_threads, run
 
-__all__ = ["neighbour_sums"]
+__all__ = ["neighbour_labels", "neighbour_sums"]
 
 Array = npt.NDArray[Any]
 
@@ -40,15 +40,44 @@ def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | 
         few: Array = csr_array((ones, indices, indptr), shape=(indptr.size - 1, values.shape[0])) @ values
         return few
     out = np.zeros((indptr.size - 1, values.shape[1]))
-    count = available_threads(threads)
-    read = [read_only(array) for array in (indptr, indices, np.ascontiguousarray(values))]
+    _in_parts(_add_rows, indptr, indices, np.ascontiguousarray(values), out, threads)
+    return out
 
-    def add(first: int, last: int, stop: Stop) -> None:
-        _add_rows(first, last, *read, out)
+
+def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int, threads: int | None = None) -> Array:
+    """Return, for each row, how many of its columns have each label; a negative label counts for none.
+
+    What `neighbour_sums` of a matrix of zeros and ones would give, without that matrix.
+    """
+    out = np.zeros((indptr.size - 1, classes))
+    if indices.size <= FEW_EDGES:
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        known = labels[indices] >= 0
+        np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
+        return out
+    _in_parts(_count_rows, indptr, indices, labels, out, threads)
+    return out
+
+
+def _in_parts(kernel: Any, indptr: Array, indices: Array, read: Array, out: Array, threads: int | None) -> None:
+    """Let threads write the rows of `out`, each row by one of them."""
+    count = available_threads(threads)
+    arrays = [read_only(array) for array in (indptr, indices, read)]
+
+    def work(first: int, last: int, stop: Stop) -> None:
+        kernel(first, last, *arrays, out)
 
     ranges = row_ranges(indptr, 4 * count)
-    run(((last - first, partial(add, first, last)) for first, last in ranges), threads=count, total=out.shape[0])
-    return out
+    run(((last - first, partial(work, first, last)) for first, last in ranges), threads=count, total=out.shape[0])
+
+
+@jit
+def _count_rows(first, last, indptr, indices, labels, out):
+    for u in range(first, last):
+        for e in range(indptr[u], indptr[u + 1]):
+            label = labels[indices[e]]
+            if label >= 0:
+                out[u, label] += 1.0
 
 
 @jit

@@ -154,11 +154,11 @@ class Evidence:
         further = graph.neighbour_means(means)
         further[alone] = outputs[alone]
         self.around = 0.5 * (means + further)
-        own = np.zeros((nodes, classes))
-        own[reference.nodes, reference.labels] = 1.0
+        self.label_of = np.full(nodes, -1, dtype=np.int64)
+        self.label_of[reference.nodes] = reference.labels
         self.counts: dict[str, FloatArray] = {}
         if hops >= 1:
-            self.counts["near"] = graph.neighbour_sums(own)
+            self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
         if hops == 2:
             part = 1.0 / np.maximum(graph.degrees, 1)
             passed = graph.neighbour_sums(part[:, None] * self.counts["near"])
@@ -169,7 +169,6 @@ class Evidence:
         self.predicted = outputs.argmax(axis=1)
         self.table = np.zeros((classes, classes))
         np.add.at(self.table, (self.predicted[reference.nodes], reference.labels), 1.0)
-        self.own = own
 
     def features(self, rows: IntArray) -> FloatArray:
         """Return the logarithms of all factors, shape (rows, classes, factors)."""
@@ -182,7 +181,9 @@ class Evidence:
 
     def _alike(self, rows: IntArray) -> FloatArray:
         """Count the labels of reference nodes with the same prediction, a node's own left out."""
-        counts: FloatArray = self.table[self.predicted[rows]] - self.own[rows]
+        counts: FloatArray = self.table[self.predicted[rows]]
+        known = np.flatnonzero(self.label_of[rows] >= 0)
+        counts[known, self.label_of[rows[known]]] -= 1.0
         return counts
 
     def fit(self) -> Exponents:
