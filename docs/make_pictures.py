@@ -287,7 +287,9 @@ def bias() -> alt.HConcatChart:
     """Coverage of new nodes drawn at random, by how biased the choice of the labelled ones is: means over ten draws."""
     by_degree, by_block = list(_biased_by_degree()), list(_biased_by_block())
     left = _bias_panel(
-        by_degree, "Amazon Computers: nodes of high degree are labelled", "labelled ∝ (1 + degree)^b, b ="
+        by_degree,
+        "Amazon Computers: nodes of high degree are labelled",
+        "b, where the chance of a label grows as (1 + degree)^b",
     )
     right = _bias_panel(by_block, "Two blocks: the easy one is labelled", "share of the labels in the easy block")
     return (left | right).resolve_scale(y="shared")
@@ -351,7 +353,12 @@ def _bias_panel(rows: list[dict[str, Any]], called: str, across: str) -> alt.Lay
         alt.Chart(alt.Data(values=means))
         .mark_line(point=True)
         .encode(
-            alt.X("bias:Q", title=across, scale=alt.Scale(zero=False, nice=False)),
+            alt.X(
+                "bias:Q",
+                title=across,
+                scale=alt.Scale(zero=False, nice=False),
+                axis=alt.Axis(values=sorted({row["bias"] for row in rows}), format="g"),
+            ),
             alt.Y(
                 "coverage:Q",
                 title="coverage of new nodes",
