@@ -56,7 +56,7 @@ def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], 
         ({"exact": "yes"}, "`exact` must be"),
         (
             {"score": ns.Diffused()},
-            "`score` must look at .* alone on Spark; Diffused looks at other nodes.* one machine",
+            "`score` must look at .* alone on Spark; Diffused looks at other nodes.* one mach",
         ),
         ({"score": ns.Informed(), "exact": True}, "on Spark; Informed looks at other nodes.* --engine local"),
         ({"score": ns.ByLabel(), "exact": True}, "on Spark; ByLabel looks at other nodes"),

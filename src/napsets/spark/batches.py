@@ -72,7 +72,7 @@ class Checkpoints:
     def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return a row that was written before, or make it and write it."""
         if not self.has(name):
-            self.write(self.spark.createDataFrame([make()], schema), name)
+            self.write(self.spark.createDataFrame([make()], schema).coalesce(1), name)
         row = self.spark.read.schema(schema).parquet(f"{self.path}/{name}").first()
         assert row is not None
         return tuple(row)
@@ -160,7 +160,7 @@ def report_caps(table: DataFrame, count: int, cap: int) -> None:
             f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
             f"says which",
             NapsetsWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

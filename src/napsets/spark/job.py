@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as sf
 
@@ -121,6 +122,9 @@ class Job:
         if job.settings.level.keeps_apart:
             with plain_errors():
                 job = replace(job, settings=replace(job.settings, rank=steps.rank(job, walker)))
+        if self.settings.everyone and not self.tables.may_be_labelled:
+            steps.finish()
+            return job._result(job.sets(job.one_threshold(), targets))
         chosen = steps.thresholds(job, walker, targets)
         if self.cap is not None and checkpoints is not None and walker is not None:
             report_caps(chosen, steps.count, self.cap)
@@ -140,8 +144,7 @@ class Job:
         job = self
         if self.settings.level.keeps_apart:
             job = replace(self, settings=replace(self.settings, split=self._split(checkpoints)))
-        scored = job.scores() if checkpoints is None else checkpoints.write(job.scores(), "scores")
-        job = replace(job, scored=scored)
+        job = job._scored(checkpoints)
         if self.settings.far:
             columns = ["score", *["predicted"] * bool(self.settings.alike)]
             found = job.reference().select(*columns).toArrow()
@@ -149,7 +152,7 @@ class Job:
             empty = known.scores.size == 0
             job = replace(job, everyone=spark.sparkContext.broadcast(known))
         else:
-            empty = checkpoints is not None and scored.isEmpty()
+            empty = checkpoints is not None and job.reference().isEmpty()
         if empty:
             raise InvalidInputError("`labels` must hold at least one known label; it holds none")
         return job
@@ -200,6 +203,13 @@ class Job:
             f"node {self.tables.id_type}, score double, predicted int, apart boolean",
         )
 
+    def _scored(self, checkpoints: Checkpoints | None) -> Job:
+        """Return the job with its labelled nodes scored."""
+        if self.scored is not None:
+            return self
+        scores = self.scores()
+        return replace(self, scored=scores if checkpoints is None else checkpoints.write(scores, "scores"))
+
     def reference(self) -> DataFrame:
         """Return the labelled nodes that thresholds are made of."""
         scored = self.scores() if self.scored is None else self.scored
@@ -214,7 +224,7 @@ class Job:
     def walker(self, checkpoints: Checkpoints | None = None) -> Walker:
         """Make the graph ready to be walked."""
         hops = int(self.settings.weights.size)
-        scores = self.reference().select("node", "score")
+        scores = self._scored(checkpoints).reference().select("node", "score")
         how: dict[str, Any] = {"hops": hops, "undirected": self.undirected, "pairs_per_part": self.pairs_per_part}
         if checkpoints is not None:
             how["keep"] = checkpoints.write
@@ -234,6 +244,13 @@ class Job:
         if walk.caps is None:
             return chosen
         return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
+
+    def one_threshold(self) -> dict[str, Any]:
+        """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
+        nobody = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
+        (found,) = arrow.thresholds(iter([nobody]), self.settings, self.everyone)
+        (row,) = found.drop_columns("node").to_pylist()
+        return row
 
     def ranks(self, walker: Walker | None, apart: DataFrame) -> DataFrame:
         """Rank nodes that were kept apart among the reference nodes: ``share``, ``score``."""
@@ -264,16 +281,14 @@ class Job:
         cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
         return batch_count(count, cost, stored, tasks, batch_size)
 
-    def sets(self, thresholds: DataFrame | None, targets: DataFrame | None = None) -> DataFrame:
-        """Join thresholds with probabilities, and make the sets."""
+    def sets(self, thresholds: DataFrame | dict[str, Any] | None, targets: DataFrame | None = None) -> DataFrame:
+        """Join thresholds, or the same for all, with probabilities, and make the sets."""
         nodes = self.tables.nodes if targets is None else targets
         rows = nodes.join(self.tables.probabilities, "node", "left")
         extra = ""
-        if thresholds is None:
-            missing: dict[str, Any] = {
-                name: sf.lit(None).cast(kind) for name, kind in (part.split() for part in _THRESHOLDS.split(", "))
-            }
-            rows = rows.withColumns(missing)
+        if thresholds is None or isinstance(thresholds, dict):
+            kinds, same = (part.split() for part in _THRESHOLDS.split(", ")), thresholds or {}
+            rows = rows.withColumns({name: sf.lit(same.get(name)).cast(kind) for name, kind in kinds})
         else:
             rows = rows.join(thresholds, "node", "left")
             extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
@@ -334,6 +349,11 @@ class _Steps:
     def thresholds(self, job: Job, walker: Walker | None, targets: DataFrame) -> DataFrame:
         """Return the thresholds of the targets."""
         return self._all(partial(job.thresholds, walker), targets, "batch")
+
+    def finish(self) -> None:
+        """Say that all is done, where it was done at once."""
+        if self.progress is not None:
+            self.progress(sum(self.numbers.values()), sum(self.numbers.values()))
 
     def _all(self, work: Callable[[DataFrame], DataFrame], targets: DataFrame, kind: str) -> DataFrame:
         if self.checkpoints is None:
