@@ -1,11 +1,15 @@
 """Draw the pictures of the documentation, with the library itself.
 
-Run ``python docs/make_pictures.py`` from the root of the repository; it writes SVG files into ``docs/images``. Needs
-the extra ``dev`` (Altair, vl-convert, NetworkX, scikit-learn). Everything is drawn from seeds.
+Run ``python docs/make_pictures.py`` from the root of the repository; it writes SVG files into ``docs/images``. With
+names of pictures behind it, it draws these alone; what is measured for ``bias`` is printed too. Needs the extra ``dev``
+(Altair, vl-convert, NetworkX, scikit-learn). Everything is drawn from seeds.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import napsets as ns
 from napsets.advice.inspection import hop_rings, inspect_node
 from napsets.evaluation.comparison import compare
-from napsets.methods import PAPER
+from napsets.methods import PAPER, make_method, title
 
 IMAGES = Path(__file__).parent / "images"
 ALPHA = 0.1
@@ -25,23 +29,25 @@ METHOD_COLOURS = alt.Scale(domain=list(PAPER), range=["#8a8a8a", "#00796b", "#e0
 PRINTED = {name: printed for printed, name in PAPER.items()}
 
 
-def main() -> None:
-    """Draw all of them."""
+def main(wanted: list[str]) -> None:
+    """Draw all of them, or those that are wanted."""
     alt.data_transformers.disable_max_rows()
-    amazon = amazon_computers()
-    pictures = {
-        "neighbourhood": neighbourhood(),
-        "blocks": blocks(),
-        "threshold": threshold(amazon),
-        "neighbourhoods": neighbourhoods(amazon),
-        "hops": hops(amazon),
+    pictures: dict[str, Callable[[], Any]] = {
+        "neighbourhood": neighbourhood,
+        "blocks": blocks,
+        "threshold": lambda: threshold(amazon_computers()),
+        "neighbourhoods": lambda: neighbourhoods(amazon_computers()),
+        "hops": lambda: hops(amazon_computers()),
+        "bias": bias,
     }
     IMAGES.mkdir(exist_ok=True)
-    for name, chart in pictures.items():
+    for name in wanted or pictures:
+        chart = pictures[name]()
         styled = chart.configure_view(stroke=None).configure(font="sans-serif", background="white", padding=12)
         styled.save(IMAGES / f"{name}.svg")
 
 
+@cache
 def amazon_computers() -> dict[str, Any]:
     """Return what the five-minute start works on: test nodes, half of which calibrate."""
     data = ns.datasets.load("amazon-computers", seed=0)
@@ -272,6 +278,100 @@ def hops(amazon: dict[str, Any]) -> alt.VConcatChart:
     return upper & (panel(names[2], "%") | panel(names[3], ".2f"))
 
 
+#: What is shown where labels are not gathered at random, with a colour each.
+BIASED = {"split": "#8a8a8a", "naps": "#00796b", "naps-exact": "#5e3c99", "informed": "#e08214"}
+_DRAWS = 10
+
+
+def bias() -> alt.HConcatChart:
+    """Coverage of new nodes drawn at random, by how biased the choice of the labelled ones is: means over ten draws."""
+    by_degree, by_block = list(_biased_by_degree()), list(_biased_by_block())
+    left = _bias_panel(
+        by_degree,
+        "Amazon Computers: nodes of high degree are labelled",
+        "b, where the chance of a label grows as (1 + degree)^b",
+    )
+    right = _bias_panel(by_block, "Two blocks: the easy one is labelled", "share of the labels in the easy block")
+    return (left | right).resolve_scale(y="shared")
+
+
+def _biased_by_degree() -> Iterator[dict[str, Any]]:
+    data = amazon_computers()
+    graph, labels = data["graph"], data["labels"]
+    for power in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0):
+        for seed in range(_DRAWS):
+            rng = np.random.default_rng(seed)
+            others, new = np.split(rng.permutation(labels.size), 2)
+            weights = (1.0 + graph.degrees[others]) ** power
+            known = rng.choice(others, 1500, replace=False, p=weights / weights.sum())
+            yield from _judged(graph, data["probabilities"], labels, known, new, power, seed, hops=2)
+
+
+def _biased_by_block() -> Iterator[dict[str, Any]]:
+    for seed in range(_DRAWS):
+        data = ns.datasets.sbm(noise=(0.5, 3.0), seed=seed)
+        model = LogisticRegression(max_iter=1000).fit(data.features[data.train], data.labels[data.train])
+        graph, labels, block = data.graph.subgraph(data.test), data.labels[data.test], data.blocks[data.test]
+        order = np.random.default_rng(seed).permutation(labels.size)
+        new, others = order[:400], order[400:]
+        easy, hard = others[block[others] == 0], others[block[others] == 1]
+        for share in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+            count = round(400 * share)
+            known = np.concatenate([easy[:count], hard[: 400 - count]])
+            probabilities = model.predict_proba(data.features[data.test])
+            yield from _judged(graph, probabilities, labels, known, new, share, seed, hops=1)
+
+
+def _judged(
+    graph: ns.Graph, probabilities: Any, labels: Any, known: Any, new: Any, how: float, seed: int, *, hops: int
+) -> Iterator[dict[str, Any]]:
+    for name in BIASED:
+        method = make_method(name, hops=hops, seed=seed).calibrate(graph, probabilities, labels, known)
+        sets = method.predict(new, ALPHA)
+        yield {
+            "method": title(name),
+            "bias": how,
+            "coverage": ns.coverage(sets, labels),
+            "size": ns.mean_size(sets),
+        }
+
+
+def _bias_panel(rows: list[dict[str, Any]], called: str, across: str) -> alt.LayerChart:
+    means = []
+    print(called)
+    for how in sorted({row["bias"] for row in rows}):
+        told = []
+        for name in BIASED:
+            found = [row for row in rows if row["bias"] == how and row["method"] == title(name)]
+            coverage, size = (np.array([row[key] for row in found]) for key in ("coverage", "size"))
+            se = coverage.std(ddof=1) / np.sqrt(coverage.size)
+            means.append({"method": title(name), "bias": how, "coverage": float(coverage.mean())})
+            told.append(f"{title(name)} {coverage.mean():.3f} ± {se:.3f} (size {size.mean():.2f})")
+        print(f"  {how:g}: " + ", ".join(told))
+    names = [title(name) for name in BIASED]
+    lines = (
+        alt.Chart(alt.Data(values=means))
+        .mark_line(point=True)
+        .encode(
+            alt.X(
+                "bias:Q",
+                title=across,
+                scale=alt.Scale(zero=False, nice=False),
+                axis=alt.Axis(values=sorted({row["bias"] for row in rows}), format="g"),
+            ),
+            alt.Y(
+                "coverage:Q",
+                title="coverage of new nodes",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[0.6, 1.0]),
+            ),
+            color=alt.Color("method:N", title=None, scale=alt.Scale(domain=names, range=list(BIASED.values()))),
+        )
+    )
+    target = alt.Chart().mark_rule(strokeDash=[5, 4], color="#d62728").encode(y=alt.datum(1 - ALPHA))
+    return (lines + target).properties(title=called, width=310, height=220)
+
+
 def _coverage_axis(low: float) -> alt.X:
     marks = [round(float(value), 4) for value in np.arange(low, 1.001, 0.05)]
     return alt.X("coverage:Q", scale=alt.Scale(domain=[low, 1.0]), axis=alt.Axis(format="%", values=marks))
@@ -292,4 +392,4 @@ def _vertical(at: float, text: str | None) -> alt.LayerChart:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 
 import networkx as nx
 import numpy as np
@@ -82,6 +82,99 @@ def test_the_gap_bound_by_hop_is_that_of_its_nodes():
     assert many.tolist() == pytest.approx([each, 0.0])
     # With all weights 1 it is Σ d / (1 + |N|).
     assert ns.coverage_gap_bound([1, 1], [3, 4], [0.2, 0.6]) == pytest.approx((3 * 0.2 + 4 * 0.6) / 8)
+
+
+def test_a_pool_of_nothing_changes_no_bit():
+    rng = np.random.default_rng(2)
+    weights, counts, tv = rng.random(3), rng.integers(50, size=(20, 3)), rng.random((20, 3))
+    plain = ns.coverage_gap_bound(weights, counts, tv)
+    mass = counts * weights
+    assert np.array_equal(plain, np.sum(mass * tv, axis=-1) / (1.0 + np.sum(mass, axis=-1)))
+    assert np.array_equal(ns.coverage_gap_bound(weights, counts, tv, pool=0, rest_count=7, rest_tv=0.5), plain)
+
+
+def each_node(weights, counts, tv, pool, rest_count, rest_tv):
+    """The weight and the total variation distance of every single calibration node."""
+    n = sum(counts) + rest_count
+    w = [weights[k] for k, count in enumerate(counts) for _ in range(count)] + [0.0] * rest_count
+    d = [tv[k] for k, count in enumerate(counts) for _ in range(count)] + [rest_tv] * rest_count
+    return [one + pool / n for one in w], d
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pooled_gap_bound_is_the_sum_over_all_nodes(seed):
+    rng = np.random.default_rng(seed)
+    weights, counts, tv = rng.random(3).tolist(), rng.integers(6, size=3).tolist(), rng.random(3).tolist()
+    pool, rest_count, rest_tv = float(rng.choice([0.5, 10.0, 300.0])), int(rng.integers(1, 40)), float(rng.random())
+    w, d = each_node(weights, counts, tv, pool, rest_count, rest_tv)
+    most = max(1.0, *w)
+    expected = (most - 1 + sum(a * b for a, b in zip(w, d, strict=True))) / (most + sum(w))
+    found = ns.coverage_gap_bound(weights, counts, tv, pool=pool, rest_count=rest_count, rest_tv=rest_tv)
+    assert isinstance(found, float)
+    assert found == pytest.approx(expected, rel=1e-12)
+    if most == 1.0:  # then it is the paper's
+        assert found == pytest.approx(ns.weighted_gap_bound(w, d), rel=1e-12)
+    many = ns.coverage_gap_bound(
+        weights, [counts, [0, 0, 0]], tv, pool=pool, rest_count=[rest_count, 0], rest_tv=rest_tv
+    )
+    assert many.tolist() == pytest.approx([expected, 0.0], rel=1e-12)
+
+
+def test_pooled_gap_bounds_in_closed_form():
+    # Pooled like split conformal prediction, all nodes weigh 1: the mean distance, times n/(n+1).
+    assert ns.coverage_gap_bound([], [], [], pool=9, rest_count=9, rest_tv=0.2) == pytest.approx(9 * 0.2 / 10)
+    # Half a unit a hop and a pool of 5 among 10: all weights are at most 1.
+    found = ns.coverage_gap_bound([0.5], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
+    assert found == pytest.approx((4 * 1.0 * 0.1 + 6 * 0.5 * 0.3) / (1 + 4 + 3))
+    # Neighbours at 1 + 5/10: half a unit is paid for what they weigh beyond the node itself.
+    found = ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
+    assert found == pytest.approx((0.5 + 4 * 1.5 * 0.1 + 6 * 0.5 * 0.3) / (1.5 + 6 + 3))
+    # What is not known of the rest counts as the worst.
+    worst = ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6)
+    assert worst == ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=1.0) > found
+    # A large pool of unlike nodes has nearly their distance; a small one hardly changes anything.
+    assert ns.coverage_gap_bound([1.0], [4], [0.1], pool=1e6, rest_count=10**7, rest_tv=0.3) == pytest.approx(0.3, 1e-4)
+    tiny = ns.coverage_gap_bound([1.0], [4], [0.1], pool=1e-9, rest_count=10**7)
+    assert tiny == pytest.approx(ns.coverage_gap_bound([1.0], [4], [0.1]), rel=1e-6)
+
+
+def covered_share(weights, alpha):
+    """The exact coverage of a weighted quantile where scores are exchangeable: all orders are equally likely."""
+    orders = list(permutations(range(len(weights) + 1)))
+    hit = [order[-1] <= ns.weighted_quantile(np.array(order[:-1], dtype=float), weights, alpha) for order in orders]
+    return np.mean(hit)
+
+
+@pytest.mark.parametrize("pool", [1.0, 4.0, 12.0])
+@pytest.mark.parametrize("near", [1, 2, 4])
+def test_the_pooled_bound_holds_where_neighbours_weigh_more_than_the_node(near, pool):
+    n = 4
+    w, _ = each_node([1.0], [near], [0.0], pool, n - near, 0.0)
+    bound = ns.coverage_gap_bound([1.0], [near], [0.0], pool=pool, rest_count=n - near, rest_tv=0.0)
+    assert max(w) > 1
+    # Coverage is worst where the needed weight is reached exactly: by some of the nodes.
+    reached = [sum(some) / (1 + sum(w)) for k in range(1, n + 1) for some in combinations(w, k)]
+    assert max(share - covered_share(w, 1 - share) for share in reached) <= bound
+
+
+def test_one_neighbour_that_weighs_more_than_the_node_costs_coverage():
+    # Two exchangeable scores, one of them with weight 2: at α = 1/3 the threshold is that score, which covers half of
+    # the time, though all distances are 0. The paper's formula says no gap, but is for weights of at most 1.
+    assert covered_share([2.0], 1 / 3) == 0.5
+    assert ns.weighted_gap_bound([2.0], [0.0]) == 0.0
+    assert ns.coverage_gap_bound([1.0], [1], [0.0], pool=1) == pytest.approx(1 / 4)
+    assert 1 / 4 >= 2 / 3 - 1 / 2
+
+
+def test_what_a_pooled_bound_is_given_must_fit():
+    with pytest.raises(ns.InvalidInputError, match="`pool` must be finite"):
+        ns.coverage_gap_bound([1.0], [4], [0.1], pool=-1)
+    with pytest.raises(ns.InvalidInputError, match="`rest_count` must be finite"):
+        ns.coverage_gap_bound([1.0], [4], [0.1], pool=1, rest_count=-2)
+    with pytest.raises(ns.InvalidInputError, match="`rest_tv` must be finite"):
+        ns.coverage_gap_bound([1.0], [4], [0.1], pool=1, rest_count=2, rest_tv=1.5)
+    with pytest.raises(ns.InvalidInputError, match="`rest_count` and `rest_tv` must have one entry a node"):
+        ns.coverage_gap_bound([1.0], [[4], [5]], [0.1], pool=1, rest_count=[1, 2, 3])
 
 
 def exact_lemma(n, p_in, p_out):

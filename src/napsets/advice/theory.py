@@ -15,6 +15,7 @@ from napsets.checks.arguments import (
     check_alpha,
     check_count,
     check_integers,
+    check_number,
     check_numbers,
     check_share,
 )
@@ -156,7 +157,7 @@ def weighted_gap_bound(weights: ArrayLike, tv: ArrayLike) -> float:
     Parameters
     ----------
     weights : array of shape (n,)
-        Weights of the calibration points.
+        Weights of the calibration points. The theorem is for weights of at most 1, the weight of the test point.
     tv : array of shape (n,)
         Total variation distance between the data as they are and with the test point and point i swapped.
     """
@@ -166,17 +167,40 @@ def weighted_gap_bound(weights: ArrayLike, tv: ArrayLike) -> float:
     return float((w @ d) / (1.0 + w.sum()))
 
 
-def coverage_gap_bound(hop_weights: ArrayLike, hop_counts: ArrayLike, hop_tv: ArrayLike) -> float | FloatArray:
+def coverage_gap_bound(
+    hop_weights: ArrayLike,
+    hop_counts: ArrayLike,
+    hop_tv: ArrayLike,
+    *,
+    pool: float = 0.0,
+    rest_count: ArrayLike = 0,
+    rest_tv: ArrayLike = 1.0,
+) -> float | FloatArray:
     """Bound the coverage gap of NAPS (`eq:linearcg`; with all weights 1 it is `eq:graphgapbound`).
+
+    With a pool each of the n calibration nodes, near or not, weighs pool/n more: a node k hops away w(k) + pool/n, one
+    that is only pooled pool/n. A neighbour may then weigh more than 1, the weight of the node itself, which the theorem
+    does not allow. With m the largest weight, thresholds at 1−α are those of weights w_i/m at the level
+    (1−α)(1+Σw)/(m+Σw), to which the theorem applies, so that for every α the gap is at most
+
+        (m − 1 + Σ w_i·tv_i) / (m + Σ w_i).
+
+    Where no weight exceeds 1, m is 1 and this is the bound of the paper.
 
     Parameters
     ----------
     hop_weights : array of shape (hops,)
-        w(k) of each hop.
+        w(k) of each hop; at most 1 in the theorem.
     hop_counts : array of shape (..., hops)
         Calibration nodes at each hop, for one node or for many.
     hop_tv : array of shape (..., hops)
         Mean total variation distance of the calibration nodes at each hop.
+    pool : float
+        How many neighbours all calibration nodes together count for.
+    rest_count : array of shape (...)
+        Calibration nodes beyond the hops, which are only pooled.
+    rest_tv : array of shape (...)
+        Their mean total variation distance; by default the largest there is.
 
     Returns
     -------
@@ -187,6 +211,8 @@ def coverage_gap_bound(hop_weights: ArrayLike, hop_counts: ArrayLike, hop_tv: Ar
     --------
     >>> coverage_gap_bound([1.0, 0.5], [4, 10], [0.1, 0.3])
     0.19
+    >>> round(coverage_gap_bound([1.0, 0.5], [4, 10], [0.1, 0.3], pool=5, rest_count=986, rest_tv=0.6), 4)
+    0.3252
     """
     w, d = (
         check_numbers("hop_weights", hop_weights, largest=LARGEST_WEIGHT),
@@ -197,9 +223,39 @@ def coverage_gap_bound(hop_weights: ArrayLike, hop_counts: ArrayLike, hop_tv: Ar
         raise InvalidInputError(
             f"`hop_counts` and `hop_tv` must have one entry a hop, {w.size}; got shapes {counts.shape} and {d.shape}"
         )
-    mass = counts * w
-    bound = np.sum(mass * d, axis=-1) / (1.0 + np.sum(mass, axis=-1))
+    pool = check_number("pool", pool, largest=LARGEST_WEIGHT)
+    rest = check_numbers("rest_count", rest_count, largest=LARGEST_COUNT)
+    rest_d = check_numbers("rest_tv", rest_tv, largest=1.0)
+    try:
+        np.broadcast_shapes(counts.shape[:-1], d.shape[:-1], rest.shape, rest_d.shape)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"`rest_count` and `rest_tv` must have one entry a node, as `hop_counts` and `hop_tv` have; got shapes "
+            f"{rest.shape} and {rest_d.shape} beside {counts.shape} and {d.shape}"
+        ) from error
+    if pool:
+        bound = _pooled_bound(w, counts, d, pool, rest, rest_d)
+    else:
+        mass = counts * w
+        bound = np.sum(mass * d, axis=-1) / (1.0 + np.sum(mass, axis=-1))
     return float(bound) if bound.ndim == 0 else bound
+
+
+def _pooled_bound(
+    w: FloatArray, counts: FloatArray, d: FloatArray, pool: float, rest: FloatArray, rest_d: FloatArray
+) -> FloatArray:
+    """Return (m − 1 + Σ w_i·tv_i) / (m + Σ w_i) with w_i = w(k) + pool/n, n the number of calibration nodes."""
+    each = pool / np.maximum(np.sum(counts, axis=-1) + rest, 1.0)  # without any calibration node it counts for none
+    weights = w + each[..., None]
+    mass, rest_mass = counts * weights, rest * each
+    largest = np.maximum(
+        np.max(weights, axis=-1, where=np.broadcast_to(counts > 0, weights.shape), initial=1.0),
+        np.where(rest > 0, each, 1.0),
+    )
+    bound: FloatArray = np.asarray(
+        (largest - 1.0 + np.sum(mass * d, axis=-1) + rest_mass * rest_d) / (largest + np.sum(mass, axis=-1) + rest_mass)
+    )
+    return bound
 
 
 def sbm_favours_naps(n: int, p_in: float, p_out: float) -> BlockModelVerdict:
