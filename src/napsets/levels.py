@@ -31,7 +31,7 @@ from napsets.localisers.base import Cut, LocalThresholds, Reference
 from napsets.localisers.everyone import Everyone
 from napsets.quantile import ROUNDING
 
-__all__ = ["LEVELS", "Exact", "FittedLevel", "Level", "Nominal", "Rank"]
+__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Level", "Nominal", "Rank", "rank_place"]
 
 #: Levels by the name that files call them by.
 LEVELS: Table[Any] = Table()
@@ -46,6 +46,14 @@ class Rank:
 
     share: float
     score: float
+
+
+def rank_place(apart: int, alpha: float) -> int:
+    """Return ⌈(|Q|+1)(1−α)⌉: which of the ranks, counted from 1, is T̂; beyond `apart` there is none.
+
+    As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
+    """
+    return math.ceil((1.0 - alpha) * (1.0 + apart) * (1.0 - ROUNDING))
 
 
 class FittedLevel(Protocol):
@@ -187,14 +195,11 @@ class FittedExact(Sealed):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def quantile(self, alpha: float) -> Rank | None:
-        """Return T̂, the ⌈(|Q|+1)(1−α)⌉-th smallest rank, or None where there are too few labels for it.
-
-        As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
-        """
-        place = math.ceil((1.0 - alpha) * (1.0 + self.shares.size) * (1.0 - ROUNDING)) - 1
-        if place >= self.shares.size:
+        """Return T̂, or None where there are too few labels for it."""
+        place = rank_place(self.shares.size, alpha)
+        if place > self.shares.size:
             return None
-        return Rank(float(self.shares[place]), float(self.scores[place]))
+        return Rank(float(self.shares[place - 1]), float(self.scores[place - 1]))
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
         """Where the mass reaches the share of T̂, and where it passes it, for each alpha."""

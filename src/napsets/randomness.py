@@ -12,7 +12,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_seed
 from napsets.errors import InvalidInputError
 
-__all__ = ["hash_ids", "node_uniforms", "split_order"]
+__all__ = ["hash_ids", "node_uniforms", "split_order", "split_seed", "split_words"]
 
 UInt64Array = npt.NDArray[np.uint64]
 
@@ -59,10 +59,21 @@ def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
     >>> bool((turned[split_order(turned)][:3] == first).all())
     True
     """
+    everyone = split_words(ids).sum(dtype=np.uint64)  # a sum has no order
+    return np.argsort(node_uniforms(ids, split_seed(seed, int(everyone))), kind="stable")
+
+
+def split_words(ids: ArrayLike) -> UInt64Array:
+    """Return what each id adds to the sum that stands for which ids there are."""
     with np.errstate(over="ignore"):
-        everyone = _finalise(hash_ids(ids) + _GOLDEN).sum(dtype=np.uint64)  # a sum has no order
-        apart = _finalise(np.atleast_1d(np.uint64(check_seed(seed)) ^ _SPLIT ^ everyone))[0]
-    return np.argsort(node_uniforms(ids, int(apart)), kind="stable")
+        return _finalise(hash_ids(ids) + _GOLDEN)
+
+
+def split_seed(seed: int, total: int) -> int:
+    """Return the seed of the order of a split, from the user's and the sum, modulo 2⁶⁴, of `split_words`."""
+    with np.errstate(over="ignore"):
+        word = np.uint64(check_seed(seed)) ^ _SPLIT ^ np.uint64(total % (1 << 64))
+        return int(_finalise(np.atleast_1d(word))[0])
 
 
 def hash_ids(ids: ArrayLike) -> UInt64Array:

@@ -62,7 +62,7 @@ def test_the_command_in_the_note_does_better(tmp_path, run, sparse):
 def test_settings_from_a_file_are_in_the_command(tmp_path, run, sparse):
     settings = tmp_path / "napsets.toml"
     settings.write_text("alpha = 0.25\n[predict]\nseed = 9\n")
-    shown = run("predict", *sparse.files, "--config", settings, "-o", tmp_path / "s.parquet")
+    shown = run("predict", *sparse.files, "-m", "naps", "--config", settings, "-o", tmp_path / "s.parquet")
     better = command_in(note_of(shown))
     assert "--config" not in better
     assert {"--alpha", "0.25", "--seed", "9"} <= set(better)

@@ -71,12 +71,31 @@ def test_every_setting_reaches_the_predictor(tmp_path, run, world, flags, settin
 
 def test_predict_notes_nodes_that_have_a_label(tmp_path, run, world):
     asked = write(tmp_path / "n.parquet", {"node": world.ids[world.calibration[:3]]})
-    shown = run("predict", *world.files, "--nodes", asked, "-o", tmp_path / "s.parquet")
+    shown = run("predict", *world.files, "-m", "naps", "--nodes", asked, "-o", tmp_path / "s.parquet")
     assert "note: 3 of the nodes to predict have a label" in shown.stderr
     expected = naps_of(world)
     with pytest.warns(ns.NapsetsWarning):
         sets = expected.predict(world.calibration[:3])
     np.testing.assert_array_equal(read_sets(tmp_path / "s.parquet").sets.member, sets.member)
+
+
+def test_without_a_method_the_evidence_chooses_and_one_line_says_what(tmp_path, run):
+    world = make_world(tmp_path / "world", nodes=600)
+    shown = run("predict", *world.files, "-o", tmp_path / "s.parquet", "--json")
+    told = json.loads(shown.stdout)
+    auto = ns.Auto().calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=world.ids)
+    assert told["method"] == "auto"
+    assert told["choice"] == str(auto.choice)
+    assert [line for line in shown.stderr.splitlines() if "auto chose" in line] == [f"note: auto chose {auto.choice}"]
+    found = read_sets(tmp_path / "s.parquet")
+    np.testing.assert_array_equal(found.sets.member, auto.predict(world.rest).member)
+    assert found.metadata["method"] == "auto"
+
+
+@pytest.mark.parametrize("option", [("--hops", 2), ("--decay", "uniform"), ("--score", "aps"), ("--pool", 3)])
+def test_whoever_asks_for_a_neighbourhood_or_a_score_means_naps(tmp_path, run, world, option):
+    told = json.loads(run("predict", *world.files, *option, "-o", tmp_path / "s.parquet", "--json").stdout)
+    assert told["method"] == "naps"
 
 
 def test_tables_go_to_standard_output_and_progress_to_standard_error(tmp_path, run, world):
@@ -147,7 +166,7 @@ def test_spark_gives_the_same_sets(tmp_path, run):
 
 
 def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
-    run("predict", *world.files, "-a", 0.2, "-o", tmp_path / "s.parquet")
+    run("predict", *world.files, "-m", "naps", "-a", 0.2, "-o", tmp_path / "s.parquet")
     shown = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth, "--edges", world.edges, "--json")
     assert shown.exit_code == 0, shown.stderr
     told = json.loads(shown.stdout)
@@ -164,7 +183,7 @@ def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
 
 
 def test_strata_can_be_chosen(tmp_path, run, world):
-    run("predict", *world.files, "-o", tmp_path / "s.parquet")
+    run("predict", *world.files, "-m", "naps", "-o", tmp_path / "s.parquet")
     told = json.loads(run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "0-2,3", "--json").stdout)
     sets = naps_of(world).predict(world.rest)
     assert told["sscv"] == ns.sscv(sets, world.labels, [(0, 2), (3, 3)])
@@ -180,7 +199,8 @@ def test_strata_can_be_chosen(tmp_path, run, world):
 def test_inspect_shows_what_the_library_sees(tmp_path, run, ids):
     world = make_world(tmp_path, ids=ids)
     place = int(world.rest[5])
-    shown = run("inspect", "--node", world.ids[place], *world.files, "--alpha", 0.2, "--json", "--neighbours", 1000)
+    settings = ("--method", "naps", "--alpha", 0.2, "--neighbours", 1000)
+    shown = run("inspect", "--node", world.ids[place], *world.files, *settings, "--json")
     assert shown.exit_code == 0, shown.stderr
     told = json.loads(shown.stdout)
     seen = inspect_node(naps_of(world), place, alpha=0.2)
@@ -193,7 +213,7 @@ def test_inspect_shows_what_the_library_sees(tmp_path, run, ids):
 
 
 def test_inspect_says_why_in_tables(run, world):
-    shown = run("inspect", "--node", world.ids[0], *world.files)
+    shown = run("inspect", "--node", world.ids[0], *world.files, "--hops", 2)
     for text in ("Neighbourhood by hop", "weight w(k)", "threshold τ", "support", "nearest to τ"):
         assert text in shown.stdout
 

@@ -79,3 +79,43 @@ def test_without_a_threshold_the_largest_scores_are_listed(run, many_classes):
     assert everyone["threshold"] == "Infinity"
     told = json.loads(run(*asked, 5).stdout)
     assert told["neighbours"] == everyone["neighbours"][-5:]
+
+
+@pytest.mark.parametrize("method", ["informed", "auto"])
+def test_evidence_is_told_where_labels_around_a_node_speak(tmp_path, run, method):
+    world = make_world(tmp_path / "w", nodes=300)
+    node = world.ids[world.rest[0]]
+    asked = ["inspect", "--node", node, *world.files, "--method", method]
+    told = json.loads(run(*asked, "--json").stdout)
+    found = told["evidence"]
+    assert [row["label"] for row in found["labels"]] == list(CLASSES)
+    assert [row["informed"] for row in found["labels"]] == [row["probability"] for row in told["labels"]]
+    assert [row["model"] for row in found["labels"]] == world.probabilities[world.rest[0]].tolist()
+    raised = np.exp([sum(row["log_odds"].values()) for row in found["labels"]])
+    np.testing.assert_allclose(raised / raised.sum(), [row["informed"] for row in found["labels"]])
+    assert set(found["exponents"]) == {"model", "around", "near", "far", "alike"}
+    assert 0 < len(found["voices"]) <= 10 < found["speaking"]
+    labels = dict(zip(world.ids.tolist(), np.array(CLASSES)[world.labels], strict=True))
+    assert all(labels[row["node"]] == row["label"] for row in found["voices"])
+    assert (told["choice"] is None) == (method == "informed")
+    shown = run(*asked)
+    assert shown.exit_code == 0, shown.stderr
+    assert found["sentence"] in " ".join(shown.stdout.split())
+    assert "Labelled nodes that speak, the strongest first (10 of" in shown.stdout
+
+
+def test_without_evidence_none_is_told(run, sparse):
+    told = json.loads(run("inspect", "--node", sparse.ids[sparse.rest[0]], *sparse.files, "--json").stdout)
+    assert told["evidence"] is None
+    assert "speak" not in run("inspect", "--node", sparse.ids[sparse.rest[0]], *sparse.files).stdout
+
+
+def test_what_auto_chose_for_an_alpha_is_what_is_explained(tmp_path, run):
+    world = make_world(tmp_path / "w", nodes=300)
+    flags = ["--method", "auto", "--alpha", 0.3]
+    assert run("predict", *world.files, *flags, "-o", tmp_path / "s.parquet").exit_code == 0
+    sets = read_sets(tmp_path / "s.parquet").sets
+    for row in (0, 40, 120):
+        node = world.ids[world.rest[row]]
+        told = json.loads(run("inspect", "--node", node, *world.files, *flags, "--json").stdout)
+        assert told["threshold"] == sets.thresholds[row]

@@ -43,7 +43,7 @@ def test_switches_and_dashes_work(tmp_path, run, world, config):
 
 
 def test_tables_of_other_commands_are_left_alone(run, world, config):
-    path = config(files_as_toml(world) + '[predict]\nhops = 5\n[report]\ntitle = "x"\n')
+    path = config(files_as_toml(world) + '[predict]\nhops = 5\n[inspect]\nmethod = "naps"\n[report]\ntitle = "x"\n')
     told = json.loads(run("inspect", "--node", world.ids[0], "--config", path, "--json").stdout)
     assert len(told["hops"]) == 2
 

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse.csgraph
 
 import napsets as ns
+from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.localisers.decay import hop_weights
 from napsets.methods import make_method, title
@@ -352,3 +353,54 @@ def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_p
 def check_scores(page: Any, scores: np.ndarray) -> None:
     said = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
     assert said == pytest.approx(np.sort(scores), abs=5.0001e-5)
+
+
+@pytest.fixture(scope="module")
+def informed(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
+    names = np.array([f"<i>{i}</i> & co" for i in range(1500)])
+    found = compare(**world, methods=["split", "informed", "naps", "auto"], alphas=CURVE_ALPHAS, ids=names)
+    path = tmp_path_factory.mktemp("informed") / "report.html"
+    return found, ns.report.write_page(path, found, class_names=CLASSES)
+
+
+def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed, world, open_page: Open) -> None:
+    found, path = informed
+    page = open_page(path)
+    explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
+    for name in explorable[::60]:
+        node = int(re.search(r"\d+", name)[0])
+        find(page, name)
+        for m, result in enumerate(found):
+            page.locator(".choice label").nth(m).click()
+            seen = inspect_node(result.calibrated, node).evidence
+            assert page.locator("#node-evidence").is_visible() == (seen is not None)
+            head = page.locator("#node-labels thead th").all_inner_texts()
+            assert ("Model" in head) == ("Informed" in head) == (seen is not None)
+            if seen is None:
+                continue
+            cells = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-labels tbody tr").all()]
+            told = {row[0].removesuffix(" (true)"): row[1:3] for row in cells}
+            for y, label in enumerate(CLASSES):
+                said = [float(text.removesuffix(" %")) / 100 for text in told[label]]
+                assert said == pytest.approx([seen.model[y], seen.informed[y]], abs=0.00051)
+            lines = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-voices tbody tr").all()]
+            expected = [
+                [f"<i>{voice.node}</i> & co", CLASSES[voice.label], str(voice.hop)] for voice in seen.voices[:6]
+            ]
+            assert [line[:3] for line in lines] == expected
+            odds = [float(line[3].removeprefix("× ")) for line in lines]
+            assert odds == pytest.approx([voice.odds for voice in seen.voices[:6]], abs=0.00501)
+            assert seen.sentence in page.inner_text("#evidence-text")
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.locator(".two.explorer").screenshot(path=ARTIFACTS / "evidence.png")
+
+
+def test_lone_nodes_hear_nobody_and_names_stay_text_on_a_phone(informed, open_page: Open) -> None:
+    _, path = informed
+    page = open_page(path, viewport={"width": 320, "height": 800})
+    page.locator(".choice label").nth(1).click()
+    find(page, "<i>1495</i> & co")
+    assert "No labelled node speaks here." in page.inner_text("#evidence-text")
+    assert page.locator("#node-voices").is_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert page.locator("i, b").count() == 0

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse.csgraph
 
+from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import COMPARED, Comparison, compare
 from napsets.report import explorer as module
-from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, Explorer, explorer
+from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, VOICES, Explorer, explorer
+from napsets.scores.informed import evidence_of
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +146,43 @@ def test_methods_that_score_alike_share_their_scores_and_others_have_their_own(s
     assert found.levels[5] == compared["thr-split"].sets.level
 
 
+MIXES = [["split", "informed"], ["informed"], ["auto", "split", "naps-exact", "informed", "auto-small"]]
+
+
+@pytest.mark.parametrize("methods", MIXES, ids=len)
+def test_evidence_is_what_an_inspection_tells_for_any_mix_of_methods(world, methods) -> None:
+    compared = compare(**world, methods=methods)
+    ball = np.full(world["graph"].num_nodes, -1)
+    found = explorer(world["graph"], compared, world["labels"], names=np.arange(1500), ball=ball)
+    assert found.model.shape == (found.nodes.size, 5)
+    assert np.array_equal(found.model, world["probabilities"][found.nodes].astype(np.float32))
+    assert len(found.sentences) == found.voices.shape[0] == found.informed.max() + 1
+    for m, result in enumerate(compared):
+        e = int(found.informed[found.scored[m]])
+        assert (e >= 0) == (evidence_of(result.calibrated.score) is not None)
+        if e < 0:
+            continue
+        for i in range(0, found.nodes.size, 150):
+            seen = inspect_node(result.calibrated, int(found.nodes[i])).evidence
+            rows = found.voices[e, i][found.voices[e, i] >= 0]
+            assert found.speaking[e, i] == len(seen.voices)
+            assert [found.neighbour_names[row] for row in rows] == [str(voice.node) for voice in seen.voices[:VOICES]]
+            assert found.neighbour_label[rows].tolist() == [voice.label for voice in seen.voices[:VOICES]]
+            assert found.voice_hop[e, i, : rows.size].tolist() == [voice.hop for voice in seen.voices[:VOICES]]
+            told = [voice.odds for voice in seen.voices[:VOICES]]
+            np.testing.assert_allclose(found.voice_odds[e, i, : rows.size], told, rtol=1e-6)
+            assert found.sentences[e] == seen.sentence
+
+
+def test_without_informed_methods_the_page_carries_no_evidence(found: Explorer) -> None:
+    assert found.informed.tolist() == [-1]
+    assert found.model.size == found.voices.size == found.speaking.size == len(found.sentences) == 0
+
+
 def test_more_classes_leave_room_for_fewer_nodes() -> None:
     assert module._affordable(10, 2, 4, 1) == module.EXPLORED_NODES
     assert 20 <= module._affordable(1000, 2, 4, 1) < 60
+    assert 20 <= module._affordable(1000, 2, 4, 2, 1) < module._affordable(1000, 2, 4, 2)
 
 
 def test_more_methods_and_scores_leave_room_for_fewer_nodes() -> None:

@@ -100,6 +100,26 @@ def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, open_page: 
 
 
 @pytest.mark.browser
+def test_who_speaks_is_shown_by_name_whatever_it_is(open_page: Open, tmp_path: Path) -> None:
+    words = [name for name in CLASSES if "\ud800" not in name]
+    world = named_world(methods=["split", "informed"])
+    ids = np.array([f"{words[i % len(words)]}{i}" for i in range(world["labels"].size)])
+    page = open_page(
+        ns.report.write_report(tmp_path / "r.html", **world, ids=ids), viewport={"width": 390, "height": 800}
+    )
+    spoken = set()
+    for _ in range(12):
+        for line in page.locator("#node-voices tbody tr").all():
+            name, label = line.locator("th, td").all_text_contents()[:2]
+            spoken.add(name)
+            assert label in SHOWN
+        page.locator("#next").click()
+    assert spoken <= {shown_name(name) for name in ids}
+    assert len(spoken) > 20
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.browser
 def test_a_tooltip_tells_the_class(hostile: Path, open_page: Open) -> None:
     page = open_page(hostile)
     page.locator('[data-chart="by-class"] .mark-symbol.role-mark path').first.hover()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.levels import Exact
 from napsets.localisers.decay import hop_weights
 from napsets.quantile import hop_quantile
 
@@ -118,6 +119,11 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
         name(directed=True),
         name(settings={"alpha": 0.3}),
         name(settings={"seed": 1}),
+        name(settings={"pool": 1.0}),
+        name(settings={"alike": 1.0}),
+        name(settings={"everyone": True}),
+        name(settings={"level": Exact()}),
+        name(settings={"level": Exact(0.4)}),
         name(settings={"score": ns.THR()}),
         name(settings={"score": ns.RAPS(penalty=0.1)}),
         name(settings={"score": Mine()}),

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from napsets.advice.evidence import NodeEvidence, Witnesses
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_hops, check_node
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, Reference
-from napsets.methods import NAPS, Calibrated, SplitConformal
+from napsets.methods import NAPS, Auto, Calibrated, SplitConformal
 from napsets.quantile import required_mass
+from napsets.scores.informed import evidence_of
 from napsets.sets import PredictionSets
 
 __all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_node"]
@@ -97,6 +99,8 @@ class NodeInspection:
     fell_back : bool
         Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
         of all calibration nodes.
+    evidence : NodeEvidence or None
+        What `probabilities` are made of, where the score takes the labels around a node as evidence.
     """
 
     node: int
@@ -122,6 +126,7 @@ class NodeInspection:
     fell_back: bool
     level: float | None = None
     is_quantile: bool = True
+    evidence: NodeEvidence | None = None
 
     def nearest(self, count: int) -> IntArray:
         """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
@@ -191,12 +196,14 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
     return rings
 
 
-def inspect_node(predictor: NAPS | SplitConformal | Calibrated, node: ArrayLike, alpha: float = 0.1) -> NodeInspection:
+def inspect_node(
+    predictor: NAPS | SplitConformal | Auto | Calibrated, node: ArrayLike, alpha: float = 0.1
+) -> NodeInspection:
     """Take apart the prediction of one node.
 
     Parameters
     ----------
-    predictor : NAPS, SplitConformal or Calibrated
+    predictor : NAPS, SplitConformal, Auto or Calibrated
         A calibrated predictor, or what `Method.calibrate` gave.
     node : int
         The node.
@@ -212,7 +219,7 @@ def inspect_node(predictor: NAPS | SplitConformal | Calibrated, node: ArrayLike,
     >>> seen.support, round(seen.threshold, 2), seen.hops[0].within
     (3, 0.2, 2)
     """
-    if not isinstance(predictor, NAPS | SplitConformal | Calibrated):
+    if not isinstance(predictor, NAPS | SplitConformal | Auto | Calibrated):
         raise InvalidInputError(
             f"`predictor` must be a NAPS or another calibrated method; got {type(predictor).__name__}"
         )
@@ -243,8 +250,17 @@ def inspect_node(predictor: NAPS | SplitConformal | Calibrated, node: ArrayLike,
         neighbourhood_effective_size=float(around.effective_size[0]),
         fell_back=bool(np.isinf(around.values[0, 0])),
         level=level if calibrated.is_exact else None,
+        evidence=_evidence(calibrated, int(chosen[0])),
         **seen,
     )
+
+
+def _evidence(calibrated: Calibrated, node: int) -> NodeEvidence | None:
+    """Return what the node's probabilities are made of, if more than the model spoke."""
+    informed = evidence_of(calibrated.score)
+    if informed is None or calibrated.graph is None:
+        return None
+    return Witnesses(informed, calibrated.graph).of(node)
 
 
 def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:

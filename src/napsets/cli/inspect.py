@@ -35,6 +35,7 @@ from napsets.cli._output import Output, number, percent, table
 from napsets.files import Inputs, read_inputs
 
 if TYPE_CHECKING:
+    from napsets.advice.evidence import NodeEvidence
     from napsets.advice.inspection import NodeInspection
 
 __all__ = ["EXAMPLES", "inspect"]
@@ -43,8 +44,12 @@ EXAMPLES = [
     "napsets inspect --node 42 --like sets.parquet --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets inspect --node 42 --like report.html -e edges.csv -p p.csv -l y.csv --method naps-h",
     "napsets inspect --node user-7 -e edges.csv -p p.csv -l y.csv --hops 3 --decay geometric --neighbours 50",
+    "napsets inspect --node 42 -e edges.csv -p p.csv -l y.csv --method informed",
     "napsets inspect --node 42 --config napsets.toml --json",
 ]
+
+#: Labels whose evidence the terminal shows; JSON has all of them.
+_SHOWN_LABELS = 8
 
 
 def inspect(
@@ -74,7 +79,8 @@ def inspect(
     """Show why a node's set is what it is.
 
     Its neighbourhood by hop with weights, the scores of its labels, the threshold and where that comes from, and the
-    calibration nodes whose scores are nearest to it.
+    calibration nodes whose scores are nearest to it. Where the labels around a node are evidence (informed, auto), also
+    what the model said by itself, what each kind of evidence adds, and which labelled neighbours speak for which label.
 
     With the files and settings that `napsets predict` had, it explains the set that was written. --like takes the
     settings from that file, or from a report, where half of the labels may have been kept to judge. Without it, all
@@ -87,6 +93,7 @@ def inspect(
         method,
         {
             "score": make_score(score),
+            "alpha": alpha,
             "hops": hops,
             "decay": make_decay(decay, hops),
             "pool": pool,
@@ -121,13 +128,19 @@ def inspect(
     result = {"method": method} | _described(seen, inputs, neighbours)
     result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
     result |= {"like": None if like is None else str(like)}
+    choice = None if calibrated.choice is None else str(calibrated.choice)
+    result |= {"choice": choice, "evidence": None}
+    if seen.evidence is not None:
+        result["evidence"] = _evidence(seen.evidence, inputs, neighbours)
     run.result(
         result,
         _head_table(result),
         seen.reason(),
         _calibrated_on(result, record),
+        *([] if choice is None else [f"Chosen: {choice}."]),
         *([_hop_table(seen)] if seen.hops else []),
         _label_table(result),
+        *([] if seen.evidence is None else _evidence_tables(result["evidence"])),
         _neighbour_table(result, seen.neighbours.size),
     )
 
@@ -176,6 +189,55 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
             for who, hop, weight, label, s in around
         ],
     }
+
+
+def _evidence(found: NodeEvidence, inputs: Inputs, shown: int) -> dict[str, Any]:
+    names = inputs.class_names
+    spoken = found.voices[:shown]
+    who = inputs.ids.take(np.array([voice.node for voice in spoken], dtype=np.int64)).to_pylist()
+    return {
+        "sentence": found.sentence,
+        "exponents": {name: getattr(found.exponents, name) for name in found.factors},
+        "labels": [
+            {
+                "label": name,
+                "model": found.model[y],
+                "informed": found.informed[y],
+                "log_odds": dict(zip(found.factors, found.contributions[:, y].tolist(), strict=True)),
+            }
+            for y, name in enumerate(names)
+        ],
+        "voices": [
+            {"node": node, "hop": voice.hop, "label": names[voice.label], "odds": voice.odds}
+            for node, voice in zip(who, spoken, strict=True)
+        ],
+        "speaking": len(found.voices),
+    }
+
+
+def _evidence_tables(found: dict[str, Any]) -> list[Any]:
+    factors = list(found["exponents"])
+    likely = sorted(found["labels"], key=lambda row: -max(row["informed"], row["model"]))[:_SHOWN_LABELS]
+    rows = [
+        (
+            row["label"],
+            number(row["model"]),
+            number(row["informed"]),
+            *(f"{row['log_odds'][name]:+.2f}" for name in factors),
+        )
+        for row in sorted(likely, key=lambda row: -row["informed"])
+    ]
+    title = f"Labels around it as evidence: for the average label here, {found['sentence']}"
+    # The model is one of the factors, and what it says by itself a column of its own.
+    columns = ["label", "model says", "informed", *factors]
+    note = f"{len(rows)} of {len(found['labels'])} labels; from `{factors[0]}` on: what each adds to the log odds"
+    voices = [(row["node"], row["label"], row["hop"], f"× {row['odds']:.2f}") for row in found["voices"]]
+    spoken = f"Labelled nodes that speak, the strongest first ({len(voices)} of {found['speaking']})"
+    return [
+        table(title, columns, rows),
+        note,
+        table(spoken, ["node", "label", "hop", "odds of its label"], voices, left=2),
+    ]
 
 
 def _head_table(result: dict[str, Any]) -> Any:

@@ -41,8 +41,6 @@ from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
 from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
-from napsets.levels import Nominal
-from napsets.localisers import Hops as HopsLocaliser
 from napsets.sets import SetsSummary
 
 __all__ = ["EXAMPLES", "predict"]
@@ -126,9 +124,7 @@ def predict(
         for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        if not _fits_spark(made):
-            raise typer.BadParameter(f"{method} works with --engine local only", param_hint="--method")
-        result = _predict_on_spark(run, files, output, settings, master)
+        result = _predict_on_spark(run, files, output, made, method, settings, master)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
@@ -207,22 +203,19 @@ def _summary_table(result: dict[str, Any]) -> Any:
     return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
 
 
-def _fits_spark(method: Any) -> bool:
-    """Return whether Spark can make these sets: it knows hops and their weights, at the nominal level."""
-    localiser = getattr(method, "localiser", None)
-    plain = isinstance(localiser, HopsLocaliser) and not (localiser.pool or localiser.alike)
-    return plain and isinstance(method.level, Nominal)
-
-
 def _predict_on_spark(
     run: Output,
     files: dict[str, Any],
     target: Path,
+    made: Any,
+    method: str,
     settings: dict[str, Any],
     master: str | None,
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
+    with wrong_use("--method"):
+        import_module("napsets.spark.methods").check_method(made, method)
     with wrong_use("--output"):
         check_apart(target, files.values())
         import_module("napsets.spark.places").check_early(str(target))
@@ -230,7 +223,9 @@ def _predict_on_spark(
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "decay", "alpha", "seed", "allow_empty", "ids", "labels_are")},
+            **{key: settings[key] for key in ("hops", "alpha", "seed", "allow_empty", "ids", "labels_are")},
+            **{key: settings.get(key) for key in ("decay", "pool", "alike")},
+            method=method,
             output=str(target),
             score=make_score(settings["score"]),
             directed=settings["directed"],

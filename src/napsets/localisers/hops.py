@@ -88,14 +88,10 @@ def share_search(
     nodes: IntArray,
     cuts: Sequence[Sequence[Cut]],
     *,
-    sizes: bool = True,
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
-    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search.
-
-    Without `sizes`, what they rest on is not counted.
-    """
+    """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
     reference = locals_[0].reference
     weightings = [local.weighting(nodes) for local in locals_]
     found = weighted_thresholds(
@@ -104,7 +100,6 @@ def share_search(
         weightings,
         cuts,
         groups=reference.predicted if any(weighting.alike for weighting in weightings) else None,
-        sizes=sizes,
         threads=threads,
         progress=progress,
     )

@@ -18,10 +18,10 @@ from napsets.kernels import rules
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.localisers.base import Cut
 from napsets.localisers.depth import check_room
-from napsets.localisers.neighbourhoods import CalibrationIndex, alike_counts, check_threads
-from napsets.quantile import ROUNDING, effective_size, pooled_size
+from napsets.localisers.neighbourhoods import CalibrationIndex, check_threads
+from napsets.quantile import ROUNDING, effective_size
 
-__all__ = ["Counts", "Weighting", "counts_below", "weighted_thresholds"]
+__all__ = ["Counts", "Sizes", "Weighting", "counts_below", "weighted_thresholds"]
 
 _RULES = {"nominal": rules.NOMINAL, "at least": rules.AT_LEAST, "above": rules.ABOVE}
 
@@ -42,13 +42,12 @@ def weighted_thresholds(
     cuts: Sequence[Sequence[Cut]],
     *,
     groups: IntArray | None = None,
-    sizes: bool = True,
     threads: int | None = None,
     progress: Any = None,
 ) -> list[tuple[FloatArray, IntArray, FloatArray]]:
     """Return, for each weighting, thresholds of shape (cuts, nodes) at its own cuts, support and effective size.
 
-    `groups` says who looks alike, where any weighting asks for it; without `sizes`, the last two are empty.
+    `groups` says who looks alike, where any weighting asks for it.
     """
     rows = _rows(weightings)
     check_room(nodes.size, rows.shape[1])
@@ -66,12 +65,12 @@ def weighted_thresholds(
         threads=check_threads(threads),
         progress=progress,
     )
-    known = _Sizes(index, nodes, counts, groups, threads) if sizes else None
-    nothing = (np.empty(0, dtype=np.int64), np.empty(0))
+    known = _sizes(index, nodes, counts, groups)
     return [
         (
             np.ascontiguousarray(values[:, w, [asked.index(cut) for cut in cuts[w]]].T),
-            *((known.support(weighting), known.effective_size(weighting)) if known else nothing),
+            known.support(weighting),
+            known.effective_size(weighting),
         )
         for w, weighting in enumerate(weightings)
     ]
@@ -83,41 +82,63 @@ def _rows(weightings: Sequence[Weighting]) -> FloatArray:
     return np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
 
 
-class _Sizes:
-    """How many reference nodes count for each node, and how many equally heavy ones they are worth."""
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How many reference nodes count for each node, and how many equally heavy ones they are worth.
 
-    def __init__(
-        self, index: CalibrationIndex, nodes: IntArray, counts: IntArray, groups: IntArray | None, threads: int | None
-    ) -> None:
-        self.counts = counts
-        self.others = index.calibration.size - (index.numbers[nodes] < index.calibration.size).astype(np.int64)
-        self.same = None if groups is None else alike_counts(index, nodes, groups, counts.shape[1], threads=threads)
+    Attributes
+    ----------
+    near : numpy.ndarray
+        Reference nodes by hop, shape (nodes, hops).
+    others : numpy.ndarray
+        All reference nodes but the node itself.
+    same : numpy.ndarray or None
+        Those of them that look alike.
+    """
+
+    near: IntArray
+    others: IntArray
+    same: IntArray | None = None
 
     def support(self, weighting: Weighting) -> IntArray:
-        """Return how many reference nodes have weight; one that is near and alike counts once."""
+        """Return how many reference nodes have weight; who is near and who is alike, if not all count, at least."""
         if weighting.pool:
             return self.others
         weighs = (weighting.hops > 0).astype(np.int64)
-        near: IntArray = self.counts[:, : weighs.size] @ weighs
-        if not weighting.alike or self.same is None:
-            return near
-        same_by_hop, same = self.same
-        support: IntArray = near + same - same_by_hop[:, : weighs.size] @ weighs
-        return support
+        near: IntArray = self.near[:, : weighs.size] @ weighs
+        return near if self.same is None or not weighting.alike else np.maximum(near, self.same)
 
     def effective_size(self, weighting: Weighting) -> FloatArray:
-        """Return (Σw)²/Σw², each reference node with all that it weighs."""
-        depth, weights = weighting.hops.size, weighting.hops[None]
-        near = self.counts[:, :depth]
+        """Return (Σw)²/Σw²; what a node weighs for looking alike is taken as a node of its own.
+
+        Who is near and alike at once would take another search to know.
+        """
+        depth = weighting.hops.size
+        near = self.near[:, :depth]
         if not weighting.pool and not weighting.alike:
-            plain: FloatArray = effective_size(weights, near)[0]
+            plain: FloatArray = effective_size(weighting.hops[None], near)[0]
             return plain
-        given: tuple[Any, ...] = (weights, near, np.array([weighting.pool]), self.others)
+        pooled: FloatArray = np.divide(weighting.pool, self.others, out=np.zeros(near.shape[0]), where=self.others > 0)
+        mass: FloatArray = pooled * self.others
+        square: FloatArray = pooled**2 * (self.others - near.sum(axis=1))
+        for k in range(depth):
+            mass = mass + weighting.hops[k] * near[:, k]
+            square = square + (weighting.hops[k] + pooled) ** 2 * near[:, k]
         if weighting.alike and self.same is not None:
-            same_by_hop, same = self.same
-            given = (*given, np.array([weighting.alike]), same_by_hop[:, :depth], same)
-        size: FloatArray = pooled_size(*given)[0]
+            alike = np.divide(weighting.alike, self.same, out=np.zeros(near.shape[0]), where=self.same > 0)
+            mass = mass + alike * self.same
+            square = square + (alike**2 + 2.0 * alike * pooled) * self.same
+        size: FloatArray = np.divide(mass**2, square, out=np.zeros(near.shape[0]), where=square > 0)
         return size
+
+
+def _sizes(index: CalibrationIndex, nodes: IntArray, near: IntArray, groups: IntArray | None) -> Sizes:
+    own = (index.numbers[nodes] < index.calibration.size).astype(np.int64)
+    others = index.calibration.size - own
+    if groups is None:
+        return Sizes(near, others)
+    in_group = np.bincount(groups[index.calibration], minlength=int(groups.max()) + 1)
+    return Sizes(near, others, in_group[groups[nodes]] - own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -256,7 +256,7 @@ class Choosing:
         taus = [everyone]
         if localisers:
             locals_ = [localiser.fit(reference) for _, localiser in localisers]
-            found = share_search(locals_, nodes, [cut] * len(locals_), sizes=False)
+            found = share_search(locals_, nodes, [cut] * len(locals_))
             taus += [one.values[0] for one in found]
         largest = float(reference.scores.max())
         losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])

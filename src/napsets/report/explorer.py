@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from napsets.advice.evidence import Voice, Witnesses
 from napsets.advice.inspection import hop_rings
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.evaluation.comparison import Comparison, MethodResult
@@ -20,6 +21,7 @@ from napsets.localisers import HopsLocal
 from napsets.methods import Scored
 from napsets.report.names import shown_name
 from napsets.report.shown import focus, shown_methods
+from napsets.scores.informed import BoundInformed, evidence_of
 
 __all__ = ["FOCUS_COVERS", "TOO_LITTLE", "Explorer", "explorer"]
 
@@ -30,6 +32,8 @@ BUDGET = 1_000_000
 #: Neighbours drawn around a node, over all hops.
 DRAWN_NODES = 96
 BINS = 40
+#: Labelled nodes that are named as evidence, at most.
+VOICES = 6
 
 #: Columns of `Explorer.reason` that the page asks for.
 RANDOM, FOCUS_COVERS, FOCUS_MISSES, TOO_LITTLE, EMPTY, LARGEST = range(6)
@@ -87,6 +91,17 @@ class Explorer:
         Every neighbour drawn anywhere; label −1 where it never calibrates, a score for each s, NaN where it does not.
     names : list of str
         What the m nodes are called.
+    informed : numpy.ndarray
+        For each s the place, below called e, of the evidence that its probabilities rest on; −1 where there is none.
+    model : numpy.ndarray
+        Shape (m, classes): the model's own probabilities; without rows where no method changes them.
+    sentences : list of str
+        For each e, what a labelled neighbour does to the odds of its label.
+    voices, voice_hop, voice_odds : numpy.ndarray
+        Shape (e, m, voices): the labelled nodes that speak loudest, as rows of the arrays of neighbours (−1 where there
+        is none), their hop, and what each multiplies the odds of its label by.
+    speaking : numpy.ndarray
+        Shape (e, m): how many speak in all.
     """
 
     nodes: IntArray
@@ -123,6 +138,13 @@ class Explorer:
     neighbour_names: list[str]
     neighbour_label: IntArray
     neighbour_score: FloatArray
+    informed: IntArray
+    model: npt.NDArray[np.float32]
+    sentences: list[str]
+    voices: IntArray
+    voice_hop: IntArray
+    voice_odds: npt.NDArray[np.float32]
+    speaking: IntArray
 
 
 def explorer(
@@ -137,12 +159,15 @@ def explorer(
     sets, seed = [result.sets for result in found], found.settings.seed
     scored, place = _scored(found)
     classes = found.given.outputs.shape[1]
-    rows, reason = _sample(found, labels, _affordable(classes, found.hops, len(sets), len(scored)), seed)
+    informed, evidence = _evidence(scored)
+    room = _affordable(classes, found.hops, len(sets), len(scored), len(evidence))
+    rows, reason = _sample(found, labels, room, seed)
     nodes = sets[0].nodes[rows]
     thresholds = np.stack([s.thresholds[rows] for s in sets])
     around = [_Scores.of(each, nodes) for each in scored]
     walks = _walk_all(graph, nodes, found.hops, around, place, thresholds, seed)
-    met, drawn = np.unique(walks["drawn"], return_inverse=True)
+    heard = _hear(graph, evidence, nodes)
+    met, drawn = np.unique(np.concatenate([walks["drawn"].ravel(), heard["voices"].ravel()]), return_inverse=True)
     offset = int(met.size > 0 and met[0] < 0)  # the first entry is the padding
     met = met[offset:]
     at_label = np.stack([each.at_label[met] for each in around])
@@ -176,12 +201,19 @@ def explorer(
         edges=np.stack([each.edges for each in around]),
         histogram=walks["histogram"],
         all_histogram=np.stack([np.histogram(each.sorted, bins=each.edges)[0] for each in around]),
-        drawn=drawn.reshape(walks["drawn"].shape) - offset,
+        drawn=drawn[: walks["drawn"].size].reshape(walks["drawn"].shape) - offset,
         drawn_hop=walks["drawn_hop"],
         drawn_parent=walks["drawn_parent"],
         neighbour_names=[shown_name(name) for name in names[met].tolist()],
         neighbour_label=np.where(np.isnan(at_label).all(axis=0), -1, labels[met]),
         neighbour_score=at_label,
+        informed=informed,
+        model=found.given.outputs[nodes if evidence else nodes[:0]].astype(np.float32),
+        sentences=heard["sentences"],
+        voices=drawn[walks["drawn"].size :].reshape(heard["voices"].shape) - offset,
+        voice_hop=heard["voice_hop"],
+        voice_odds=heard["voice_odds"],
+        speaking=heard["speaking"],
     )
 
 
@@ -190,6 +222,41 @@ def _scored(found: Comparison) -> tuple[list[Scored], IntArray]:
     each = {id(result.calibrated.scored): result.calibrated.scored for result in found}
     order = list(each)
     return list(each.values()), np.array([order.index(id(result.calibrated.scored)) for result in found])
+
+
+def _evidence(scored: list[Scored]) -> tuple[IntArray, list[BoundInformed]]:
+    """Return what informed scores rest on, each once, and which of it each of the scored nodes has (−1 for none)."""
+    each: list[BoundInformed] = []
+    place = np.full(len(scored), -1)
+    for s, one in enumerate(scored):
+        bound = evidence_of(one.bound)
+        if bound is None:
+            continue
+        same = [e for e, other in enumerate(each) if _same_evidence(bound, other)]
+        place[s] = same[0] if same else len(each)
+        each += [] if same else [bound]
+    return place, each
+
+
+def _same_evidence(one: BoundInformed, other: BoundInformed) -> bool:
+    return one.exponents == other.exponents and np.array_equal(one.reference.nodes, other.reference.nodes)
+
+
+def _hear(graph: Graph, evidence: list[BoundInformed], nodes: IntArray) -> dict[str, Any]:
+    """Return who speaks loudest of each node's label, by number."""
+    shape = (len(evidence), nodes.size, VOICES)
+    voices, hops = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    odds, speaking = np.ones(shape, dtype=np.float32), np.zeros(shape[:2], dtype=np.int64)
+    sentences = []
+    for e, bound in enumerate(evidence):
+        witnesses = Witnesses(bound, graph)
+        sentences.append(witnesses.sentence)
+        for i, node in enumerate(nodes):
+            found: tuple[Voice, ...] = witnesses.voices(int(node))
+            speaking[e, i] = len(found)
+            for c, voice in enumerate(found[:VOICES]):
+                voices[e, i, c], hops[e, i, c], odds[e, i, c] = voice.node, voice.hop, voice.odds
+    return {"voices": voices, "voice_hop": hops, "voice_odds": odds, "speaking": speaking, "sentences": sentences}
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +309,12 @@ def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
     return weighting.pool, weighting.alike
 
 
-def _affordable(classes: int, hops: int, methods: int, scored: int) -> int:
+def _affordable(classes: int, hops: int, methods: int, scored: int, informed: int = 0) -> int:
     per_score = 16 * classes + hops * (2 * BINS + 4) + 4
     per_method = classes + 4 * hops + 32
-    return max(20, min(EXPLORED_NODES, BUDGET // (scored * per_score + methods * per_method + DRAWN_NODES * 6)))
+    heard = informed * (VOICES * 16 + 4) + 4 * classes * bool(informed)
+    each = scored * per_score + methods * per_method + DRAWN_NODES * 6 + heard
+    return max(20, min(EXPLORED_NODES, BUDGET // each))
 
 
 def _reasons(found: Comparison) -> list[str]:

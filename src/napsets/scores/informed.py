@@ -31,7 +31,7 @@ from napsets.graph import Graph
 from napsets.scores.base import BOUND, SCORES, Labelled, bind, make_score
 from napsets.scores.ranks import APS
 
-__all__ = ["BoundInformed", "Evidence", "Exponents", "Informed", "informed_probabilities"]
+__all__ = ["BoundInformed", "Evidence", "Exponents", "Informed", "evidence_of", "informed_probabilities"]
 
 #: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
 _LEAST = 1e-6
@@ -264,6 +264,13 @@ class BoundInformed(Sealed):
         said = {name: float(value) for name, value in described["exponents"].items()}
         labelled = Labelled(arrays["evidence_nodes"].astype(np.int64), arrays["evidence_labels"].astype(np.int64))
         return cls(inner, arrays["outputs"], Exponents(**said), labelled)
+
+
+def evidence_of(bound: Any) -> BoundInformed | None:
+    """Return the informed score in a chain of bound scores, wherever it stands; None where there is none."""
+    while bound is not None and not isinstance(bound, BoundInformed):
+        bound = getattr(bound, "inner", None)
+    return bound
 
 
 def _conditional_logit(features: FloatArray, labels: IntArray) -> FloatArray:

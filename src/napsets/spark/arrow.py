@@ -7,30 +7,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from napsets.checks.arguments import FloatArray, IntArray, check_probabilities, check_scores
+from napsets.checks.arguments import FloatArray, check_probabilities, check_scores
 from napsets.errors import InvalidInputError
-from napsets.localisers.neighbourhoods import HopThresholds
-from napsets.quantile import hop_quantile
+from napsets.levels import FittedExact, FittedLevel, Level, Nominal, Rank
+from napsets.localisers import Everyone, Reference
+from napsets.localisers.weightings import Weighting
 from napsets.randomness import node_uniforms
 from napsets.scores import RowScore
 from napsets.sets import PredictionSets, members
+from napsets.spark.masses import AllScores, Around, Met
+from napsets.spark.parts import Split, signed_words
 
-__all__ = ["Settings", "calibration_scores", "prediction_sets", "thresholds"]
+__all__ = ["Settings", "calibration_scores", "keys", "prediction_sets", "ranks", "thresholds", "words"]
 
 Batches = Iterator[pa.RecordBatch]
 
 
+class Shared(Protocol):
+    """What is sent to each worker once, such as a broadcast of Spark's."""
+
+    @property
+    def value(self) -> Any:
+        """The thing itself."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What the tasks need to know; plain values, small enough to send along with each."""
+    """What the tasks need to know; plain values, small enough to send along with each.
+
+    Attributes
+    ----------
+    weights : numpy.ndarray
+        Weights by hop.
+    score, alpha, seed, allow_empty
+        As in `NAPS` and `NAPS.predict`.
+    class_names : tuple of str
+        The classes.
+    labels_are : str
+        What a label is.
+    pool, alike : float
+        What all reference nodes, and those alike, weigh on top.
+    everyone : bool
+        Whether there is one threshold for all, and nobody is near.
+    level : Level
+        Nominal or exact.
+    split : Split or None
+        Which labelled nodes are kept apart for an exact level, once it is known.
+    rank : Rank or None
+        T̂, which their ranks gave, once it is known; None too where they are too few for any.
+    """
 
     weights: FloatArray
     score: RowScore
@@ -39,77 +73,145 @@ class Settings:
     allow_empty: bool
     class_names: tuple[str, ...]
     labels_are: str = "auto"
+    pool: float = 0.0
+    alike: float = 0.0
+    everyone: bool = False
+    level: Level = field(default_factory=Nominal)
+    split: Split | None = None
+    rank: Rank | None = None
+
+    @property
+    def weighting(self) -> Weighting:
+        """Who weighs how much."""
+        return Weighting(self.weights, self.pool, self.alike)
+
+    @property
+    def far(self) -> bool:
+        """Whether reference nodes count that are not near."""
+        return bool(self.everyone or self.pool or self.alike or getattr(self.level, "fallback", "") == "global")
 
 
 def calibration_scores(batches: Batches, settings: Settings) -> Batches:
-    """Turn (node, label, names, others, strange, probabilities) into (node, score at the label)."""
+    """Turn (node, label, names, others, strange, probabilities) into (node, score at the label, predicted, apart)."""
     for batch in batches:
         if batch.num_rows:
             ids = _ids(batch.column("node"))
             p = _probabilities(batch, ids, settings, "labels")
             y = _label_indices(batch, ids, settings)
             scores = check_scores("scores", settings.score.at(p, y, node_uniforms(ids, settings.seed)))
-            yield pa.RecordBatch.from_arrays([batch.column("node"), pa.array(scores)], ["node", "score"])
+            apart = np.zeros(ids.size, dtype=bool) if settings.split is None else settings.split.keeps_apart(ids)
+            columns = [pa.array(scores), pa.array(p.argmax(axis=1), pa.int32()), pa.array(apart)]
+            yield pa.RecordBatch.from_arrays([batch.column("node"), *columns], ["node", "score", "predicted", "apart"])
 
 
-def thresholds(batches: Batches, settings: Settings) -> Batches:
-    """Turn (target, hop, score), where a target's rows stand together, into one row a target.
+def words(batches: Batches) -> Batches:
+    """Turn (node) into (what it adds to the sum that decides on the reference part)."""
+    for batch in batches:
+        if batch.num_rows:
+            yield pa.RecordBatch.from_arrays([pa.array(signed_words(_ids(batch.column("node"))))], ["word"])
 
-    A target's rows may run over any number of batches; they are held until the next target begins.
+
+def keys(batches: Batches, seed: int) -> Batches:
+    """Turn (node) into (node, its uniform number): the order of the labelled nodes."""
+    for batch in batches:
+        if batch.num_rows:
+            column = batch.column("node")
+            drawn = pa.array(node_uniforms(_ids(column), seed))
+            yield pa.RecordBatch.from_arrays([column, drawn], ["node", "key"])
+
+
+def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
+    """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row a target.
+
+    A target's rows may run over any number of batches; they are held until the next target begins. One of them may
+    speak of the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
     """
+    known = None if everyone is None else everyone.value
+    level = _fitted(settings, known)
+    cuts = level.cuts([settings.alpha])
+    for table in _whole_targets(batches):
+        targets, met = _met(table)
+        nodes = np.zeros(len(targets), dtype=np.int64) if known is None else known.nodes_of(met.own)
+        if settings.everyone and known is not None:
+            found = Everyone().fit(known.reference).thresholds(nodes, cuts)
+        else:
+            found = Around(met, settings.weighting, known).thresholds(cuts)
+        chosen = level.thresholds(found, nodes, [settings.alpha])
+        columns = [
+            targets,
+            pa.array(chosen.values[0]),
+            pa.array(chosen.support, pa.int64()),
+            pa.array(chosen.effective_size),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, ["node", "threshold", "support", "effective_size"])
+
+
+def ranks(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
+    """Turn the same rows of nodes kept apart, at hop 0 their scores at their labels, into (share, score)."""
+    known = None if everyone is None else everyone.value
+    for table in _whole_targets(batches):
+        _, met = _met(table)
+        if settings.everyone and known is not None:
+            nobody = known.nodes_of(np.full(met.own.size, np.nan))
+            shares = Everyone().fit(known.reference).ranks(nobody, met.own)
+        else:
+            shares = Around(met, settings.weighting, known).ranks()
+        yield pa.RecordBatch.from_arrays([pa.array(shares), pa.array(met.own)], ["share", "score"])
+
+
+class KnownRank(FittedExact):
+    """An exact level of which nothing is known but T̂: one rank, or none where there were too few labels for it."""
+
+    def quantile(self, alpha: float) -> Rank | None:
+        """Return T̂."""
+        return Rank(float(self.shares[0]), float(self.scores[0])) if self.shares.size else None
+
+
+def _fitted(settings: Settings, everyone: AllScores | None) -> FittedLevel:
+    if not settings.level.keeps_apart:
+        nobody = Reference(np.empty(0, dtype=np.int64), np.empty(0), 0)
+        return settings.level.fit(nobody if everyone is None else everyone.reference, np.empty(0), np.empty(0))
+    ranks = [] if settings.rank is None else [settings.rank]
+    return KnownRank(np.array([rank.share for rank in ranks]), np.array([rank.score for rank in ranks]))
+
+
+def _whole_targets(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Put batches together and apart so that each has all rows of its targets."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         if not batch.num_rows:
             continue
         ends = pc.run_end_encode(batch.column("target")).run_ends.to_numpy()
-        if held and held[-1].column("target")[-1] == batch.column("target")[0]:
-            held.append(batch.slice(0, ends[0]))
-            rest, ends = batch.slice(ends[0]), ends[1:] - ends[0]
-        else:
-            rest = batch
-        if ends.size == 0:
+        start = int(ends[-2]) if ends.size > 1 else 0
+        if start == 0 and held and held[-1].column("target")[-1] == batch.column("target")[0]:
+            held.append(batch)
             continue
-        if held:
-            yield _select([_joined(held)], settings)
-        if ends.size > 1:
-            yield _select(_runs(rest.slice(0, ends[-2]), ends[:-1]), settings)
-            rest = rest.slice(ends[-2])
-        held = [rest]
+        if held or start:
+            yield _joined([*held, batch.slice(0, start)])
+        held = [batch.slice(start)]
     if held:
-        yield _select([_joined(held)], settings)
+        yield _joined(held)
 
 
-Run = tuple[Any, FloatArray, IntArray]
+def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    (whole,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
+    return whole
 
 
-def _joined(parts: list[pa.RecordBatch]) -> Run:
-    scores = np.concatenate([part.column("score").to_numpy() for part in parts])
-    return parts[0].column("target")[0], scores, np.concatenate([part.column("hop").to_numpy() for part in parts])
-
-
-def _runs(batch: pa.RecordBatch, ends: npt.NDArray[Any]) -> list[Run]:
-    scores, hops, targets = (batch.column(name) for name in ("score", "hop", "target"))
-    at, hop = scores.to_numpy(), hops.to_numpy()
-    starts = np.concatenate([[0], ends[:-1]])
-    return [
-        (targets[start], at[start:end], hop[start:end])
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-
-
-def _select(runs: list[Run], settings: Settings) -> pa.RecordBatch:
-    weights = settings.weights
-    hops = weights.size
-    values = np.array([hop_quantile(scores, hop, weights, settings.alpha) for _, scores, hop in runs])
-    counts = np.array([np.bincount(hop, minlength=hops + 1)[1:] for _, _, hop in runs])
-    found = HopThresholds(values[None, None], counts.reshape(len(runs), hops), weights[None])
-    columns = [
-        pa.array([target.as_py() for target, _, _ in runs], runs[0][0].type),
-        pa.array(values),
-        pa.array(found.support[0], pa.int64()),
-        pa.array(found.effective_size[0]),
-    ]
-    return pa.RecordBatch.from_arrays(columns, ["node", "threshold", "support", "effective_size"])
+def _met(batch: pa.RecordBatch) -> tuple[pa.Array, Met]:
+    """Return the targets of a batch, each once, and what their rows tell."""
+    ends = pc.run_end_encode(batch.column("target")).run_ends.to_numpy().astype(np.int64)
+    starts = np.append(0, ends[:-1])
+    of = np.repeat(np.arange(ends.size), ends - starts)
+    hop = batch.column("hop").to_numpy()
+    score = batch.column("score").to_numpy(zero_copy_only=False)  # null is NaN
+    own, predicted = np.full(ends.size, np.nan), np.full(ends.size, -1)
+    near, itself = hop > 0, hop == 0
+    own[of[itself]] = score[itself]
+    if "predicted" in batch.schema.names:
+        predicted[of[itself]] = batch.column("predicted").fill_null(-1).to_numpy()[itself]
+    met = Met(of[near], hop[near], score[near], own, predicted)
+    return batch.column("target").take(pa.array(starts)), met
 
 
 def prediction_sets(batches: Batches, settings: Settings) -> Batches:

@@ -70,12 +70,18 @@ class Checkpoints:
         mark = hadoop_path(self.spark, f"{self.path}/{name}/_SUCCESS")
         return bool(file_system(self.spark, mark).exists(mark))
 
+    def row(self, name: str, schema: str, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return a row that was written before, or make it and write it."""
+        if not self.has(name):
+            self.write(self.spark.createDataFrame([make()], schema).coalesce(1), name)
+        row = self.spark.read.schema(schema).parquet(f"{self.path}/{name}").first()
+        assert row is not None
+        return tuple(row)
+
     def number(self, name: str, make: Callable[[], int]) -> int:
         """Return a number that was written before, or make it and write it."""
-        value = 0 if self.has(name) else make()
-        row = self.write(self.spark.range(value, value + 1), name).first()
-        assert row is not None
-        return int(row[0])
+        (value,) = self.row(name, "id bigint", lambda: (make(),))
+        return int(value)
 
 
 def hadoop_path(spark: SparkSession, path: str) -> Any:
@@ -130,13 +136,14 @@ def in_batches(
     batches: int,
     checkpoints: Checkpoints,
     progress: Progress | None,
+    name: str = "batch",
 ) -> DataFrame:
     """Do `work` on the targets batch by batch; return all that was written, as one table."""
     place = sf.floor(_shuffled(targets, "batch") * batches).cast("int")
     paths, schema = [], None
     for i in range(batches):
-        done = checkpoints.write(work(targets.where(place == i)), f"batch-{i:05d}")
-        paths.append(f"{checkpoints.path}/batch-{i:05d}")
+        done = checkpoints.write(work(targets.where(place == i)), f"{name}-{i:05d}")
+        paths.append(f"{checkpoints.path}/{name}-{i:05d}")
         schema = done.schema
         if progress is not None:
             progress(i + 1, batches)
@@ -154,7 +161,7 @@ def report_caps(table: DataFrame, count: int, cap: int) -> None:
             f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
             f"says which",
             NapsetsWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +14,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER, IdKind
 from napsets.files.probabilities import LIST_COLUMN
 from napsets.files.sets_file import describe_settings
+from napsets.levels import Nominal
+from napsets.localisers import Hops
 from napsets.localisers.decay import Decay, hop_weights
-from napsets.scores import APS, SCORES, Score
+from napsets.methods.method import Method
+from napsets.methods.table import Settings as MethodSettings
+from napsets.methods.table import make_method
+from napsets.scores import APS, SCORES
 from napsets.sets import SetsSummary
+from napsets.spark.methods import check_method
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
-from napsets.spark.predict import predict_sets
+from napsets.spark.predict import hops_method, predict
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
 
@@ -43,10 +50,14 @@ def predict_files(
     nodes: str | None = None,
     output: str,
     hops: int = 2,
-    decay: Decay = "uniform",
-    score: Score | None = None,
+    decay: Decay | None = None,
+    score: Any = None,
     alpha: float = 0.1,
     seed: int = 0,
+    method: str | Method | None = None,
+    pool: float | None = None,
+    alike: float | None = None,
+    exact: bool = False,
     master: str | None = None,
     directed: bool = False,
     allow_empty: bool = True,
@@ -67,9 +78,15 @@ def predict_files(
     output : str
         The directory to write. One that napsets wrote before is replaced at the end; any other that holds something is
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
-        the version, the classes and the settings. What is written on the way lies beside it, in a hidden directory,
+        the version, the classes and the settings; of an exact level also what it came to (``level``, null where there
+        are too few labels for any). What is written on the way lies beside it, in a hidden directory,
         and is removed at the end. After a kill it is still there, and the same call goes on from it.
-    hops, decay, score, alpha, seed, directed, allow_empty, max_neighbourhood, batch_size, progress
+    hops, decay, score, alpha, seed, pool, alike, exact
+        As in `predict_sets`; None leaves a choice to the method.
+    method : str or Method, optional
+        A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Spark runs
+        those with one threshold for all or with hops, at a nominal or an exact level, whose score looks at single rows.
+    directed, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
         Spark's master: ``local[2]`` (the default), ``spark://host:port``, ``yarn``. A session that runs already is
@@ -87,6 +104,8 @@ def predict_files(
         What was written, in numbers.
     """
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
+    said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
+    made = _method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
     check_early(output, configured=bool(config))
     given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     with _session(master or "local[2]", config) as spark:
@@ -97,16 +116,12 @@ def predict_files(
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
             tables = _with_one_kind_of_ids(read, paths, ids)
             class_names = _stored_class_names(paths["probabilities"] or "")
-            sets = predict_sets(
+            result = predict(
                 spark,
-                **tables,
-                hops=hops,
-                decay=decay,
-                score=score,
+                tables,
+                made,
                 alpha=alpha,
-                seed=seed,
                 directed=directed,
-                allow_empty=allow_empty,
                 class_names=class_names,
                 max_neighbourhood=max_neighbourhood,
                 checkpoint_dir=work,
@@ -114,16 +129,12 @@ def predict_files(
                 progress=progress,
                 labels_are=labels_are,
             )
-            sets.write.parquet(written)
+            result.sets.write.parquet(written)
             shapes = as_tables(**tables, class_names=class_names)
             settings = {
+                **({"method": method} if isinstance(method, str) else {}),
                 "alpha": float(alpha),
-                "hops": int(hops),
-                "decay": decay if isinstance(decay, str) else hop_weights(decay, hops).tolist(),
-                "score": _score_name(score),
-                "seed": int(seed),
-                "allow_empty": bool(allow_empty),
-                "fallback": "full",
+                **_recorded(made, result.level),
                 "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
@@ -134,6 +145,34 @@ def predict_files(
             return _summary(spark.read.parquet(written), len(shapes.class_names))
 
 
+def _method(method: str | Method | None, said: dict[str, Any], *, exact: bool) -> Method:
+    """Return the method that was asked for, by its name or by its settings."""
+    score = APS() if said["score"] is None else said["score"]
+    if method is None:
+        chosen = {name: said[name] for name in ("hops", "seed", "allow_empty")}
+        chosen |= {name: said[name] for name in ("decay", "pool", "alike") if said[name] is not None}
+        return check_method(hops_method(score=score, exact=exact, **chosen))
+    if exact:
+        raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
+    if not isinstance(method, str):
+        return check_method(method)
+    return check_method(make_method(method, MethodSettings(**said | {"score": score})), method)
+
+
+def _recorded(method: Method, level: float | None) -> dict[str, Any]:
+    """Return the settings of a method as they turned out; what it does not know is not there."""
+    told: dict[str, Any] = {"score": _score_name(method.score), "seed": method.seed, "allow_empty": method.allow_empty}
+    localiser = method.localiser
+    if isinstance(localiser, Hops):
+        decay = localiser.decay
+        told["hops"] = localiser.hops
+        told["decay"] = decay if isinstance(decay, str) else hop_weights(decay, localiser.hops).tolist()
+        told |= {"pool": localiser.pool, "alike": localiser.alike}
+    if isinstance(method.level, Nominal):
+        return told | {"fallback": method.level.fallback}
+    return told | {"exact": True, "level": None if level is None or math.isinf(level) else level}
+
+
 def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None) -> dict[str, Any]:
     """Return what stands beside the rows: the same that the local engine writes into its file."""
     assert probabilities is not None
@@ -141,11 +180,10 @@ def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFram
     return describe_settings(settings, names, nodes=nodes, calibration=known)
 
 
-def _score_name(score: Score | None) -> str:
+def _score_name(score: Any) -> str:
     """Return what a sets file calls a score: its short name, or all of it where it is not set up as usual."""
-    chosen = APS() if score is None else score
-    usual = type(chosen) in SCORES.values() and chosen == type(chosen)()
-    return type(chosen).__name__.lower() if usual else repr(chosen)
+    name = SCORES.name_of(type(score))
+    return repr(score) if name is None or score != type(score)() else name
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from napsets.scores import APS, RAPS, SAPS, THR, Score
+from napsets.scores import APS, RAPS, SAPS, THR, Score, Sharpened
 from napsets.spark.tables import named
 from napsets.version import __version__
 
@@ -33,7 +33,10 @@ def of(tables: Mapping[str, DataFrame | None], settings: Mapping[str, Any]) -> s
 
 
 def _setting(value: Any) -> str:
-    known = not isinstance(value, Score) or type(value) in (APS, RAPS, SAPS, THR)
+    score: Any = value
+    while type(score) is Sharpened:  # its name tells that of the score underneath
+        score = score.base
+    known = not isinstance(score, Score) or type(score) in (APS, RAPS, SAPS, THR)
     return repr(value) if known else uuid.uuid4().hex
 
 

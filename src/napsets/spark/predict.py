@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
-from napsets.checks.arguments import check_alpha, check_count
+from napsets.checks.arguments import check_alpha, check_count, check_flag
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay, hop_weights
-from napsets.randomness import node_uniforms
-from napsets.scores import APS, Score
-from napsets.spark import arrow, fingerprint
-from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
-from napsets.spark.batches import (
-    Checkpoints,
-    batch_count,
-    in_batches,
-    report_caps,
-    sampled_cost,
-    stored_edges,
-)
+from napsets.methods.method import Method
+from napsets.scores import APS
+from napsets.spark import arrow
+from napsets.spark.batches import Checkpoints
+from napsets.spark.job import Job, Result
+from napsets.spark.methods import check_method
 from napsets.spark.session import plain_errors
-from napsets.spark.tables import LabelsAre, Tables, as_tables
-from napsets.spark.walk import Walker
+from napsets.spark.tables import LabelsAre, as_tables
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["predict_sets"]
-
-_THRESHOLDS = "threshold double, support bigint, effective_size double"
-_SETS = "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double"
+__all__ = ["hops_method", "predict", "predict_sets"]
 
 
 def predict_sets(
@@ -48,10 +38,13 @@ def predict_sets(
     nodes: DataFrame | None = None,
     hops: int = 2,
     decay: Decay = "uniform",
-    score: Score | None = None,
+    score: Any = None,
     alpha: float = 0.1,
     seed: int = 0,
     *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    exact: bool = False,
     directed: bool = False,
     allow_empty: bool = True,
     class_names: Sequence[str] | None = None,
@@ -63,10 +56,12 @@ def predict_sets(
 ) -> DataFrame:
     """Return the prediction sets of `nodes`, to the bit those that `NAPS` gives on one machine.
 
-    Without `checkpoint_dir` the result is a plan and nothing runs before it is asked for. With it, targets are walked
-    from in batches, each written before the next begins, so that a lost executor, or a lost driver, costs a batch:
-    the same call goes on where the other ended. The sets are then a plan over what was written. Nothing but counts,
-    and the number of classes, is ever brought to the driver.
+    Without `checkpoint_dir` the result is a plan and nothing runs before it is asked for, but for what all thresholds
+    depend on: with `pool` or `alike` the scores of the labelled nodes, with `exact` the level. With it, targets are
+    walked from in batches, each written before the next begins, so that a lost executor, or a lost driver, costs a
+    batch: the same call goes on where the other ended. The sets are then a plan over what was written. Nothing but
+    counts, the number of classes and the level is ever brought to the driver, and with `pool` or `alike` one score for
+    each labelled node.
 
     Parameters
     ----------
@@ -84,7 +79,10 @@ def predict_sets(
     nodes : DataFrame, optional
         ``node``: what to predict, each once in the result. By default all nodes of `probabilities` without a label.
     hops, decay, score, alpha, seed
-        As in `NAPS` and `NAPS.predict`; the score is `APS` by default.
+        As in `NAPS` and `NAPS.predict`; the score is `APS` by default, and must look at a node's own row alone.
+    pool, alike, exact
+        As in `NAPS`. With `exact`, the metadata of the column ``alpha`` hold the ``level`` that the labels kept apart
+        gave, null where they are too few for any.
     directed : bool
         With True, neighbours are the targets of the edges that leave a node.
     allow_empty : bool
@@ -112,146 +110,90 @@ def predict_sets(
         ``node``, ``labels`` (names), ``size``, ``threshold``, ``support``, ``effective_size``, ``alpha``; in no
         particular order.
     """
+    method = hops_method(hops, decay, score, seed, pool=pool, alike=alike, exact=exact, allow_empty=allow_empty)
+    return predict(
+        spark,
+        {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes},
+        method,
+        alpha=alpha,
+        directed=directed,
+        class_names=class_names,
+        max_neighbourhood=max_neighbourhood,
+        checkpoint_dir=checkpoint_dir,
+        batch_size=batch_size,
+        progress=progress,
+        labels_are=labels_are,
+    ).sets
+
+
+def hops_method(
+    hops: int = 2,
+    decay: Decay = "uniform",
+    score: Any = None,
+    seed: int = 0,
+    *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    exact: bool = False,
+    allow_empty: bool = True,
+) -> Method:
+    """Return the method that `NAPS` with these settings is."""
+    level = Exact() if check_flag("exact", exact) else Nominal()
+    return Method(APS() if score is None else score, Hops(hops, decay, pool, alike), level, seed, allow_empty)
+
+
+def predict(
+    spark: SparkSession,
+    given: dict[str, DataFrame | None],
+    method: Method,
+    *,
+    alpha: float,
+    directed: bool = False,
+    class_names: Sequence[str] | None = None,
+    max_neighbourhood: int | None = None,
+    checkpoint_dir: str | None = None,
+    batch_size: int | None = None,
+    progress: Progress | None = None,
+    labels_are: LabelsAre = "auto",
+) -> Result:
+    """Do what `predict_sets` does with a method, whose score looks at rows, and tell its level.
+
+    Parameters
+    ----------
+    spark, alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are
+        As in `predict_sets`.
+    given : dict
+        The tables by the names that `predict_sets` has for them.
+    method : Method
+        Everyone or Hops, at a nominal or an exact level; see `check_method`.
+    """
     choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
-    tables = as_tables(edges, probabilities, labels, nodes, class_names)
+    chosen = check_method(method)
+    tables = as_tables(**given, class_names=class_names)
+    localiser: Any = chosen.localiser
+    everyone = isinstance(localiser, Everyone)
     settings = arrow.Settings(
-        weights=hop_weights(decay, check_count("hops", hops)),
-        score=_checked_score(score),
+        weights=np.empty(0) if everyone else hop_weights(localiser.decay, localiser.hops),
+        score=chosen.score,
         alpha=check_alpha(alpha),
-        seed=_checked_seed(seed),
-        allow_empty=bool(allow_empty),
+        seed=chosen.seed,
+        allow_empty=chosen.allow_empty,
         class_names=tables.class_names,
         labels_are=labels_are,
+        pool=0.0 if everyone else localiser.pool,
+        alike=0.0 if everyone else localiser.alike,
+        everyone=everyone,
+        level=chosen.level,
     )
     cap = None if max_neighbourhood is None else check_count("max_neighbourhood", max_neighbourhood, minimum=1)
     size = None if batch_size is None else check_count("batch_size", batch_size, minimum=1)
     if size is not None and checkpoint_dir is None:
         raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
-        warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=2)
+        warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=3)
     job = Job(tables, settings, directed, cap)
-    if settings.weights.size == 0:
-        return job.sets(None)
     if checkpoint_dir is None:
-        return job.sets(job.thresholds(job.walker(), tables.nodes))
-    given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+        return job.run(spark)
     with plain_errors():
         name = job.fingerprint(given, size)
-    return job.in_batches(Checkpoints(spark, checkpoint_dir, name), size, progress)
-
-
-def _checked_score(score: Any) -> Any:
-    chosen = APS() if score is None else score
-    if not all(callable(getattr(chosen, name, None)) for name in ("matrix", "at")):
-        raise InvalidInputError(f"`score` must have the methods matrix and at; got {type(chosen).__name__}")
-    return chosen
-
-
-def _checked_seed(seed: int) -> int:
-    node_uniforms([0], seed)  # refuses what is no integer, before a task does
-    return int(seed)
-
-
-@dataclass(frozen=True)
-class Job:
-    """One call: the input in one shape, and the steps from it to the sets."""
-
-    tables: Tables
-    settings: arrow.Settings
-    directed: bool
-    cap: int | None
-    pairs_per_part: int = PAIRS_PER_PART
-
-    def fingerprint(self, given: dict[str, DataFrame | None], batch_size: int | None) -> str:
-        """Name all that the thresholds, and how they are cut into batches, depend on."""
-        used = {"edges": ["source", "target"], "labels": ["node", "label"], "nodes": ["node"]}
-        tables = {
-            name: table if table is None or name not in used else table.select(*used[name])
-            for name, table in given.items()
-        }
-        settings = {
-            "weights": self.settings.weights.tolist(),
-            "score": self.settings.score,
-            "alpha": self.settings.alpha,
-            "seed": self.settings.seed,
-            "classes": self.settings.class_names,
-            "labels are": self.settings.labels_are,
-            "directed": self.directed,
-            "cap": self.cap,
-            "parts": self.pairs_per_part,
-            "batch size": batch_size,
-        }
-        return fingerprint.of(tables, settings)
-
-    def scores(self) -> DataFrame:
-        """Score the calibration nodes at their labels: ``node``, ``score``."""
-        labels, names = self.tables.labels, list(self.tables.class_names)
-        # One row, which every task gets: of all labels, are some names, are some none, and are some not even numbers?
-        name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
-        kinds = labels.agg(
-            sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
-        )
-        rows = labels.crossJoin(sf.broadcast(kinds)).join(self.tables.probabilities, "node", "left")
-        return rows.mapInArrow(
-            partial(arrow.calibration_scores, settings=self.settings), f"node {self.tables.id_type}, score double"
-        )
-
-    def walker(self, checkpoints: Checkpoints | None = None) -> Walker:
-        """Make the graph ready to be walked."""
-        hops = int(self.settings.weights.size)
-        scores = self.scores() if checkpoints is None else checkpoints.write(self.scores(), "scores")
-        if checkpoints is not None and scores.isEmpty():
-            raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-        how: dict[str, Any] = {"hops": hops, "directed": self.directed, "pairs_per_part": self.pairs_per_part}
-        if checkpoints is not None:
-            how["keep"] = checkpoints.write
-        graph = adjacency(self.tables.edges, scores, **how)
-        return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
-
-    def thresholds(self, walker: Walker, targets: DataFrame) -> DataFrame:
-        """Walk from the targets and choose their thresholds; a target that met no one has no row."""
-        walk = walker.walk(targets)
-        # A target's rows stand together in one partition: what `arrow.thresholds` relies on.
-        together = walk.pairs.repartition("target").sortWithinPartitions("target")
-        chosen = together.mapInArrow(
-            partial(arrow.thresholds, settings=self.settings), f"node {self.tables.id_type}, {_THRESHOLDS}"
-        )
-        if walk.caps is None:
-            return chosen
-        return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
-
-    def in_batches(self, checkpoints: Checkpoints, batch_size: int | None, progress: Progress | None) -> DataFrame:
-        """Walk from the targets batch by batch."""
-        with plain_errors():
-            walker = self.walker(checkpoints)
-            targets = checkpoints.write(self.tables.nodes, "nodes")
-            count = targets.count()
-            # Written down too: after a restart the cluster may be another, and batches must stay what they were.
-            batches = checkpoints.number("batches", lambda: self._batches(walker, targets, count, batch_size))
-        chosen = in_batches(targets, partial(self.thresholds, walker), batches, checkpoints, progress)
-        if self.cap is not None:
-            report_caps(chosen, count, self.cap)
-        return self.sets(chosen, targets)
-
-    def _batches(self, walker: Walker, targets: DataFrame, count: int, batch_size: int | None) -> int:
-        stored, last_share = stored_edges(walker)
-        tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
-        return batch_count(count, cost, stored, tasks, batch_size)
-
-    def sets(self, thresholds: DataFrame | None, targets: DataFrame | None = None) -> DataFrame:
-        """Join thresholds with probabilities, and make the sets."""
-        nodes = self.tables.nodes if targets is None else targets
-        rows = nodes.join(self.tables.probabilities, "node", "left")
-        extra = ""
-        if thresholds is None:
-            missing: dict[str, Any] = {
-                name: sf.lit(None).cast(kind) for name, kind in (part.split() for part in _THRESHOLDS.split(", "))
-            }
-            rows = rows.withColumns(missing)
-        else:
-            rows = rows.join(thresholds, "node", "left")
-            extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
-        return rows.mapInArrow(
-            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {_SETS}{extra}"
-        )
+    return job.run(spark, Checkpoints(spark, checkpoint_dir, name), size, progress)

@@ -46,6 +46,8 @@ class Tables:
         Names of the classes, in the order of the probabilities.
     id_type : str
         ``bigint`` or ``string``.
+    may_be_labelled : bool
+        Whether some of the nodes may have a known label.
     """
 
     edges: DataFrame
@@ -54,6 +56,7 @@ class Tables:
     nodes: DataFrame
     class_names: tuple[str, ...]
     id_type: str
+    may_be_labelled: bool = True
 
 
 def as_tables(
@@ -95,6 +98,7 @@ def as_tables(
         nodes=chosen,
         class_names=class_names,
         id_type=id_type,
+        may_be_labelled=nodes is not None,
     )
 
 

@@ -127,7 +127,7 @@
 
   // ---- explorer -------------------------------------------------------------------------------------------------
 
-  const arrays = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, uint32: Uint32Array, int32: Int32Array, float64: Float64Array };
+  const arrays = { uint8: Uint8Array, uint16: Uint16Array, int16: Int16Array, uint32: Uint32Array, int32: Int32Array, float32: Float32Array, float64: Float64Array };
 
   function bytesOf(text) {
     if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -186,6 +186,7 @@
     showFacts(current, m);
     showHops(current, m);
     showLabels(current, m);
+    showEvidence(current, m);
     drawNeighbourhood(current, m);
     drawScores();
   }
@@ -245,8 +246,27 @@
     const s = data.scored[m];
     const order = data.classes.map((_, y) => y).sort((a, b) => at(data.scores, s, i, a) - at(data.scores, s, i, b));
     const mark = (y) => (y === data.label[i] ? `${data.classes[y]} (true)` : data.classes[y]);
-    const rows = order.map((y) => [mark(y), percent(at(data.probabilities, s, i, y)), fixed(at(data.scores, s, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
-    fillTable($("node-labels"), ["Label", "Probability", "Score", ""], rows, order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
+    const informed = data.informed[s] >= 0; // the labels around the node have changed what the model said
+    const chances = (y) => [...(informed ? [percent(at(data.model, i, y))] : []), percent(at(data.probabilities, s, i, y))];
+    const rows = order.map((y) => [mark(y), ...chances(y), fixed(at(data.scores, s, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
+    const head = ["Label", ...(informed ? ["Model", "Informed"] : ["Probability"]), "Score", ""];
+    fillTable($("node-labels"), head, rows, order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
+  }
+
+  function showEvidence(i, m) {
+    const e = data.informed[data.scored[m]];
+    $("node-evidence").hidden = e < 0;
+    if (e < 0) return;
+    const columns = [...Array(data.voices.shape[2]).keys()].filter((c) => at(data.voices, e, i, c) >= 0);
+    const rows = columns.map((c) => {
+      const row = at(data.voices, e, i, c);
+      return [data.neighbour_names[row], data.classes[data.neighbour_label[row]], String(at(data.voice_hop, e, i, c)), `× ${at(data.voice_odds, e, i, c).toFixed(2)}`];
+    });
+    const all = at(data.speaking, e, i);
+    const told = all ? `${columns.length < all ? `The ${columns.length} loudest of ${group(all)}` : `All ${group(all)}`} that speak here, within two hops:` : "No labelled node speaks here.";
+    $("evidence-text").textContent = `For the average label, ${data.sentences[e]}. ${told}`;
+    fillTable($("node-voices"), ["Node", "Label", "Hop", "Odds of its label"], rows);
+    $("node-voices").hidden = !rows.length;
   }
 
   function drawNeighbourhood(i, m) {

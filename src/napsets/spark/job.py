@@ -1,0 +1,387 @@
+"""One call: the steps from tables to sets, as plans that run when they are asked for, or batch by batch.
+
+What the tasks must know of all labelled nodes together is found first and sent to them: the scores of all where those
+far away count too, and with an exact level how the labelled nodes are split, and the one rank T̂ that comes of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from napsets.errors import InvalidInputError
+from napsets.levels import Rank, rank_place
+from napsets.randomness import split_seed
+from napsets.spark import arrow, fingerprint
+from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
+from napsets.spark.batches import (
+    Checkpoints,
+    batch_count,
+    in_batches,
+    report_caps,
+    sampled_cost,
+    stored_edges,
+)
+from napsets.spark.masses import AllScores
+from napsets.spark.parts import Split
+from napsets.spark.session import plain_errors
+from napsets.spark.tables import Tables
+from napsets.spark.walk import Walker
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
+
+__all__ = ["Job", "Result"]
+
+_THRESHOLDS = "threshold double, support bigint, effective_size double"
+_SETS = "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a job gives.
+
+    Attributes
+    ----------
+    sets : DataFrame
+        The sets, a plan.
+    level : float or None
+        The level at which an exact method takes its thresholds: infinite where there are too few labels for it, None
+        for a nominal one.
+    """
+
+    sets: DataFrame
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call: the input in one shape, and the steps from it to the sets.
+
+    `scored` and `everyone` are found on the way: the labelled nodes with their scores, and the scores of all reference
+    nodes, which each worker gets once.
+    """
+
+    tables: Tables
+    settings: arrow.Settings
+    directed: bool
+    cap: int | None
+    pairs_per_part: int = PAIRS_PER_PART
+    scored: DataFrame | None = None
+    everyone: Any = None
+
+    def fingerprint(self, given: dict[str, DataFrame | None], batch_size: int | None) -> str:
+        """Name all that the thresholds, and how they are cut into batches, depend on."""
+        used = {"edges": ["source", "target"], "labels": ["node", "label"], "nodes": ["node"]}
+        tables = {
+            name: table if table is None or name not in used else table.select(*used[name])
+            for name, table in given.items()
+            if name != "edges" or self._walks
+        }
+        settings = {
+            "weights": self.settings.weights.tolist(),
+            "pool": self.settings.pool,
+            "alike": self.settings.alike,
+            "everyone": self.settings.everyone,
+            "level": self.settings.level,
+            "score": self.settings.score,
+            "alpha": self.settings.alpha,
+            "seed": self.settings.seed,
+            "classes": self.settings.class_names,
+            "labels are": self.settings.labels_are,
+            "directed": self.directed,
+            "cap": self.cap,
+            "parts": self.pairs_per_part,
+            "batch size": batch_size,
+        }
+        return fingerprint.of(tables, settings)
+
+    # -- all of it -------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        spark: SparkSession,
+        checkpoints: Checkpoints | None = None,
+        batch_size: int | None = None,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Do what must be done at once, and return a plan of the rest."""
+        if not self._walks and not self._speaks:
+            return Result(self.sets(None))
+        with plain_errors():
+            job = self._fitted(spark, checkpoints)
+            walker = job.walker(checkpoints) if job._walks else None
+        steps = _Steps(spark, checkpoints, batch_size, progress)
+        targets = steps.plan(job, walker)
+        if job.settings.level.keeps_apart:
+            with plain_errors():
+                job = replace(job, settings=replace(job.settings, rank=steps.rank(job, walker)))
+        if self.settings.everyone and not self.tables.may_be_labelled:
+            steps.finish()
+            return job._result(job.sets(job.one_threshold(), targets))
+        chosen = steps.thresholds(job, walker, targets)
+        if self.cap is not None and checkpoints is not None and walker is not None:
+            report_caps(chosen, steps.count, self.cap)
+        return job._result(job.sets(chosen, targets))
+
+    @property
+    def _walks(self) -> bool:
+        return not self.settings.everyone and self.settings.weights.size > 0
+
+    @property
+    def _speaks(self) -> bool:
+        """Whether each target must have a word in its own threshold, met or not."""
+        return self.settings.far or self.settings.level.keeps_apart
+
+    def _fitted(self, spark: SparkSession, checkpoints: Checkpoints | None) -> Job:
+        """Return the job with what it must know of all labelled nodes together."""
+        job = self
+        if self.settings.level.keeps_apart:
+            job = replace(self, settings=replace(self.settings, split=self._split(checkpoints)))
+        job = job._scored(checkpoints)
+        if self.settings.far:
+            columns = ["score", *["predicted"] * bool(self.settings.alike)]
+            found = job.reference().select(*columns).toArrow()
+            known = AllScores.of(*(found.column(name).to_numpy() for name in columns))
+            empty = known.scores.size == 0
+            job = replace(job, everyone=spark.sparkContext.broadcast(known))
+        else:
+            empty = checkpoints is not None and job.reference().isEmpty()
+        if empty:
+            raise InvalidInputError("`labels` must hold at least one known label; it holds none")
+        return job
+
+    def _result(self, sets: DataFrame) -> Result:
+        if not self.settings.level.keeps_apart:
+            return Result(sets)
+        rank = self.settings.rank
+        # No JSON can hold what is infinite; there it is null.
+        told = sets.withMetadata("alpha", {"level": None if rank is None else rank.share})
+        return Result(told, math.inf if rank is None else rank.share)
+
+    # -- labelled nodes --------------------------------------------------------------------------------------------
+
+    def _split(self, checkpoints: Checkpoints | None) -> Split:
+        """Find out which labelled nodes are the reference part."""
+
+        def make() -> tuple[Any, ...]:
+            labelled = self.tables.labels.select("node")
+            # Decimals, because they do not overflow; the sum has no order.
+            word = sf.col("word").cast("decimal(20, 0)")
+            row = labelled.mapInArrow(arrow.words, "word bigint").agg(sf.count(word), sf.sum(word)).first()
+            count, total = (int(value or 0) for value in (row or (0, 0)))
+            if count < 2:
+                raise InvalidInputError(
+                    f"`labels` must hold at least two known labels for an exact level; it holds {count}"
+                )
+            size, seed = self.settings.level.reference_size(count), split_seed(self.settings.seed, total)
+            drawn = labelled.mapInArrow(partial(arrow.keys, seed=seed), f"node {self.tables.id_type}, key double")
+            last = _nth(drawn, ["key", "node"], size)
+            return Decimal(seed), last["key"], last["node"], count - size
+
+        schema = f"seed decimal(20, 0), key double, node {self.tables.id_type}, apart bigint"
+        seed, key, node, apart = make() if checkpoints is None else checkpoints.row("split", schema, make)
+        return Split(int(seed), key, node, apart)
+
+    def scores(self) -> DataFrame:
+        """Score the labelled nodes at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
+        labels, names = self.tables.labels, list(self.tables.class_names)
+        # One row, which every task gets: of all labels, are some names, are some none, and are some not even numbers?
+        name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
+        kinds = labels.agg(
+            sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
+        )
+        rows = labels.crossJoin(sf.broadcast(kinds)).join(self.tables.probabilities, "node", "left")
+        return rows.mapInArrow(
+            partial(arrow.calibration_scores, settings=self.settings),
+            f"node {self.tables.id_type}, score double, predicted int, apart boolean",
+        )
+
+    def _scored(self, checkpoints: Checkpoints | None) -> Job:
+        """Return the job with its labelled nodes scored."""
+        if self.scored is not None:
+            return self
+        scores = self.scores()
+        return replace(self, scored=scores if checkpoints is None else checkpoints.write(scores, "scores"))
+
+    def reference(self) -> DataFrame:
+        """Return the labelled nodes that thresholds are made of."""
+        scored = self.scores() if self.scored is None else self.scored
+        return scored.where(~sf.col("apart")) if self.settings.level.keeps_apart else scored
+
+    def apart(self) -> DataFrame:
+        """Return the labelled nodes that were kept apart."""
+        return (self.scores() if self.scored is None else self.scored).where("apart")
+
+    # -- thresholds ------------------------------------------------------------------------------------------------
+
+    def walker(self, checkpoints: Checkpoints | None = None) -> Walker:
+        """Make the graph ready to be walked."""
+        hops = int(self.settings.weights.size)
+        scores = self._scored(checkpoints).reference().select("node", "score")
+        how: dict[str, Any] = {"hops": hops, "directed": self.directed, "pairs_per_part": self.pairs_per_part}
+        if checkpoints is not None:
+            how["keep"] = checkpoints.write
+        graph = adjacency(self.tables.edges, scores, **how)
+        return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
+
+    def thresholds(self, walker: Walker | None, targets: DataFrame) -> DataFrame:
+        """Choose the thresholds of the targets: those they met, and where all count, a row each in any case."""
+        kind = f"node {self.tables.id_type}, {_THRESHOLDS}"
+        work = partial(arrow.thresholds, settings=self.settings, everyone=self.everyone)
+        itself = self._targets(targets) if self._speaks else None
+        if walker is None:
+            assert itself is not None
+            return itself.mapInArrow(work, kind)
+        walk = walker.walk(targets)
+        chosen = _together(walk.pairs, itself).mapInArrow(work, kind)
+        if walk.caps is None:
+            return chosen
+        return chosen.join(walk.caps.withColumnRenamed("target", "node"), "node", "full_outer")
+
+    def one_threshold(self) -> dict[str, Any]:
+        """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
+        nobody = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
+        (found,) = arrow.thresholds(iter([nobody]), self.settings, self.everyone)
+        (row,) = found.drop_columns("node").to_pylist()
+        return row
+
+    def ranks(self, walker: Walker | None, apart: DataFrame) -> DataFrame:
+        """Rank nodes that were kept apart among the reference nodes: ``share``, ``score``."""
+        work = partial(arrow.ranks, settings=self.settings, everyone=self.everyone)
+        itself = _about(apart, "score", "predicted")
+        rows = itself if walker is None else _together(walker.walk(apart).pairs, itself)
+        return rows.mapInArrow(work, "share double, score double")
+
+    def _targets(self, targets: DataFrame) -> DataFrame:
+        """Return what is to be known of each target itself: its own score among those that count, its prediction."""
+        known = targets.select("node")
+        columns = {"score": sf.lit(None).cast("double"), "predicted": sf.lit(None).cast("int")}
+        if self.tables.may_be_labelled and self.settings.far:
+            known = known.join(self.reference().select("node", "score"), "node", "left")
+            columns["score"] = sf.col("score")
+        if self.settings.alike:
+            known = known.join(self.tables.probabilities, "node", "left")
+            first = sf.array_position("probabilities", sf.array_max("probabilities")) - 1
+            columns["predicted"] = first.cast("int")
+        return _about(known.select("node", *(value.alias(name) for name, value in columns.items())))
+
+    def batches(self, walker: Walker | None, targets: DataFrame, count: int, batch_size: int | None) -> int:
+        """Return into how many batches the targets are to be put."""
+        if walker is None:
+            return batch_count(count, 0.0, 0, 1, batch_size)
+        stored, last_share = stored_edges(walker)
+        tasks = int(targets.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        cost = sampled_cost(walker, targets, count, last_share) if batch_size is None else 0.0
+        return batch_count(count, cost, stored, tasks, batch_size)
+
+    def sets(self, thresholds: DataFrame | dict[str, Any] | None, targets: DataFrame | None = None) -> DataFrame:
+        """Join thresholds, or the same for all, with probabilities, and make the sets."""
+        nodes = self.tables.nodes if targets is None else targets
+        rows = nodes.join(self.tables.probabilities, "node", "left")
+        extra = ""
+        if thresholds is None or isinstance(thresholds, dict):
+            kinds, same = (part.split() for part in _THRESHOLDS.split(", ")), thresholds or {}
+            rows = rows.withColumns({name: sf.lit(same.get(name)).cast(kind) for name, kind in kinds})
+        else:
+            rows = rows.join(thresholds, "node", "left")
+            extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
+        return rows.mapInArrow(
+            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {_SETS}{extra}"
+        )
+
+
+class _Steps:
+    """How a job is done: as one plan, or in batches that are written one by one."""
+
+    def __init__(
+        self, spark: SparkSession, checkpoints: Checkpoints | None, batch_size: int | None, progress: Progress | None
+    ) -> None:
+        self.spark, self.checkpoints, self.batch_size = spark, checkpoints, batch_size
+        self.progress = progress
+        self.count = 0
+        self.numbers = {"level": 0, "batch": 0}
+
+    def plan(self, job: Job, walker: Walker | None) -> DataFrame:
+        """Return the targets; where there are batches, find out how many."""
+        if self.checkpoints is None:
+            return job.tables.nodes
+        with plain_errors():
+            targets = self.checkpoints.write(job.tables.nodes, "nodes")
+            self.count = targets.count()
+            self._number(job, walker, "batch", "batches", targets, self.count)
+            if job.settings.split is not None and self._place(job) is not None:
+                self._number(job, walker, "level", "level-batches", job.apart(), job.settings.split.apart)
+        return targets
+
+    def _number(self, job: Job, walker: Walker | None, kind: str, name: str, targets: DataFrame, count: int) -> None:
+        # Written down too: after a restart the cluster may be another, and batches must stay what they were.
+        assert self.checkpoints is not None
+        make = partial(job.batches, walker, targets, count, self.batch_size)
+        self.numbers[kind] = self.checkpoints.number(name, make)
+
+    @staticmethod
+    def _place(job: Job) -> int | None:
+        """Return which of the ranks, from 1, is T̂; None where there are too few."""
+        apart = 0 if job.settings.split is None else job.settings.split.apart
+        place = rank_place(apart, job.settings.alpha)
+        return place if place <= apart else None
+
+    def rank(self, job: Job, walker: Walker | None) -> Rank | None:
+        """Return T̂: the one rank that the level needs, and all that comes here of them."""
+        place = self._place(job)
+        if place is None:
+            return None
+
+        def make() -> tuple[Any, ...]:
+            found = self._all(partial(job.ranks, walker), job.apart(), "level")
+            return tuple(_nth(found, ["share", "score"], place))[:2]
+
+        row = make() if self.checkpoints is None else self.checkpoints.row("rank", "share double, score double", make)
+        return Rank(*row)
+
+    def thresholds(self, job: Job, walker: Walker | None, targets: DataFrame) -> DataFrame:
+        """Return the thresholds of the targets."""
+        return self._all(partial(job.thresholds, walker), targets, "batch")
+
+    def finish(self) -> None:
+        """Say that all is done, where it was done at once."""
+        if self.progress is not None:
+            self.progress(sum(self.numbers.values()), sum(self.numbers.values()))
+
+    def _all(self, work: Callable[[DataFrame], DataFrame], targets: DataFrame, kind: str) -> DataFrame:
+        if self.checkpoints is None:
+            return work(targets)
+        before, total = self.numbers["level"] if kind == "batch" else 0, sum(self.numbers.values())
+        tell = self.progress
+        told = None if tell is None else lambda done, _: tell(before + done, total)
+        return in_batches(targets, work, self.numbers[kind], self.checkpoints, told, name=kind)
+
+
+def _about(known: DataFrame, *columns: str) -> DataFrame:
+    """Return what is known of targets themselves as rows of the table of pairs, at hop 0."""
+    names = columns or ("score", "predicted")
+    return known.select(sf.col("node").alias("target"), sf.lit(0).cast("tinyint").alias("hop"), *names)
+
+
+def _together(pairs: DataFrame, itself: DataFrame | None) -> DataFrame:
+    """Bring a target's rows together in one partition: what tasks rely on."""
+    if itself is not None:
+        pairs = pairs.withColumn("predicted", sf.lit(None).cast("int")).unionByName(itself)
+    return pairs.repartition("target").sortWithinPartitions("target")
+
+
+def _nth(table: DataFrame, by: list[str], place: int) -> Row:
+    """Return the row at some place, from 1, in the order of some columns: one task sorts, one row comes here."""
+    number = sf.row_number().over(Window.orderBy(*by))
+    row = table.select(*by).withColumn("place", number).where(sf.col("place") == place).first()
+    assert row is not None
+    return row

@@ -1,0 +1,222 @@
+"""Mass around many targets at once, on plain arrays: what the kernels count on one machine, to the same bits.
+
+A reference node is known here by its score alone. Scores are replaced by their places among the distinct ones, so that
+"how many up to this score" is a search among integers; counts are then weighted in the order hops, pool, alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.localisers.base import Cut, LocalThresholds, Reference
+from napsets.localisers.weightings import Counts, Sizes, Weighting
+from napsets.quantile import ROUNDING
+
+__all__ = ["AllScores", "Around", "Met"]
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """What the walks from some targets met.
+
+    Attributes
+    ----------
+    of, hop, score : numpy.ndarray
+        One entry for each reference node near a target: which target, how far, and its score.
+    own : numpy.ndarray
+        A score of each target: that at its label, NaN where it is not known.
+    predicted : numpy.ndarray
+        The model's first choice for each target, −1 where it is not known.
+    """
+
+    of: IntArray
+    hop: IntArray
+    score: FloatArray
+    own: FloatArray
+    predicted: IntArray
+
+
+class _Ladders:
+    """Places in groups, to count those of a group up to a place."""
+
+    def __init__(self, groups: IntArray, places: IntArray, width: int) -> None:
+        self.width = width
+        self.keys = np.sort(groups.astype(np.int64) * width + places)
+
+    def up_to(self, groups: IntArray, places: IntArray) -> IntArray:
+        """Count, for each entry, those of its group up to its place; none up to −1."""
+        first = groups.astype(np.int64) * self.width
+        counts: IntArray = np.searchsorted(self.keys, first + places, "right") - np.searchsorted(self.keys, first)
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class AllScores:
+    """The scores of all reference nodes in ascending order; each task gets them once.
+
+    Attributes
+    ----------
+    scores : numpy.ndarray
+        One a reference node.
+    predicted : numpy.ndarray or None
+        The model's first choice for each, where it is asked who looks alike.
+    """
+
+    scores: FloatArray
+    predicted: IntArray | None = None
+
+    @classmethod
+    def of(cls, scores: FloatArray, predicted: IntArray | None = None) -> AllScores:
+        """Put scores that come in any order in theirs."""
+        order = np.argsort(scores, kind="stable")
+        return cls(scores[order], None if predicted is None else predicted[order])
+
+    @cached_property
+    def distinct(self) -> FloatArray:
+        """Each score once."""
+        return np.unique(self.scores)
+
+    @cached_property
+    def before(self) -> IntArray:
+        """How many scores stand before each distinct one, and how many there are."""
+        return np.append(0, np.searchsorted(self.scores, self.distinct, "right"))
+
+    @cached_property
+    def alike(self) -> _Ladders | None:
+        """Places of the scores by what is predicted."""
+        if self.predicted is None:
+            return None
+        return _Ladders(self.predicted, np.searchsorted(self.distinct, self.scores), self.distinct.size)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """The same as localisers know it: node i has the i-th score, and one node more has none."""
+        return Reference(np.arange(self.scores.size), self.scores, self.scores.size + 1)
+
+    def nodes_of(self, own: FloatArray) -> IntArray:
+        """Return which node of `reference` has each of these scores; the last where there is none."""
+        return np.where(np.isnan(own), self.scores.size, np.searchsorted(self.scores, own))
+
+
+class Around:
+    """Reference nodes around some targets, weighted: what `HopsLocal` is on one machine.
+
+    Parameters
+    ----------
+    met : Met
+        Who is near.
+    weighting : Weighting
+        Who weighs how much.
+    everyone : AllScores, optional
+        All reference nodes, where they weigh anything; a target's own score among them never counts.
+    """
+
+    def __init__(self, met: Met, weighting: Weighting, everyone: AllScores | None = None) -> None:
+        self.met, self.weighting = met, weighting
+        self.everyone = everyone if weighting.pool or weighting.alike else None
+        self.targets = np.arange(met.own.size)
+        self.distinct = np.unique(met.score) if self.everyone is None else self.everyone.distinct
+        places = np.searchsorted(self.distinct, met.score)
+        at = [met.hop == k for k in range(1, weighting.hops.size + 1)]
+        self.near = [_Ladders(met.of[rows], places[rows], self.distinct.size) for rows in at]
+
+    def thresholds(self, cuts: Sequence[Cut]) -> LocalThresholds:
+        """Return the thresholds of the targets at each cut; their own scores are those that must not count."""
+        own = self.own_places
+        last = np.full(self.targets.size, self.distinct.size - 1)
+        total = self._mass(last, own)
+        values = np.stack([self._smallest(cut, total, last, own) for cut in cuts])
+        sizes = Sizes(self._near(last), self._others(last, own), self._same(last, own))
+        return LocalThresholds(values, sizes.support(self.weighting), sizes.effective_size(self.weighting))
+
+    def ranks(self) -> FloatArray:
+        """Return the share of mass strictly below each target's own score; it is none of those that count."""
+        below = np.searchsorted(self.distinct, self.met.own) - 1
+        last, nowhere = (np.full(self.targets.size, self.distinct.size + i) for i in (-1, 0))
+        counts = Counts(
+            self._near(below),
+            self._near(last),
+            self._others(below, nowhere),
+            self._others(last, nowhere),
+            self._same(below, nowhere),
+            self._same(last, nowhere),
+        )
+        return counts.rank(self.weighting)
+
+    @cached_property
+    def own_places(self) -> IntArray:
+        """Where each target's own score stands; after all of them where it has none."""
+        own = self.met.own
+        return np.where(np.isnan(own), self.distinct.size, np.searchsorted(self.distinct, own))
+
+    def _near(self, places: IntArray) -> IntArray:
+        counts = [ladders.up_to(self.targets, places) for ladders in self.near]
+        return np.stack(counts, axis=1) if counts else np.zeros((self.targets.size, 0), dtype=np.int64)
+
+    def _others(self, places: IntArray, own: IntArray) -> IntArray:
+        if self.everyone is None:
+            return np.zeros(self.targets.size, dtype=np.int64)
+        return self.everyone.before[places + 1] - (own <= places)
+
+    def _same(self, places: IntArray, own: IntArray) -> IntArray | None:
+        if self.everyone is None or self.everyone.alike is None or not self.weighting.alike:
+            return None
+        known = self.met.predicted >= 0
+        return self.everyone.alike.up_to(self.met.predicted, places) - (known & (own <= places))
+
+    @cached_property
+    def _shares(self) -> tuple[FloatArray, FloatArray]:
+        """What one node weighs because it is there, and because it is alike."""
+        last, own = np.full(self.targets.size, self.distinct.size - 1), self.own_places
+        sizes = (self._others(last, own), self._same(last, own))
+        pools = (self.weighting.pool, self.weighting.alike)
+        pool, alike = (
+            np.zeros(self.targets.size)
+            if size is None
+            else np.divide(weight, size, out=np.zeros(size.size), where=size > 0)
+            for weight, size in zip(pools, sizes, strict=True)
+        )
+        return pool, alike
+
+    def _mass(self, places: IntArray, own: IntArray) -> FloatArray:
+        """Return the mass up to a place of each target: integers weighted in the order hops, pool, alike."""
+        mass = np.zeros(self.targets.size)
+        for weight, ladders in zip(self.weighting.hops, self.near, strict=True):
+            mass += weight * ladders.up_to(self.targets, places)
+        if self.everyone is not None:
+            mass += self._shares[0] * self._others(places, own)
+            same = self._same(places, own)
+            if same is not None:
+                mass += self._shares[1] * same
+        return mass
+
+    def _smallest(self, cut: Cut, total: FloatArray, last: IntArray, own: IntArray) -> FloatArray:
+        """Return the smallest score whose mass the cut accepts: halving for all targets at once."""
+        nothing = _reaches(cut, np.zeros(total.size), total)
+        enough = _reaches(cut, total, total) & ~nothing
+        low, high = np.zeros(last.size, dtype=np.int64), np.where(enough, last, 0)
+        while (low < high).any():
+            middle = (low + high) >> 1
+            reached = _reaches(cut, self._mass(middle, own), total)
+            high = np.where(reached & (low < high), middle, high)
+            low = np.where(reached | (low >= high), low, middle + 1)
+        values = np.where(nothing, -np.inf, np.inf)
+        values[enough] = self.distinct[low[enough]]
+        return values
+
+
+def _reaches(cut: Cut, mass: FloatArray, total: FloatArray) -> BoolArray:
+    whole = 1.0 + total
+    reached: BoolArray
+    if cut.rule == "nominal":
+        reached = mass >= cut.level * whole * (1.0 - ROUNDING)
+    elif cut.rule == "at least":
+        reached = mass / whole >= cut.level
+    else:
+        reached = mass / whole > cut.level
+    return reached

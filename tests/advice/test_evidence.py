@@ -1,0 +1,144 @@
+"""Informed probabilities are what their parts add up to, and each voice is as loud as the odds that fall without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.advice.evidence import Witnesses
+from napsets.advice.inspection import inspect_node
+from napsets.levels import Exact
+from napsets.localisers import Everyone, Hops
+from napsets.methods import Method, make_method
+from napsets.scores import APS, THR, ByLabel, Diffused, Informed, Labelled
+from napsets.scores.informed import Evidence, evidence_of
+
+
+def world(seed: int = 0, nodes: int = 240, *, same: bool = True) -> dict:
+    """Three classes whose nodes link to their own kind, or to other kinds only; the last three nodes stand alone."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, nodes)
+    ends = rng.integers(0, nodes - 3, (2, 8 * nodes))
+    kept = ((labels[ends[0]] == labels[ends[1]]) == same) | (rng.random(8 * nodes) < 0.1)
+    logits = 1.2 * (np.arange(3) == labels[:, None]) + rng.normal(size=(nodes, 3))
+    return {
+        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes),
+        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "labels": labels,
+        "calibration": np.sort(rng.permutation(nodes)[: nodes // 2]),
+    }
+
+
+SCORES = {
+    "informed": Informed(),
+    "near alone": Informed(hops=1),
+    "no neighbours' labels": Informed(hops=0),
+    "diffused": Diffused(Informed(THR())),
+    "by label": ByLabel(Informed(), 0.5),
+}
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    raised = np.exp(z - z.max())
+    return raised / raised.sum()
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_contributions_add_up_to_the_informed_probabilities(name, dtype):
+    given = world()
+    given["probabilities"] = given["probabilities"].astype(dtype)
+    calibrated = Method(SCORES[name], Hops(2, pool=10.0), Exact()).calibrate(**given)
+    for node in (0, 7, 100, 239):
+        seen = inspect_node(calibrated, node)
+        found = seen.evidence
+        tolerance = 1e-12 if dtype is np.float64 else 1e-6
+        np.testing.assert_allclose(softmax(found.contributions.sum(axis=0)), found.informed, rtol=0, atol=tolerance)
+        np.testing.assert_array_equal(found.informed, seen.probabilities)
+        np.testing.assert_array_equal(found.model, given["probabilities"][node].astype(np.float64))
+        np.testing.assert_allclose(found.contributions.mean(axis=1), 0.0, atol=1e-12)
+        assert found.factors == ("model", "around", "near", "far", "alike")
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
+    given = world(same=same)
+    calibrated = make_method("informed").calibrate(**given)
+    bound, graph = evidence_of(calibrated.score), calibrated.graph
+    witnesses = Witnesses(bound, graph)
+    reference, exponents = bound.reference, bound.exponents
+    assert (exponents.near > 0) == same
+    theta = np.array([exponents.model, exponents.around, exponents.near, exponents.far, 0.0])
+    for node in (3, 50, int(reference.nodes[4])):
+        voices = witnesses.voices(node)
+        assert voices
+        assert [abs(voice.log_odds) for voice in voices] == sorted((abs(v.log_odds) for v in voices), reverse=True)
+        whole = Evidence(bound.outputs, graph, reference, 2)
+        before = whole.features(np.array([node]))[0] @ theta
+        for voice in voices[::5]:
+            others = reference.nodes != voice.node
+            less = Evidence(bound.outputs, graph, Labelled(reference.nodes[others], reference.labels[others]), 2)
+            less.shares = whole.shares  # all else as it is
+            after = less.features(np.array([node]))[0] @ theta
+            fallen = (before - before[(voice.label + 1) % 3]) - (after - after[(voice.label + 1) % 3])
+            assert fallen[voice.label] == pytest.approx(voice.log_odds, abs=1e-9)
+            assert voice.odds == pytest.approx(np.exp(voice.log_odds))
+
+
+def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
+    calibrated = make_method("informed").calibrate(**world())
+    bound = evidence_of(calibrated.score)
+    witnesses = Witnesses(bound, calibrated.graph)
+    labels = dict(zip(bound.reference.nodes.tolist(), bound.reference.labels.tolist(), strict=True))
+    for node in range(0, 240, 13):
+        near = set(calibrated.graph.neighbours(node).tolist())
+        far = {int(w) for u in near for w in calibrated.graph.neighbours(u)} - near - {node}
+        voices = witnesses.voices(node)
+        assert {voice.node for voice in voices} == (near | far) & set(labels) - {node}
+        for voice in voices:
+            assert voice.label == labels[voice.node]
+            assert voice.hop == (1 if voice.node in near else 2)
+    assert witnesses.voices(239) == ()
+
+
+def test_a_loud_neighbour_is_what_the_sentence_says():
+    calibrated = make_method("informed").calibrate(**world())
+    found = inspect_node(calibrated, 0).evidence
+    assert found.sentence.startswith("a labelled neighbour multiplies the odds of its label by ")
+    bound = evidence_of(calibrated.score)
+    said = float(found.sentence.rsplit(" ", 1)[1])
+    assert said == pytest.approx(((1 + 2 / 3) / (2 / 3)) ** bound.exponents.near, abs=0.05)
+
+
+def test_other_methods_have_no_evidence_to_show():
+    given = world()
+    for name in ("split", "naps", "naps-exact", "daps"):
+        assert inspect_node(make_method(name).calibrate(**given), 0).evidence is None
+    assert evidence_of(None) is None
+
+
+def test_auto_is_inspected_like_what_it_chose(tmp_path):
+    given = world(nodes=600)
+    auto = ns.Auto().calibrate(**given)
+    seen, same = inspect_node(auto, 5), inspect_node(auto.calibrated(), 5)
+    assert seen.member.tolist() == same.member.tolist()
+    assert seen.evidence.voices == same.evidence.voices
+    auto.save(tmp_path / "auto.npz")
+    loaded = inspect_node(ns.Auto.load(tmp_path / "auto.npz"), 5)
+    assert loaded.evidence.voices == seen.evidence.voices
+    np.testing.assert_array_equal(loaded.evidence.contributions, seen.evidence.contributions)
+
+
+def test_a_directed_graph_speaks_along_its_edges():
+    given = world()
+    rng = np.random.default_rng(1)
+    given["graph"] = ns.Graph.from_edge_index(rng.integers(0, 240, (2, 900)), num_nodes=240, directed=True)
+    calibrated = Method(Informed(APS()), Everyone(), Exact()).calibrate(**given)
+    for node in range(0, 240, 31):
+        found = inspect_node(calibrated, node).evidence
+        np.testing.assert_allclose(softmax(found.contributions.sum(axis=0)), found.informed, atol=1e-12)
+        assert np.isfinite([voice.log_odds for voice in found.voices]).all()
+    assert replace(found, voices=()).voices == ()
