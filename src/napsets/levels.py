@@ -36,9 +36,6 @@ __all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Level", "Nominal", 
 #: Levels by the name that files call them by.
 LEVELS: Table[Any] = Table()
 
-#: From so many labels on, half of them are the reference part.
-MANY_LABELS = 1000
-
 
 @dataclass(frozen=True, order=True)
 class Rank:
@@ -152,15 +149,15 @@ class Exact:
 
     Attributes
     ----------
-    share : float, optional
-        Which share of the labelled nodes is the reference part. By default a third of up to 1,000 labels, where each
-        label kept apart makes the level steadier, and half of more: what measured best of 1/3, 1/2 and 2/3.
+    share : float
+        Which share of the labelled nodes is the reference part. Of a third, a half and two thirds, half measured best:
+        with more, the level is unsteady; with less, little is learned.
     """
 
-    share: float | None = None
+    share: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.share is not None and not 0.0 < check_share("share", self.share) < 1.0:
+        if not 0.0 < check_share("share", self.share) < 1.0:
             raise InvalidInputError(f"`share` must lie strictly between 0 and 1; got {shown(self.share)}")
 
     @property
@@ -174,8 +171,7 @@ class Exact:
             raise InvalidInputError(
                 f"`calibration` must hold at least two nodes for an exact level; it holds {labelled}"
             )
-        share = (1 / 3 if labelled < MANY_LABELS else 1 / 2) if self.share is None else self.share
-        return min(max(round(share * labelled), 1), labelled - 1)
+        return min(max(round(self.share * labelled), 1), labelled - 1)
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedExact:
         """Return the level that the ranks (shares, scores) of the labels kept apart give."""

@@ -8,9 +8,9 @@ guarantee holds whatever was chosen. The choice has two steps.
    is taken unless its sets are clearly larger than those of the plain score.
 2. *The localiser*, by the pinball loss ρ(S_v − τ_v) of leave-one-out thresholds on reference nodes: thresholds are
    estimates of a conditional quantile, and this is their proper loss. All hop weightings come from one search. The
-   simpler one, *everyone*, is kept unless the gain is more than two paired standard errors: the best of a dozen
-   candidates beats it by one standard error as often as not, where nothing is to be gained. Where sets are to be
-   small, whatever their evenness, one threshold for all is best, and this step is left out.
+   simpler one, *everyone*, is kept unless the gain is more than three paired standard errors: the best of a dozen
+   candidates beats it by one or two where nothing is to be gained. Where sets are to be small, whatever their evenness,
+   one threshold for all is best, and this step is left out; so it is with few reference nodes.
 
 With few labels every split costs more than it brings: plain split conformal prediction on all of them is taken.
 """
@@ -46,11 +46,14 @@ FEWEST = 100
 FEWEST_BY_LABEL = 1000
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
-#: How pronounced informed probabilities are made.
-SHARPNESS = 1.5
+#: How pronounced informed probabilities are made, with few labels and with many: with few, thresholds are uncertain and
+#: sets large, and there is more to gain in size than to lose in evenness.
+SHARPNESS = (2.0, 1.6)
 _MIXES = (0.5, 0.25)
 #: Paired standard errors by which a less simple candidate must win.
-ERRORS = 2.0
+ERRORS = 3.0
+#: Reference nodes without which neighbourhoods cannot be told apart.
+_FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
 _JUDGED, _SIZED = 4000, 20_000
 _RESAMPLES = 50
@@ -220,21 +223,22 @@ class Choosing:
         sizes = _Sizes(self.alpha, self.seed)
         start = given.scored(plain, Exact(), self.seed)
         sizes.add("the model alone", start)
-        informed = Informed(Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR())
+        many = given.calibration.size >= FEWEST_BY_LABEL
+        informed = Informed(Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR())
         evident = given.scored(informed, Exact(), self.seed)
         sizes.add("labels around as evidence", evident)
         chosen = 1
         if self.prefer == "even":
             if sizes.value[1] > TOLERANCE * sizes.value[0]:
                 chosen = 0
-            elif given.calibration.size >= FEWEST_BY_LABEL:
+            elif many:
                 for mix in _MIXES:
                     judged = given.scored(ByLabel(informed, mix), Exact(), self.seed)
                     sizes.add(f"the same, labels judged by their own kind ({mix:g})", judged)
                     if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
                         chosen = len(sizes.value) - 1
                         break
-        elif given.calibration.size >= FEWEST_BY_LABEL:
+        elif many:
             diffused = given.scored(Diffused(informed, 0.3), Exact(), self.seed)
             sizes.add("the same, averaged over neighbours", diffused)
             least = int(np.argmin(sizes.value))
@@ -251,7 +255,8 @@ class Choosing:
         nodes, scores = reference.nodes[rows], reference.scores[rows]
         cut = [Cut(1.0 - self.alpha)]
         everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
-        localisers = _local_candidates(self.max_hops) if self.prefer == "even" else []
+        local = self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL
+        localisers = _local_candidates(self.max_hops) if local else []
         names = ["everyone alike", *(name for name, _ in localisers)]
         taus = [everyone]
         if localisers:

@@ -57,7 +57,7 @@ class Method:
     >>> from napsets.levels import Exact
     >>> from napsets.localisers import Hops
     >>> Method("aps", Hops(hops=2, pool=10), Exact()).level
-    Exact(share=None)
+    Exact(share=0.5)
     """
 
     score: Any = field(default_factory=APS)
