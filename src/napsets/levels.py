@@ -31,7 +31,8 @@ from napsets.localisers.base import Cut, LocalThresholds, Reference
 from napsets.localisers.everyone import Everyone
 from napsets.quantile import ROUNDING
 
-__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Level", "Nominal", "Rank", "rank_place"]
+__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Level", "Nominal", "Rank"]
+__all__ += ["fewest_ranks", "rank_place"]
 
 #: Levels by the name that files call them by.
 LEVELS: Table[Any] = Table()
@@ -51,6 +52,14 @@ def rank_place(apart: int, alpha: float) -> int:
     As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
     """
     return math.ceil((1.0 - alpha) * (1.0 + apart) * (1.0 - ROUNDING))
+
+
+def fewest_ranks(alpha: float) -> int:
+    """Return how many labels must be kept apart for T̂ to be among their ranks."""
+    apart = max(0, math.floor((1.0 - alpha) / alpha) - 1)  # a little low: the place decides
+    while rank_place(apart, alpha) > apart:
+        apart += 1
+    return apart
 
 
 class FittedLevel(Protocol):

@@ -92,6 +92,32 @@ def test_few_labels_are_not_split_and_it_says_so(prefer):
     assert np.array_equal(auto.predict(nodes).member, split.member)
 
 
+def test_a_small_alpha_needs_more_labels_before_any_is_kept_apart():
+    made = world(0.8)
+    few, nodes, _ = calibrated(made, labelled=150, alpha=0.01)
+    assert not few.calibrated_.is_exact
+    assert "from 199 on they would be enough" in few.choice.reason
+    assert few.predict(nodes).infinite == 0
+    enough, nodes, _ = calibrated(made, labelled=199, alpha=0.01)
+    assert enough.calibrated_.is_exact
+    assert enough.predict(nodes).infinite == 0
+
+
+def test_small_sets_keep_to_the_model_where_evidence_would_make_them_larger():
+    for seed in range(6):
+        auto, _, _ = calibrated(world(0.5, seed=seed, edges="random", strength=3.0), labelled=110, prefer="small")
+        plain, informed = (one.value for one in auto.choice.candidates if one.step == "score")
+        assert (auto.choice.exponents is None) == (informed > 1.01 * plain)
+
+
+def test_judging_by_label_gives_what_scoring_anew_would_give():
+    graph, p, labels, order = world(0.8)
+    auto = Choosing(seed=2).calibrate(graph, p, labels, order[:1500])
+    anew = auto.method.calibrate(graph, p, labels, order[:1500])
+    assert np.array_equal(auto.predict(order[1500:]).thresholds, anew.predict(order[1500:]).thresholds)
+    assert np.array_equal(auto.predict(order[1500:]).member, anew.predict(order[1500:]).member)
+
+
 def test_small_sets_are_smaller_than_even_ones():
     made = world(0.7)
     even, nodes, labels = calibrated(made)

@@ -57,10 +57,11 @@ def slow_features(p, graph, nodes, labels, v, hops=2):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 5), st.integers(0, 2))
-def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, hops):
+@given(st.integers(0, 10**6), st.integers(2, 30), st.integers(2, 5), st.integers(0, 2), st.booleans())
+def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, hops, directed):
     rng = np.random.default_rng(seed)
-    graph = ns.Graph.from_edge_index(rng.integers(nodes, size=(2, rng.integers(0, 3 * nodes))), num_nodes=nodes)
+    ends = rng.integers(nodes, size=(2, rng.integers(0, 3 * nodes)))
+    graph = ns.Graph.from_edge_index(ends, num_nodes=nodes, directed=directed)
     p = rng.dirichlet(np.ones(classes), nodes)
     chosen = rng.permutation(nodes)[: rng.integers(1, nodes + 1)]
     labels = rng.integers(classes, size=chosen.size)
@@ -122,6 +123,37 @@ def test_the_sign_of_the_evidence_is_found(same, sign):
     assert after > before + 0.05
     told = exponents.explain()
     assert ("multiplies" if sign > 0 else "divides") in told
+
+
+def test_what_a_neighbour_does_depends_on_how_frequent_its_label_is():
+    exponents = Exponents(near=1.0)
+    assert exponents.explain(np.array([0.5, 0.5])).endswith("by 2.0")  # (1 + 2·½) / (2·½)
+    assert exponents.explain(np.full(10, 0.1)) == exponents.explain()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": [5000]}, "`nodes` must hold ids from 0 to 599"),
+        ({"labels": np.full(100, -1)}, "`labels` must be known to be scored"),
+        ({"nodes": [1, 1], "labels": [0, 0]}, "`nodes` must not repeat"),
+        ({"hops": 5}, "`hops` must be at most 2"),
+        ({"probabilities": np.ones((600, 3))}, "`probabilities` must have rows that sum to 1"),
+    ],
+)
+def test_bad_arguments_are_named(change, message):
+    graph, p, labels = block_model(0.8)
+    arguments = {"probabilities": p, "graph": graph, "nodes": np.arange(100), "labels": labels[:100]} | change
+    with pytest.raises(ns.InvalidInputError, match=message):
+        informed_probabilities(**arguments)
+
+
+def test_many_classes_are_weighed_in_pieces_that_do_not_show(monkeypatch):
+    graph, p, labels = block_model(0.8)
+    whole, _ = informed_probabilities(p, graph, np.arange(200), labels[:200])
+    monkeypatch.setattr("napsets.scores.informed._ENTRIES", 50)
+    pieces, _ = informed_probabilities(p, graph, np.arange(200), labels[:200])
+    assert np.array_equal(whole, pieces)
 
 
 def test_float32_stays_float32_and_rows_sum_to_one():

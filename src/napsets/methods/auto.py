@@ -29,12 +29,14 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alph
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.levels import Exact, Nominal
+from napsets.levels import Exact, Nominal, fewest_ranks
 from napsets.localisers import Cut, Everyone, Hops, Localiser, share_search
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method
 from napsets.quantile import weighted_quantile
-from napsets.scores import APS, THR, ByLabel, Diffused, Informed, Sharpened
+from napsets.scores import APS, THR, ByLabel, Informed, Sharpened
+from napsets.scores.by_label import BoundByLabel
+from napsets.scores.informed import BoundInformed, evidence_of
 
 __all__ = ["Candidate", "Choice", "Choosing"]
 
@@ -191,25 +193,29 @@ class Choosing:
             raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
         plain = APS() if self.prefer == "even" else THR()
         labels = given.calibration.size
-        if labels < FEWEST:
+        fewest = max(FEWEST, 2 * fewest_ranks(self.alpha) + 1)
+        if labels < fewest:
             method = self._method(plain, Everyone(), Nominal())
-            reason = f"{labels} labels are too few to choose by, or to keep any apart; all of them set one threshold"
+            reason = (
+                f"{labels} labels are too few to choose by, or to keep half of them apart (from {fewest} on they would "
+                f"be enough); all of them set one threshold"
+            )
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
             return replace(method.fit(given), choice=choice)
         scores, about_scores = self._choose_score(given, plain)
         localiser, about_localisers = self._choose_localiser(scores)
         method = self._method(scores.score, localiser, Exact())
         candidates = (*about_scores, *about_localisers)
-        exponents = _exponents(scores.bound)
+        informed = evidence_of(scores.bound)
         choice = Choice(
             method,
-            _reason(candidates, exponents),
+            _reason(candidates, informed),
             candidates,
             self.prefer,
             self.alpha,
             labels,
             scores.reference.nodes.size,
-            exponents,
+            None if informed is None else informed.exponents,
         )
         return replace(method.on(scores), choice=choice)
 
@@ -227,23 +233,14 @@ class Choosing:
         informed = Informed(Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR())
         evident = given.scored(informed, Exact(), self.seed)
         sizes.add("labels around as evidence", evident)
-        chosen = 1
-        if self.prefer == "even":
-            if sizes.value[1] > TOLERANCE * sizes.value[0]:
-                chosen = 0
-            elif many:
-                for mix in _MIXES:
-                    judged = given.scored(ByLabel(informed, mix), Exact(), self.seed)
-                    sizes.add(f"the same, labels judged by their own kind ({mix:g})", judged)
-                    if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
-                        chosen = len(sizes.value) - 1
-                        break
-        elif many:
-            diffused = given.scored(Diffused(informed, 0.3), Exact(), self.seed)
-            sizes.add("the same, averaged over neighbours", diffused)
-            least = int(np.argmin(sizes.value))
-            gain, se = sizes.against(1, least)
-            chosen = least if -gain > ERRORS * se else 1
+        chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
+        if chosen and many and self.prefer == "even":
+            for mix in _MIXES:
+                ranked = _by_label(given, evident, informed, mix)
+                sizes.add(f"labels around as evidence, classes judged by their own kind ({mix:g})", ranked)
+                if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
+                    chosen = len(sizes.value) - 1
+                    break
         return sizes.scored[chosen], sizes.candidates(chosen)
 
     # -- the localiser -------------------------------------------------------------------------------------------------
@@ -276,6 +273,16 @@ class Choosing:
             error = float(apart.std(ddof=1)) / math.sqrt(apart.size) if apart.size > 1 else math.inf
             candidates.append(Candidate(name, "localiser", float(means[c]), float(apart.mean()), error, chosen == c))
         return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
+
+
+def _by_label(given: Given, scored: Scored, score: Any, mix: float) -> Scored:
+    """Rank scores that are there already partly by label: what scoring anew with `ByLabel` would give."""
+    labels, nodes, apart = given.labels, scored.reference.nodes, scored.apart
+    bound = BoundByLabel(scored.bound, scored.reference.scores, labels[nodes], mix)
+    ranked = replace(scored.reference, scores=bound.at(nodes, labels[nodes]))
+    return replace(
+        scored, score=ByLabel(score, mix), bound=bound, reference=ranked, apart_scores=bound.at(apart, labels[apart])
+    )
 
 
 class _Sizes:
@@ -327,7 +334,7 @@ def _local_candidates(max_hops: int) -> list[tuple[str, Hops]]:
     """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled."""
     found: list[tuple[str, Hops]] = []
     if max_hops:
-        found.append(("those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
+        found.append(("1 hop and those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
     for hops in range(1, max_hops + 1):
         near = f"{hops} hop{'s' * (hops > 1)}"
         found += [(f"{near}, pooled {pool}", Hops(hops, pool=float(pool))) for pool in (10, 30, 100)]
@@ -351,16 +358,7 @@ def _some(size: int, most: int) -> IntArray:
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
 
 
-def _exponents(bound: Any) -> Any:
-    """Return the exponents of an informed score, wherever in a chain of scores it stands."""
-    while bound is not None:
-        if hasattr(bound, "exponents"):
-            return bound.exponents
-        bound = getattr(bound, "inner", None)
-    return None
-
-
-def _reason(candidates: Sequence[Candidate], exponents: Any) -> str:
+def _reason(candidates: Sequence[Candidate], informed: BoundInformed | None) -> str:
     score = next(one for one in candidates if one.step == "score" and one.chosen)
     plain = next(one for one in candidates if one.step == "score")
     if score is plain:
@@ -370,9 +368,14 @@ def _reason(candidates: Sequence[Candidate], exponents: Any) -> str:
             f"sets of {score.value:.2f} labels expected against {plain.value:.2f} of the model alone "
             f"({score.difference:+.2f} ± {score.se:.2f})"
         )
-    if exponents is not None:
-        told += f"; {exponents.explain()}"
-    local = next(one for one in candidates if one.step == "localiser" and one.chosen)
-    if local.difference < 0:
-        return f"{told}; thresholds by neighbourhood gain {-local.difference / (local.value - local.difference):.1%}"
-    return f"{told}; thresholds by neighbourhood gain nothing"
+    if informed is not None:
+        counts = np.bincount(informed.reference.labels)
+        told += f"; {informed.exponents.explain(counts / counts.sum())}"
+    local = [one for one in candidates if one.step == "localiser"]
+    chosen = next(one for one in local if one.chosen)
+    if len(local) == 1:
+        return f"{told}; one threshold for all"
+    if chosen is not local[0]:
+        gain = -chosen.difference / (chosen.value - chosen.difference)
+        return f"{told}; thresholds by neighbourhood are {gain:.1%} nearer"
+    return f"{told}; thresholds by neighbourhood gain nothing that is sure"

@@ -14,12 +14,13 @@ reference labels, and so needs an exact level, under which its coverage holds wh
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_scores, check_share
+from napsets.checks.arguments import FloatArray, IntArray, check_labels, check_scores, check_share
 from napsets.checks.frozen import Sealed, frozen
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -88,22 +89,37 @@ class BoundByLabel(Sealed):
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
         plain: FloatArray = self.inner.at(nodes, labels)
-        ranked = np.empty_like(plain)
+        ranked = _share_below(self._sorted, plain)
         for label in np.unique(labels):
             mine = labels == label
-            ranked[mine] = self._rank(plain[mine], int(label))
+            ranked[mine] = self._mixed(ranked[mine], plain[mine], int(label))
         return ranked
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
         plain: FloatArray = self.inner.matrix(nodes)
-        columns = [self._rank(plain[:, label], label) for label in range(plain.shape[1])]
-        return np.stack(columns, axis=1) if columns else plain
+        ranked = _share_below(self._sorted, plain)
+        for label in range(plain.shape[1]):
+            ranked[:, label] = self._mixed(ranked[:, label], plain[:, label], label)
+        return ranked
 
-    def _rank(self, values: FloatArray, label: int) -> FloatArray:
-        own = self.scores[self.labels == label]
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        return np.sort(self.scores)
+
+    @cached_property
+    def _by_label(self) -> tuple[FloatArray, IntArray]:
+        """The scores by label and then by size, and where those of each label start."""
+        order = np.lexsort((self.scores, self.labels))
+        starts = np.searchsorted(self.labels[order], np.arange(self.probabilities.shape[1] + 1))
+        return self.scores[order], starts
+
+    def _mixed(self, shares: FloatArray, values: FloatArray, label: int) -> FloatArray:
+        """Mix the shares among all reference scores with those among the label's own."""
+        scores, starts = self._by_label
+        own = scores[starts[label] : starts[label + 1]]
         mix = self.mix * own.size / (own.size + SHRINK)
-        ranked = (1.0 - mix) * _share_below(self.scores, values)
+        ranked = (1.0 - mix) * shares
         if mix:
             ranked = ranked + mix * _share_below(own, values)
         told_apart: FloatArray = ranked + _SLOPE * values
@@ -120,13 +136,11 @@ class BoundByLabel(Sealed):
         """Put together what `parts` gave."""
         inner: BoundScore = BOUND[described["inner"]["name"]].from_parts(described["inner"], arrays)
         scores = check_scores("ranked_scores", arrays["ranked_scores"])
-        labels = arrays["ranked_labels"].astype(np.int64)
-        if labels.shape != scores.shape:
-            raise InvalidInputError(f"`ranked_labels` must have one entry a score, {scores.size}; got {labels.shape}")
+        labels = check_labels(arrays["ranked_labels"], size=scores.size, num_classes=inner.probabilities.shape[1])
         return cls(inner, scores, labels, check_share("mix", described["mix"]))
 
 
 def _share_below(known: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the share of known scores strictly below each value, out of one more than there are."""
-    share: FloatArray = np.searchsorted(np.sort(known), values, side="left") / (known.size + 1.0)
+    """Return the share of known scores, which ascend, strictly below each value, out of one more than there are."""
+    share: FloatArray = np.searchsorted(known, values, side="left") / (known.size + 1.0)
     return share

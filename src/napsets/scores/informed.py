@@ -24,11 +24,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_count
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    check_count,
+    check_index,
+    check_labels,
+    check_probabilities,
+)
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, Labelled, bind, make_score
+from napsets.graph import Graph, check_graph
+from napsets.scores.base import BOUND, SCORES, Labelled, bind, known_labels, make_score
 from napsets.scores.ranks import APS
 
 __all__ = ["BoundInformed", "Evidence", "Exponents", "Informed", "evidence_of", "informed_probabilities"]
@@ -41,7 +49,8 @@ RIDGE = 3.0
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0}
 #: Reference nodes that the exponents are fitted on, at the most: a handful of numbers needs no more.
 _MOST_FITTED = 1 << 14
-_ROWS = 1 << 15  # nodes whose evidence is weighed at a time
+#: Nodes × classes whose evidence is weighed, or fitted, at a time: what bounds the memory beside a few matrices.
+_ENTRIES, _FITTED_ENTRIES = 1 << 19, 1 << 21
 _ROUNDS, _HALVINGS = 50, 30
 
 
@@ -71,9 +80,10 @@ class Exponents:
         Parameters
         ----------
         shares : array, optional
-            The shares of labels; by default a label that a tenth of the nodes have.
+            The shares of labels: the label meant is then as frequent as that of a node drawn at random is on average.
+            By default, a label that a tenth of the nodes have.
         """
-        share = 0.1 if shares is None else float(np.mean(shares))
+        share = 0.1 if shares is None else float((np.asarray(shares) ** 2).sum())
         prior = PRIOR["near"]
         # E(y) with one neighbour of label y, against E of any other label.
         odds = ((1.0 + prior * share) / (prior * share)) ** self.near
@@ -116,7 +126,7 @@ class Informed:
 
 
 def informed_probabilities(
-    probabilities: npt.NDArray[Any], graph: Graph, nodes: IntArray, labels: IntArray, *, hops: int = 2
+    probabilities: ArrayLike, graph: Graph, nodes: ArrayLike, labels: ArrayLike, *, hops: int = 2
 ) -> tuple[npt.NDArray[Any], Exponents]:
     """Return the model's probabilities corrected by the labels of some nodes, and the exponents that were fitted.
 
@@ -127,11 +137,14 @@ def informed_probabilities(
     graph : Graph
         The graph.
     nodes, labels : arrays
-        The labelled nodes, and the label of each.
+        The labelled nodes (indices or a boolean mask), and the label of each.
     hops : int
         As in `Informed`.
     """
-    evidence = Evidence(probabilities, graph, Labelled(nodes, labels), hops)
+    p = check_probabilities(probabilities, num_nodes=check_graph(graph).num_nodes)
+    chosen = check_index("nodes", nodes, p.shape[0], unique=True)
+    y = known_labels(labels, p[chosen])
+    evidence = Evidence(p, graph, Labelled(chosen, y), check_count("hops", hops, maximum=2))
     exponents = evidence.fit()
     return evidence.probabilities(exponents), exponents
 
@@ -162,9 +175,8 @@ class Evidence:
         if hops == 2:
             part = 1.0 / np.maximum(graph.degrees, 1)
             passed = graph.neighbour_sums(part[:, None] * self.counts["near"])
-            # What a node's own label comes back as, over each of its neighbours.
-            back = graph.neighbour_sums(part[:, None])[reference.nodes, 0]
-            passed[reference.nodes, reference.labels] -= back
+            # What a node's own label comes back as, over each neighbour that has an edge back to it.
+            passed[reference.nodes, reference.labels] -= _sums_over_way_back(graph, part)[reference.nodes]
             self.counts["far"] = np.maximum(passed, 0.0)  # rounding may leave less than nothing
         self.predicted = outputs.argmax(axis=1)
         self.table = np.zeros((classes, classes))
@@ -189,8 +201,9 @@ class Evidence:
     def fit(self) -> Exponents:
         """Return the exponents under which the reference labels are most likely, near "the model alone"."""
         nodes, labels = self.reference.nodes, self.reference.labels
-        if nodes.size > _MOST_FITTED:
-            kept = np.linspace(0, nodes.size - 1, _MOST_FITTED).astype(np.int64)
+        most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // self.outputs.shape[1]))
+        if nodes.size > most:
+            kept = np.linspace(0, nodes.size - 1, most).astype(np.int64)
             nodes, labels = nodes[kept], labels[kept]
         found = _conditional_logit(self.features(nodes), labels)
         return Exponents(**dict(zip(self.names, found.tolist(), strict=True)))
@@ -199,8 +212,9 @@ class Evidence:
         """Return the corrected probabilities of all nodes, as wide as the model's."""
         theta = np.array([getattr(exponents, name) for name in self.names])
         out = np.empty_like(self.outputs)
-        for start in range(0, out.shape[0], _ROWS):
-            rows = np.arange(start, min(start + _ROWS, out.shape[0]))
+        step = max(1, _ENTRIES // out.shape[1])
+        for start in range(0, out.shape[0], step):
+            rows = np.arange(start, min(start + step, out.shape[0]))
             out[rows] = _softmax(_weighed(self.features(rows), theta))
         return out
 
@@ -262,8 +276,13 @@ class BoundInformed(Sealed):
         """Put together what `parts` gave."""
         inner = BOUND[described["inner"]["name"]].from_parts(described["inner"], arrays)
         said = {name: float(value) for name, value in described["exponents"].items()}
-        labelled = Labelled(arrays["evidence_nodes"].astype(np.int64), arrays["evidence_labels"].astype(np.int64))
-        return cls(inner, arrays["outputs"], Exponents(**said), labelled)
+        if not all(np.isfinite(value) for value in said.values()):
+            raise InvalidInputError(f"`exponents` must be finite; got {said}")
+        size, classes = inner.probabilities.shape
+        outputs = check_probabilities(arrays["outputs"], num_nodes=size)
+        nodes = check_index("evidence_nodes", arrays["evidence_nodes"], size, unique=True)
+        labels = check_labels(arrays["evidence_labels"], size=nodes.size, num_classes=classes)
+        return cls(inner, outputs, Exponents(**said), Labelled(nodes, labels))
 
 
 def evidence_of(bound: Any) -> BoundInformed | None:
@@ -271,6 +290,16 @@ def evidence_of(bound: Any) -> BoundInformed | None:
     while bound is not None and not isinstance(bound, BoundInformed):
         bound = getattr(bound, "inner", None)
     return bound
+
+
+def _sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
+    """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
+    if not graph.directed:
+        sums: FloatArray = graph.neighbour_sums(values[:, None])[:, 0]
+        return sums
+    one_way = graph.to_scipy()
+    both: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
+    return both
 
 
 def _conditional_logit(features: FloatArray, labels: IntArray) -> FloatArray:
