@@ -21,10 +21,12 @@ def blocks(p_in: float, p_out: float, *, nodes: int = 600, seed: int = 0) -> tup
     return ns.Graph.from_edge_index(np.stack(np.nonzero(linked)), num_nodes=nodes), known
 
 
-def test_a_homophilous_graph_is_recommended():
+def test_a_homophilous_graph_speaks_for_naps_but_cannot_tell():
     graph, labels = blocks(0.06, 0.004)
     found = recommend(graph, labels)
-    assert found.verdict == "yes"
+    assert found.verdict == "maybe"
+    assert found.favourable
+    assert found.evidence is None
     assert found.homophilous
     assert found.best.bound + found.best.slack < found.split_bound
     assert found.best.hops <= 2
@@ -98,7 +100,8 @@ def test_the_embedded_graph_is_used_as_the_paper_uses_it():
     labels = np.array(data.labels)[data.test]
     labels[np.random.default_rng(0).random(labels.size) < 0.5] = -1
     found = recommend(data.graph.subgraph(data.test), labels)
-    assert (found.verdict, found.best.hops, found.best.decay) == ("yes", 2, "uniform")
+    assert (found.verdict, found.best.hops, found.best.decay) == ("maybe", 2, "uniform")
+    assert found.favourable
 
 
 def test_reasons_name_the_numbers_they_rest_on():
@@ -123,6 +126,20 @@ def test_labels_with_no_labelled_neighbour_say_so():
     assert np.isnan(found.homophily)
     assert found.verdict == "no"
     assert "cannot be seen" in found.reasons()[0]
+
+
+def test_with_probabilities_the_verdict_rests_on_what_methods_did():
+    graph, known = blocks(0.004, 0.06)  # heterophilous: the graph alone speaks against NAPS
+    truth = np.arange(600) % 2
+    rng = np.random.default_rng(0)
+    p = np.where(np.arange(2) == truth[:, None], 0.6, 0.4) + 0.3 * (rng.random((600, 1)) - 0.5) * [1, -1]
+    found = recommend(graph, known, probabilities=p, seed=4)
+    alone = recommend(graph, known, seed=4)
+    assert alone.verdict == "no"
+    assert found.verdict == found.evidence.verdict == "yes"
+    assert found.reasons() == alone.reasons()
+    assert found.best == alone.best
+    assert found.evidence.labels == (known >= 0).sum()
 
 
 def test_bad_arguments_are_named():

@@ -156,7 +156,7 @@ def test_spark_gives_the_same_sets(tmp_path, run):
     )
     assert (here.exit_code, there.exit_code) == (0, 0), there.output
     a, b = (pq.read_table(tmp_path / f"{name}.parquet").sort_by("node").to_pydict() for name in "ab")
-    assert a == b
+    assert {name: a[name] for name in b} == b  # predictions are written here alone
     one, many = (json.loads(shown.stdout.splitlines()[-1]) for shown in (here, there))
     same = ("nodes", "mean_size", "empty_rate", "full_rate", "infinite", "unreached", "alpha", "hops", "decay")
     assert {key: many[key] for key in same} == pytest.approx({key: one[key] for key in same})
@@ -262,11 +262,51 @@ def test_recommend_says_what_to_do_and_why(run, world):
     shown = run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2)
     assert shown.exit_code == 0, shown.stderr
     told = json.loads(run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2, "--json").stdout)
-    assert told["verdict"] in ("yes", "maybe", "no")
+    assert told["verdict"] in ("maybe", "no")
+    assert told["evidence"] is None
+    assert "The graph alone cannot tell" in shown.stdout
     assert f"--hops {told['best']['hops']} --decay {told['best']['decay']}" in shown.stdout
     assert "share a label" in shown.stdout
     assert told["nodes"] == 60
     assert len(told["reasons"]) == 5
+
+
+def test_recommend_rests_on_held_out_labels_where_probabilities_are_given(tmp_path, run):
+    world = make_world(tmp_path, nodes=400)
+    shown = run("recommend", *world.files)
+    assert shown.exit_code == 0, shown.stderr
+    told = json.loads(run("recommend", *world.files, "--json").stdout)
+    found = told["evidence"]
+    assert told["verdict"] == found["verdict"] == "yes"
+    assert [row["method"] for row in found["trials"]] == [
+        "split",
+        "naps",
+        "naps-exact",
+        "informed",
+        "auto",
+        "auto-small",
+    ]
+    assert {choice["prefer"] for choice in found["choices"]} == {"even", "small"}
+    assert f"--method {found['method']} " in told["command"]
+    assert "Tried on 200 held-out labels" in shown.stdout
+    assert f"{found['method']} ←" in shown.stdout
+    assert "What the graph alone says" in shown.stdout
+    summary = json.loads(run("predict", *world.files, "-m", "auto", "-o", tmp_path / "s.parquet", "--json").stdout)
+    assert summary["choice"].endswith(found["choices"][0]["reason"])
+
+
+def test_recommend_says_that_labels_are_too_few(run, world):
+    shown = run("recommend", *world.files)
+    assert shown.exit_code == 0, shown.stderr
+    assert "There are too few labels to tell; use --method split" in shown.stdout
+    assert "60 labels are too few to try methods on" in shown.stdout
+    assert json.loads(run("recommend", *world.files, "--json").stdout)["evidence"]["enough"] is False
+
+
+def test_what_only_probabilities_decide_needs_them(run, world):
+    refused = run("recommend", "-e", world.edges, "-l", world.labels_file, "--skip-unknown")
+    assert refused.exit_code == 2
+    assert "needs --probabilities" in refused.stderr
 
 
 def test_datasets_are_listed(run):

@@ -118,6 +118,39 @@ def test_columns_of_another_kind_are_refused(tmp_path, column, values, message):
     refused(parquet(tmp_path / "s.parquet", **{column: values}), message)
 
 
+TOLD = {"prediction": ["cat", "dog", "cat"], "probability": [0.9, 0.5, 0.4]}
+TOLD_ARRAYS = {name: np.array(column) for name, column in TOLD.items()}
+
+
+def test_predictions_are_read_where_both_parts_are_there(tmp_path):
+    for path in (parquet(tmp_path / "s.parquet", **TOLD), npz(tmp_path / "s.npz", **TOLD_ARRAYS)):
+        file = read_sets(path)
+        assert file.predictions.tolist() == [0, 1, 0]
+        assert file.probabilities.tolist() == TOLD["probability"]
+    for path in (parquet(tmp_path / "a.parquet"), parquet(tmp_path / "b.parquet", prediction=TOLD["prediction"])):
+        assert read_sets(path).predictions is None
+        assert read_sets(path).probabilities is None
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("prediction", ["cat", "cow", "cat"], "predictions that are among the class_names of its metadata; .* 'cow'"),
+        ("prediction", [0, 1, 0], "names in its column prediction; in .* it is int64"),
+        ("probability", [0.9, 1.5, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has 1.5"),
+        ("probability", [0.9, NAN, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has nan"),
+        ("probability", ["a", "b", "c"], "numbers in its column probability; in .* it is string"),
+    ],
+)
+def test_predictions_that_cannot_be_are_refused(tmp_path, column, values, message):
+    refused(parquet(tmp_path / "s.parquet", **(TOLD | {column: values})), message)
+    refused(npz(tmp_path / "s.npz", **(TOLD_ARRAYS | {column: np.array(values)})), message)
+    refused(
+        parquet(tmp_path / "n.parquet", **(TOLD | {column: pa.array([None, *values[1:]])})),
+        f"no empty cell; the column {column}|must be from 0 to 1|must hold|among the class_names",
+    )
+
+
 @pytest.mark.parametrize(
     ("about", "message"),
     [

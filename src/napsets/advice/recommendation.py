@@ -10,17 +10,20 @@ Few calibration nodes cost twice. Coverage may exceed 1−α by the test point's
 decay are chosen by the sum of the three, in which a node without support, whose set says nothing, counts as 1. The
 verdict compares the first two with those of split conformal prediction.
 
-All this is a guide for choosing settings. It is no part of any guarantee.
+All this is a guide for choosing settings. It is no part of any guarantee, and the graph alone cannot tell how good sets
+will be: that depends on the model. With its probabilities, methods are tried on held-out labels
+(`napsets.advice.trials`), and the verdict rests on what they did there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from napsets.advice.theory import coverage_gap_bound, expected_homophily
+from napsets.advice.trials import Trials, try_methods
 from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
@@ -97,9 +100,8 @@ class Recommendation:
     Attributes
     ----------
     verdict : {"yes", "maybe", "no"}
-        Whether NAPS is expected to do better than split conformal prediction: "yes" where its bound is smaller by more
-        than chance, "maybe" where the graph is at least homophilous, "no" where it is not, or where most nodes lack
-        support.
+        Whether to look at the neighbourhood of a node. With `evidence`, what the held-out labels say. Without, "yes" is
+        never said: "maybe" where the graph is homophilous, "no" where it is not, or where most nodes lack support.
     best : Candidate
         The hops and decay to use.
     candidates : tuple of Candidate
@@ -118,6 +120,8 @@ class Recommendation:
         The mass below which a threshold is +∞: (1−α)/α.
     nodes, calibration : int
         How many nodes to predict, and how many with labels.
+    evidence : Trials or None
+        What methods did on held-out labels, where probabilities were given.
     """
 
     verdict: Literal["yes", "maybe", "no"]
@@ -133,10 +137,20 @@ class Recommendation:
     needed: float
     nodes: int
     calibration: int
+    evidence: Trials | None = None
 
     def reasons(self) -> list[str]:
-        """Explain the verdict, a sentence or two a point."""
+        """Say what the graph alone says, a sentence or two a point; for what labels say, see ``evidence.reasons()``."""
         return [self._on_homophily(), self._on_bounds(), self._on_hops(), self._on_decay(), self._on_support()]
+
+    def resting_on(self, evidence: Trials) -> Recommendation:
+        """Return the same with evidence, on which the verdict then rests."""
+        return replace(self, evidence=evidence, verdict=evidence.verdict)
+
+    @property
+    def favourable(self) -> bool:
+        """Whether the bound of NAPS is below that of split conformal prediction, by more than chance."""
+        return self.best.bound + self.best.slack + 2.0 * self.best.bound_se < self.split_bound
 
     @property
     def homophilous(self) -> bool:
@@ -155,7 +169,7 @@ class Recommendation:
         return seen + "The graph is not homophilous: near nodes tell no more about a node than far ones do."
 
     def _on_bounds(self) -> str:
-        verb = "below" if self.verdict == "yes" else "not clearly below"
+        verb = "below" if self.favourable else "not clearly below"
         return (
             f"Taking 'has another label' for the distance in total variation, the bound on the coverage gap and the "
             f"slack of a small sample come to {self.best.bound + self.best.slack:.3f} with NAPS, {verb} the "
@@ -195,14 +209,16 @@ def recommend(
     graph: Graph,
     labels: ArrayLike,
     *,
+    probabilities: ArrayLike | None = None,
     nodes: ArrayLike | None = None,
     alpha: float = 0.1,
     max_hops: int = 3,
     sample: int = 2000,
     seed: int = 0,
+    ids: ArrayLike | None = None,
     progress: Any = None,
 ) -> Recommendation:
-    """Look at a graph and its known labels, and say how to use NAPS on it.
+    """Look at a graph, its known labels and, if given, the model's probabilities, and say which method to use.
 
     Parameters
     ----------
@@ -210,6 +226,9 @@ def recommend(
         The graph whose neighbourhoods would count.
     labels : array of shape (nodes,)
         Integers, −1 where unknown; those known would calibrate.
+    probabilities : array of shape (nodes, classes), optional
+        What the model says. With them methods are tried on held-out labels, and the verdict rests on that; without, on
+        the graph alone, which cannot say "yes".
     nodes : array, optional
         What is to be predicted; by default the nodes without a label, or all where there are none.
     alpha : float
@@ -219,7 +238,9 @@ def recommend(
     sample : int
         How many labelled nodes the agreement of labels is measured on.
     seed : int
-        Seed of that sample.
+        Seed of that sample, and of the trials.
+    ids : array, optional
+        What the nodes are called, as in `NAPS.calibrate`: with them `auto` chooses here what it chooses there.
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
@@ -253,8 +274,8 @@ def recommend(
     split = 1.0 - random * calibration.size / (calibration.size + 1.0)
     met = total[:, 0] > 0
     homophily, homophily_se = _mean(same[met, 0] / total[met, 0])
-    return Recommendation(
-        verdict=_verdict(best, split, homophily - 2.0 * homophily_se > random),
+    found = Recommendation(
+        verdict=_verdict(best, homophily - 2.0 * homophily_se > random),
         best=best,
         candidates=candidates,
         alpha=alpha,
@@ -267,6 +288,13 @@ def recommend(
         needed=(1.0 - alpha) / alpha,
         nodes=int(asked.size),
         calibration=int(calibration.size),
+    )
+    if probabilities is None:
+        return found
+    return found.resting_on(
+        try_methods(
+            graph, probabilities, y, alpha=alpha, hops=best.hops, decay=best.decay, seed=check_seed(seed), ids=ids
+        )
     )
 
 
@@ -312,10 +340,9 @@ class _Support:
         )
 
 
-def _verdict(best: Candidate, split: float, homophilous: bool) -> Literal["yes", "maybe", "no"]:
-    if best.short_share >= 0.5 or not homophilous:
-        return "no"
-    return "yes" if best.bound + best.slack + 2.0 * best.bound_se < split else "maybe"
+def _verdict(best: Candidate, homophilous: bool) -> Literal["maybe", "no"]:
+    """Return what the graph alone can say."""
+    return "maybe" if homophilous and best.short_share < 0.5 else "no"
 
 
 def _label_counts(

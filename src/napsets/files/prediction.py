@@ -15,17 +15,22 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike
+from napsets.checks.arguments import ArrayLike, IntArray
 from napsets.errors import NapsetsWarning
+from napsets.files._arrow import arrow
 from napsets.files.inputs import Inputs
-from napsets.files.sets_file import ROW_GROUP, writing_sets
+from napsets.files.sets_file import PREDICTION, ROW_GROUP, writing_sets
 from napsets.sets import PredictionSets, SetsSummary
 
 __all__ = ["CHUNK", "Predictor", "memory_bound", "write_predictions"]
 
 #: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
 CHUNK = 4 * ROW_GROUP
+
+#: Rows of probabilities that are looked through at a time.
+_ROWS = 1 << 14
 
 
 def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int:
@@ -46,7 +51,7 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int
 
 
 class Predictor(Protocol):
-    """What gives sets: a calibrated method."""
+    """What gives sets: a calibrated method. Where it has a `score`, that one's `probabilities` predict labels."""
 
     def predict(
         self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
@@ -88,16 +93,37 @@ def write_predictions(
     """
     summary = SetsSummary(np.zeros(len(inputs.class_names) + 1, dtype=np.int64), 0, 0)
     nodes = inputs.nodes
-    with writing_sets(path, inputs.ids.output_type, metadata) as writer, warnings.catch_warnings():
+    said = getattr(getattr(calibrated, "score", None), "probabilities", None)
+    names = inputs.class_names
+    with (
+        writing_sets(path, inputs.ids.output_type, metadata, predicting=said is not None) as writer,
+        warnings.catch_warnings(),
+    ):
         # `read_inputs` has noted labelled nodes once; other warnings are to be seen.
         warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
         for start in range(0, nodes.size, CHUNK):
             part = nodes[start : start + CHUNK]
             report = partial(_report, progress, start, nodes.size)
-            sets = replace(calibrated.predict(part, alpha, progress=report), class_names=inputs.class_names)
-            writer.write(sets.to_arrow().set_column(0, "node", inputs.ids.take(part)))
+            sets = replace(calibrated.predict(part, alpha, progress=report), class_names=names)
+            table = sets.to_arrow().set_column(0, "node", inputs.ids.take(part))
+            if said is not None:
+                for name, column in zip(PREDICTION, _predictions(said, part, names), strict=True):
+                    table = table.append_column(name, column)
+            writer.write(table)
             summary += sets.summary()
     return summary
+
+
+def _predictions(probabilities: npt.NDArray[Any], nodes: IntArray, names: list[str]) -> tuple[Any, Any]:
+    """Return the most probable label of each node by name, the first of equals, and its probability."""
+    pa = arrow()
+    best, top = np.empty(nodes.size, dtype=np.int64), np.empty(nodes.size)
+    for start in range(0, nodes.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        some = probabilities[nodes[rows]]
+        best[rows] = some.argmax(axis=1)
+        top[rows] = some.max(axis=1)
+    return pa.array(names, pa.string()).take(pa.array(best)), pa.array(top)
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:

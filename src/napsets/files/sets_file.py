@@ -1,7 +1,8 @@
 """Writing the sets file: one row a node, written as it is made, with the settings in its metadata.
 
 Columns: ``node`` (as the user's files had it), ``labels`` (list of class names), ``size``, ``threshold`` (+∞ where the
-neighbourhood has too little mass), ``support``, ``effective_size``, ``alpha``. In Parquet the key ``napsets`` of the
+neighbourhood has too little mass), ``support``, ``effective_size``, ``alpha``; then, where they are known,
+``prediction`` (the most probable label) and ``probability`` (how probable it is). In Parquet the key ``napsets`` of the
 file's metadata holds a JSON object with the version and the settings. CSV has no lists and no place for
 settings: there ``labels`` is a JSON array in a cell. npz keeps lists as ``labels`` and ``offsets``.
 """
@@ -24,6 +25,7 @@ from napsets.version import __version__
 
 __all__ = [
     "COLUMNS",
+    "PREDICTION",
     "ROW_GROUP",
     "check_writable",
     "describe_settings",
@@ -36,6 +38,9 @@ ROW_GROUP = 1 << 16
 
 COLUMNS = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
 
+#: Further columns, both of which a file has or neither: the most probable label, and its probability.
+PREDICTION = ("prediction", "probability")
+
 
 def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str] | None] = ()) -> None:
     """Refuse a sets file that cannot or must not be written, before any work is done; see `check_output`."""
@@ -43,11 +48,14 @@ def check_writable(path: str | os.PathLike[str], inputs: Iterable[str | os.PathL
     check_output(path, inputs)
 
 
-def sets_schema(id_type: Any, metadata: Mapping[str, Any]) -> Any:
-    """Return the Arrow schema of a sets file."""
+def sets_schema(id_type: Any, metadata: Mapping[str, Any], *, predicting: bool = False) -> Any:
+    """Return the Arrow schema of a sets file, with the columns `PREDICTION` if so asked."""
     pa = arrow()
     types = [id_type, pa.list_(pa.string()), pa.int32(), pa.float64(), pa.int64(), pa.float64(), pa.float64()]
-    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(COLUMNS, types, strict=True)]
+    kinds = dict(zip(COLUMNS, types, strict=True))
+    if predicting:
+        kinds |= dict(zip(PREDICTION, (pa.string(), pa.float64()), strict=True))
+    fields = [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
     return pa.schema(fields, metadata={METADATA_KEY: json.dumps(metadata).encode()})
 
 
@@ -75,7 +83,9 @@ class Writer(Protocol):
 
 
 @contextmanager
-def writing_sets(path: str | os.PathLike[str], id_type: Any, metadata: Mapping[str, Any]) -> Iterator[Writer]:
+def writing_sets(
+    path: str | os.PathLike[str], id_type: Any, metadata: Mapping[str, Any], *, predicting: bool = False
+) -> Iterator[Writer]:
     """Give a writer of sets; the file appears under its name when all went well, and otherwise not at all.
 
     Parameters
@@ -86,10 +96,12 @@ def writing_sets(path: str | os.PathLike[str], id_type: Any, metadata: Mapping[s
         Type of the ids.
     metadata : mapping
         What JSON can hold: version and settings.
+    predicting : bool
+        Whether the rows have the columns `PREDICTION` too.
     """
     target = Path(path)
     kind = format_of("output", target)
-    schema = sets_schema(id_type, metadata)
+    schema = sets_schema(id_type, metadata, predicting=predicting)
     with replacing(target) as draft:
         if kind == "parquet":
             writer: Writer = _ParquetWriter(draft, schema)
@@ -161,7 +173,7 @@ class _NpzWriter:
         if not self.tables:
             return
         table = arrow().concat_tables(self.tables).combine_chunks()
-        arrays = {name: _plain(table.column(name)) for name in COLUMNS if name != "labels"}
+        arrays = {name: _plain(table.column(name)) for name in table.column_names if name != "labels"}
         lists = table.column("labels").combine_chunks()
         offsets = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
         about = np.array(json.dumps(self.metadata))

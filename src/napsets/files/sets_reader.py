@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
 from napsets.errors import FileFormatError
 from napsets.files.classes import sorted_names
-from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.csv_format import csv_batches
+from napsets.files.formats import BATCH_ROWS, TableFile, arrow, open_table
 from napsets.files.ids import NodeIds, id_column, looks_integer
 from napsets.files.npz_format import npz_array
 from napsets.files.places import reading
-from napsets.files.sets_file import COLUMNS
+from napsets.files.sets_file import COLUMNS, PREDICTION
 from napsets.files.settings import check_recorded
 from napsets.sets import PredictionSets
 
 __all__ = ["SetsFile", "read_sets"]
 
-_NUMBERS = tuple(name for name in COLUMNS if name not in ("node", "labels"))
+_TEXTS = ("node", "labels", "prediction")
+_NUMBERS = tuple(name for name in (*COLUMNS, *PREDICTION) if name not in _TEXTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +42,17 @@ class SetsFile:
     metadata : dict
         Version and settings; empty where the file has none.
     complete : bool
-        Whether the file says what all classes are; otherwise they are those that some set has.
+        Whether the file says what all classes are; otherwise they are those that some set has, or that are predicted.
+    predictions, probabilities : numpy.ndarray or None
+        The most probable label of each node, a class index, and its probability; None where the file does not say.
     """
 
     ids: NodeIds
     sets: PredictionSets
     metadata: dict[str, Any]
     complete: bool
+    predictions: IntArray | None = None
+    probabilities: FloatArray | None = None
 
     @property
     def class_names(self) -> list[str]:
@@ -55,12 +62,13 @@ class SetsFile:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a file as it has them: ids, numbers by column, and all labels one after the other."""
+    """The rows of a file as it has them: ids, numbers by column, all labels one after the other, and predictions."""
 
     ids: Any
     numbers: dict[str, npt.NDArray[Any]]
     labels: Any
     lengths: IntArray
+    predictions: Any = None
 
 
 def read_sets(path: str | os.PathLike[str]) -> SetsFile:
@@ -78,7 +86,7 @@ def read_sets(path: str | os.PathLike[str]) -> SetsFile:
     with reading(table.path, table.name, folder=True):
         rows = _npz_rows(table) if table.format == "npz" else _rows(table)
     names = metadata.get("class_names")
-    class_names = sorted_names(rows.labels.unique().to_pylist()) if names is None else list(names)
+    class_names = _seen(rows) if names is None else list(names)
     numbers = _checked(table, rows)
     alpha = _alpha(table, numbers["alpha"], metadata)
     sets = PredictionSets(
@@ -91,32 +99,55 @@ def read_sets(path: str | os.PathLike[str]) -> SetsFile:
         class_names,
         num_nodes=rows.lengths.size,
     )
-    return SetsFile(NodeIds(rows.ids, "sets", table.path), sets, metadata, names is not None)
+    return SetsFile(
+        NodeIds(rows.ids, "sets", table.path),
+        sets,
+        metadata,
+        names is not None,
+        None if rows.predictions is None else _codes(table, rows.predictions, class_names, "predictions"),
+        numbers.get("probability"),
+    )
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------
 
 
+def _columns(table: TableFile) -> tuple[str, ...]:
+    """Return the columns that the file has: those that every sets file has, and predictions if it says both parts."""
+    return (*COLUMNS, *(PREDICTION if set(PREDICTION) <= set(table.columns) else ()))
+
+
+def _batches(table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
+    if table.typed:
+        return table.batches(columns)
+    # A class may be called 007: names are text, where a file has no types.
+    return csv_batches(table.name, table.path, columns, _TEXTS, BATCH_ROWS)
+
+
 def _rows(table: TableFile) -> _Rows:
     pa = arrow()
-    ids, labels, lengths = [], [], []
-    numbers: dict[str, list[Any]] = {name: [] for name in _NUMBERS}
-    for batch in table.batches(COLUMNS):
+    columns = _columns(table)
+    ids, labels, lengths, predictions = [], [], [], []
+    numbers: dict[str, list[Any]] = {name: [] for name in _NUMBERS if name in columns}
+    for batch in _batches(table, columns):
         ids.append(id_column(table, batch, "node", "auto"))
         lists = batch.column("labels")
         if not table.typed:
             lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
         labels.append(_flat(table, lists))
         lengths.append(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
-        for name in _NUMBERS:
-            numbers[name].append(_numbers(table, batch.column(name), name))
+        for name, parts in numbers.items():
+            parts.append(_numbers(table, batch.column(name), name))
+        if "prediction" in columns:
+            predictions.append(_names(table, batch.column("prediction")))
     if not ids:
         raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
     nodes = pa.concat_arrays(ids)
     if not table.typed and looks_integer(nodes):
         nodes = nodes.cast(pa.int64())
     joined = {name: np.concatenate(parts) for name, parts in numbers.items()}
-    return _Rows(nodes, joined, pa.concat_arrays(labels), np.concatenate(lengths).astype(np.int64))
+    said = pa.concat_arrays(predictions) if predictions else None
+    return _Rows(nodes, joined, pa.concat_arrays(labels), np.concatenate(lengths).astype(np.int64), said)
 
 
 def _flat(table: TableFile, lists: Any) -> Any:
@@ -130,6 +161,16 @@ def _flat(table: TableFile, lists: Any) -> Any:
     if lists.null_count or flat.null_count:
         raise FileFormatError(f"`sets` must have no empty cell; the column labels of {table.path} has some")
     return flat.cast(pa.large_string())
+
+
+def _names(table: TableFile, values: Any) -> Any:
+    """Return predicted labels as text."""
+    types = arrow().types
+    if not (types.is_string(values.type) or types.is_large_string(values.type)):
+        raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
+    if values.null_count:
+        raise FileFormatError(f"`sets` must have no empty cell; the column prediction of {table.path} has some")
+    return values.cast(arrow().large_string())
 
 
 def _numbers(table: TableFile, values: Any, name: str) -> npt.NDArray[Any]:
@@ -146,8 +187,9 @@ def _npz_rows(table: TableFile) -> _Rows:
     """Read arrays: the set of node i is ``labels[offsets[i]:offsets[i + 1]]``."""
     pa = arrow()
     table.require("offsets")
+    columns = _columns(table)
     with np.load(table.path, allow_pickle=False) as archive:
-        arrays = {name: npz_array("sets", table.path, archive, name) for name in (*COLUMNS, "offsets")}
+        arrays = {name: npz_array("sets", table.path, archive, name) for name in (*columns, "offsets")}
     labels, offsets = arrays.pop("labels"), arrays.pop("offsets")
     lengths = {name: array.size for name, array in arrays.items()}
     if len(set(lengths.values())) > 1 or not arrays["node"].size:
@@ -160,10 +202,11 @@ def _npz_rows(table: TableFile) -> _Rows:
             f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
         )
     batch = pa.RecordBatch.from_arrays([pa.array(arrays["node"])], names=["node"])
-    numbers = {name: _numbers(table, pa.array(arrays[name]), name) for name in _NUMBERS}
+    numbers = {name: _numbers(table, pa.array(arrays[name]), name) for name in _NUMBERS if name in columns}
     names = pa.array(labels.astype(str), pa.large_string())
     ends: IntArray = offsets.astype(np.int64)
-    return _Rows(id_column(table, batch, "node", "auto"), numbers, names, ends[1:] - ends[:-1])
+    said = _names(table, pa.array(arrays["prediction"])) if "prediction" in columns else None
+    return _Rows(id_column(table, batch, "node", "auto"), numbers, names, ends[1:] - ends[:-1], said)
 
 
 def _cut(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
@@ -190,6 +233,12 @@ def _parsed(table: TableFile, text: str | None) -> list[str]:
 # -- what they say -------------------------------------------------------------------------------------------------
 
 
+def _seen(rows: _Rows) -> list[str]:
+    """Return the classes that some set has, or that are predicted."""
+    found = set(rows.labels.unique().to_pylist())
+    return sorted_names(list(found if rows.predictions is None else found | set(rows.predictions.to_pylist())))
+
+
 def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
     """Return the numbers as float64, each of which can be what its column says."""
     numbers = {name: values.astype(np.float64, copy=False) for name, values in rows.numbers.items()}
@@ -201,6 +250,9 @@ def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
         "effective_size": (np.isfinite(numbers["effective_size"]) & (numbers["effective_size"] >= 0), "at least 0"),
         "alpha": ((numbers["alpha"] > 0) & (numbers["alpha"] < 1), "strictly between 0 and 1"),
     }
+    if "probability" in numbers:
+        chance = numbers["probability"]
+        rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
     for name, (fine, what) in rules.items():
         if not fine.all():
             row = int(fine.argmin())
@@ -230,16 +282,23 @@ def _alpha(table: TableFile, column: FloatArray, metadata: dict[str, Any]) -> fl
     return alpha
 
 
-def _member(table: TableFile, rows: _Rows, class_names: list[str]) -> BoolArray:
+def _codes(table: TableFile, labels: Any, class_names: list[str], what: str) -> IntArray:
+    """Return labels as class indices."""
     pc = arrow().compute
-    codes = pc.index_in(rows.labels, value_set=arrow().array(class_names, rows.labels.type))
+    codes = pc.index_in(labels, value_set=arrow().array(class_names, labels.type))
     if codes.null_count:
-        strange = rows.labels.filter(pc.is_null(codes))[0].as_py()
+        strange = labels.filter(pc.is_null(codes))[0].as_py()
         raise FileFormatError(
-            f"`sets` must hold labels that are among the class_names of its metadata; {table.path} has {strange!r}"
+            f"`sets` must hold {what} that are among the class_names of its metadata; {table.path} has {strange!r}"
         )
+    found: IntArray = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _member(table: TableFile, rows: _Rows, class_names: list[str]) -> BoolArray:
+    codes = _codes(table, rows.labels, class_names, "labels")
     member = np.zeros((rows.lengths.size, len(class_names)), dtype=bool)
-    member[np.repeat(np.arange(rows.lengths.size), rows.lengths), codes.to_numpy(zero_copy_only=False)] = True
+    member[np.repeat(np.arange(rows.lengths.size), rows.lengths), codes] = True
     repeated = member.sum(axis=1) != rows.lengths
     if repeated.any():
         raise FileFormatError(

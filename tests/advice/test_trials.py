@@ -1,0 +1,170 @@
+"""Methods are tried on labels that they have not seen, and no more is claimed than those labels say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.advice import trials as module
+from napsets.advice.trials import FOLDS, TRIED, Trial, Trials, fewest, try_methods
+from napsets.errors import InvalidInputError
+from napsets.methods import make_method
+
+
+def world(seed: int = 0, nodes: int = 900, *, linked: bool = True, labelled: int = 400) -> dict:
+    """Four classes; edges within classes mostly, or at random."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, nodes)
+    ends = rng.integers(0, nodes, (2, 14 * nodes))
+    kept = (truth[ends[0]] == truth[ends[1]]) | (rng.random(14 * nodes) < 0.1)
+    kept = kept if linked else rng.random(14 * nodes) < 0.4
+    logits = 1.5 * (np.arange(4) == truth[:, None]) + rng.normal(size=(nodes, 4))
+    known = np.full(nodes, -1)
+    chosen = rng.permutation(nodes)[:labelled]
+    known[chosen] = truth[chosen]
+    return {
+        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes),
+        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "labels": known,
+    }
+
+
+@pytest.fixture(scope="module")
+def tried() -> Trials:
+    return try_methods(**world(), seed=1)
+
+
+def test_sizes_and_coverage_are_those_of_doing_it_by_hand(tried):
+    given = world()
+    y = given["labels"]
+    known = np.flatnonzero(y >= 0)
+    fold = np.random.default_rng(1).permutation(known.size) % FOLDS
+    for name in ("split", "naps", "informed"):
+        sizes, hits = [], []
+        for f in range(FOLDS):
+            hidden = y.copy()
+            hidden[known[fold == f]] = -1  # nobody could look at them
+            method = make_method(name, seed=1)
+            calibrated = method.calibrate(given["graph"], given["probabilities"], hidden, known[fold != f])
+            sets = calibrated.predict(known[fold == f], 0.1)
+            sizes.append(sets.sizes)
+            hits.append(sets.contains(y))
+        assert tried[name].size == pytest.approx(np.concatenate(sizes).mean())
+        assert tried[name].coverage == pytest.approx(np.concatenate(hits).mean())
+        over_folds = np.std([part.mean() for part in sizes], ddof=1) / np.sqrt(FOLDS)
+        over_nodes = np.concatenate(sizes).std(ddof=1) / np.sqrt(known.size)
+        assert tried[name].size_se == pytest.approx(max(over_folds, over_nodes))
+
+
+def test_where_neighbours_tell_the_label_the_verdict_is_yes(tried):
+    assert [trial.method for trial in tried.trials] == list(TRIED)
+    assert (tried.verdict, tried.judged, tried.labels) == ("yes", 400, 400)
+    assert tried.method in ("auto", "informed")
+    assert tried[tried.method].smaller
+    assert tried["split"].difference == tried["split"].difference_se == 0.0
+    assert [choice.prefer for choice in tried.choices] == ["even", "small"]
+    assert any("held-out labels" in reason for reason in tried.reasons())
+    assert tried.choices[0].reason in " ".join(tried.reasons())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_know_nothing_are_never_a_yes(seed):
+    found = try_methods(**world(seed, linked=False))
+    assert found.verdict in ("maybe", "no")
+    assert not any(trial.smaller for trial in found.trials[1:5])
+
+
+def test_a_label_that_judges_changes_no_set_that_it_judges():
+    given = world(labelled=120)
+    before = try_methods(**given)
+    y = given["labels"]
+    known = np.flatnonzero(y >= 0)
+    fold = np.random.default_rng(0).permutation(known.size) % FOLDS
+    seen = []
+
+    def remember(name, settings):
+        made = make_method(name, settings)
+
+        class Watched:
+            def fit(self, rest):
+                seen.append(rest.calibration)
+                return made.fit(rest)
+
+        return Watched()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "make_method", remember)
+        again = try_methods(**given)
+    assert again.row() == before.row()
+    for call, calibration in enumerate(seen):
+        assert calibration.tolist() == known[fold != call // len(TRIED)].tolist()
+
+
+def test_too_few_labels_are_said_to_be():
+    found = try_methods(**world(labelled=99))
+    assert not found.enough
+    assert (found.verdict, found.method, found.trials) == ("maybe", "split", ())
+    assert "99 labels are too few to try methods on: at alpha = 0.1 it takes 100" in found.reasons()[0]
+    assert not try_methods(**world(labelled=180), alpha=0.01).enough
+    assert fewest(0.1) == 100
+    assert fewest(0.01) == 186
+
+
+def test_only_so_many_labels_of_a_fold_judge(monkeypatch):
+    monkeypatch.setattr(module, "_JUDGED", 30)
+    monkeypatch.setattr(module, "TRIED", ("split", "informed"))
+    assert try_methods(**world()).judged == 150
+
+
+def test_progress_is_told_and_ends():
+    told = []
+    try_methods(**world(labelled=100), progress=lambda done, total: told.append((done, total)))
+    assert told == [(k, FOLDS * len(TRIED)) for k in range(1, FOLDS * len(TRIED) + 1)]
+
+
+def trial(method: str, size: float, coverage: float = 0.9, se: float = 0.01) -> Trial:
+    return Trial(method, method, size, se, coverage, se, 0.0, size - 2.0, se, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "verdict", "method"),
+    [
+        ({"naps": 2.5, "informed": 1.5, "auto": 1.5}, "yes", "auto"),
+        ({"naps": 2.5, "informed": 1.3, "auto": 1.5}, "yes", "informed"),
+        ({"naps": 1.5, "informed": 2.3, "auto": 2.0}, "yes", "naps"),
+        ({"naps": 2.5, "informed": 2.01, "auto": 2.01}, "maybe", "auto"),
+        ({"naps": 1.99, "informed": 2.5, "auto": 2.5}, "maybe", "split"),
+        ({"naps": 2.5, "informed": 2.5, "auto": 2.5}, "no", "split"),
+        ({"naps": 2.5, "informed": 2.5, "auto": 2.5, "auto-small": 1.0}, "no", "split"),
+    ],
+)
+def test_the_verdict_and_the_method_follow_from_the_trials(sizes, verdict, method):
+    trials = (trial("split", 2.0), *(trial(name, size) for name, size in sizes.items()))
+    found = Trials(trials, (), 0.1, 500, 500, 100)
+    assert (found.verdict, found.method) == (verdict, method)
+
+
+def test_sets_that_do_not_cover_speak_for_nothing():
+    short = trial("naps", 1.0, coverage=0.8)
+    assert short.falls_short
+    found = Trials((trial("split", 2.0), short), (), 0.1, 500, 500, 100)
+    assert (found.verdict, found.method) == ("no", "split")
+    assert "none covers as asked for" in found.reasons()[0]
+    assert found.reasons()[1] == "Less than the 90% asked for: naps covers 80.0% ± 1.0%."
+    full = Trials((trial("split", 2.0), replace(trial("naps", 2.0), full=0.4)), (), 0.1, 500, 500, 100)
+    assert full.reasons()[-1] == "Sets that say nothing: naps gives 40% of nodes every label."
+    with pytest.raises(KeyError):
+        found["auto"]
+
+
+def test_bad_arguments_are_named():
+    given = world(labelled=100)
+    with pytest.raises(InvalidInputError, match="`labels` must have at least one known label"):
+        try_methods(**(given | {"labels": np.full(900, -1)}))
+    with pytest.raises(InvalidInputError, match="`probabilities`"):
+        try_methods(**(given | {"probabilities": given["probabilities"][:5]}))
+    with pytest.raises(InvalidInputError, match="`alpha`"):
+        try_methods(**given, alpha=0)
