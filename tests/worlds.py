@@ -15,6 +15,9 @@ import napsets as ns
 
 CLASSES = ("cat", "dog", "owl")
 
+#: A baseline and weightings of one score, the paper's four: what many tests compare.
+FOUR = ("split", "naps", "naps-h", "naps-g")
+
 
 @dataclass(frozen=True)
 class World:

@@ -126,7 +126,14 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
 
     parts = ns.neighbourhood_partition(world.graph, world.nodes, min_size=5, seed=3)
     compared = compare(
-        world.graph, world.probabilities, world.labels, world.calibration, world.nodes, alphas=(0.05, 0.3), seed=1
+        world.graph,
+        world.probabilities,
+        world.labels,
+        world.calibration,
+        world.nodes,
+        alphas=(0.05, 0.3),
+        seed=1,
+        methods=tuple(FIRST_NAMES),
     )
     advice = asdict(recommend(world.graph, world.known, sample=100))
     assert advice.pop("evidence") is None  # which the first edition did not ask for

@@ -16,6 +16,7 @@ from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method
 from skips import lacking
+from worlds import FOUR
 
 READY = "document.documentElement.dataset.ready === 'true'"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
@@ -36,6 +37,7 @@ def make_world(seed: int = 5, n: int = 1500, edges: int = 20000) -> dict[str, An
         "calibration": order[:750],
         "nodes": np.concatenate([order[750:], np.arange(n - 10, n)]),
         "seed": 3,
+        "methods": FOUR,
     }
 
 

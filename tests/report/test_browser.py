@@ -13,9 +13,10 @@ import scipy.sparse.csgraph
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
-from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.localisers.decay import hop_weights
 from napsets.methods import make_method, title
+from worlds import FOUR
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
 
-TITLES = [title(name) for name in COMPARED]
+TITLES = [title(name) for name in FOUR]
 
 Open = Callable[..., Any]
 
@@ -72,7 +73,7 @@ def test_headline_numbers_are_the_librarys(page_file: Path, open_page: Open, com
         assert f"{result.mean_size:.2f}" in row
 
 
-@pytest.mark.parametrize("m", range(len(COMPARED)), ids=COMPARED)
+@pytest.mark.parametrize("m", range(len(FOUR)), ids=FOUR)
 def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, open_page, comparison, world, m) -> None:
     page = open_page(page_file)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
@@ -100,7 +101,7 @@ def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, ope
         assert shown_set(page) == (inside or ["the empty set"])
         verb = "covers" if sets.member[row, labels[node]] else "misses"
         assert page.inner_text("#node-covers") == f"{TITLES[m]} {verb} the true label, {CLASSES[labels[node]]}."
-        check_hops(page, world["graph"], node, calibrates, getattr(make_method(COMPARED[m]).localiser, "decay", None))
+        check_hops(page, world["graph"], node, calibrates, getattr(make_method(FOUR[m]).localiser, "decay", None))
         check_labels(page, scores[node], sets.member[row], labels[node])
 
 
@@ -325,7 +326,7 @@ def test_odd_results_make_a_quiet_page_too(case: str, world: dict[str, Any], ope
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_page: Open, tmp_path, count) -> None:
-    found = compare(**world, methods=seven[:count], alphas=CURVE_ALPHAS)
+    found = compare(**(world | {"methods": seven[:count]}), alphas=CURVE_ALPHAS)
     page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 320, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert marks(page, "coverage") == count
@@ -358,7 +359,7 @@ def check_scores(page: Any, scores: np.ndarray) -> None:
 @pytest.fixture(scope="module")
 def informed(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     names = np.array([f"<i>{i}</i> & co" for i in range(1500)])
-    found = compare(**world, methods=["split", "informed", "naps", "auto"], alphas=CURVE_ALPHAS, ids=names)
+    found = compare(**(world | {"methods": ["split", "informed", "naps", "auto"]}), alphas=CURVE_ALPHAS, ids=names)
     path = tmp_path_factory.mktemp("informed") / "report.html"
     return found, ns.report.write_page(path, found, class_names=CLASSES)
 

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse.csgraph
 
 from napsets.advice.inspection import inspect_node
-from napsets.evaluation.comparison import COMPARED, Comparison, compare
+from napsets.evaluation.comparison import Comparison, compare
 from napsets.report import explorer as module
 from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, VOICES, Explorer, explorer
 from napsets.scores.informed import evidence_of
+from worlds import FOUR
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def test_thresholds_sets_and_supports_are_the_predictors(found: Explorer, compar
 
 
 def test_a_label_is_in_a_set_exactly_where_its_score_is_at_most_the_threshold(found: Explorer) -> None:
-    for m in range(len(COMPARED)):
+    for m in range(len(FOUR)):
         assert np.array_equal(found.member[m], found.scores[0] <= found.thresholds[m][:, None])
 
 
@@ -131,7 +132,7 @@ def test_every_reason_that_exists_is_represented(found: Explorer, comparison: Co
 
 
 def test_methods_that_score_alike_share_their_scores_and_others_have_their_own(seven, world) -> None:
-    compared = compare(**world, methods=seven)
+    compared = compare(**(world | {"methods": seven}))
     ball = np.full(world["graph"].num_nodes, -1)
     found = explorer(world["graph"], compared, world["labels"], names=np.arange(1500), ball=ball)
     assert found.scored.tolist() == [0, 0, 0, 0, 1, 2, 0]
@@ -151,7 +152,7 @@ MIXES = [["split", "informed"], ["informed"], ["auto", "split", "naps-exact", "i
 
 @pytest.mark.parametrize("methods", MIXES, ids=len)
 def test_evidence_is_what_an_inspection_tells_for_any_mix_of_methods(world, methods) -> None:
-    compared = compare(**world, methods=methods)
+    compared = compare(**(world | {"methods": methods}))
     ball = np.full(world["graph"].num_nodes, -1)
     found = explorer(world["graph"], compared, world["labels"], names=np.arange(1500), ball=ball)
     assert found.model.shape == (found.nodes.size, 5)

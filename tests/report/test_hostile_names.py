@@ -138,7 +138,7 @@ def test_long_names_need_no_sideways_scrolling(hostile: Path, open_page: Open, w
 @pytest.mark.browser
 def test_nodes_with_such_ids_are_found(open_page: Open, tmp_path: Path) -> None:
     words = [name for name in CLASSES if "\ud800" not in name]
-    world = named_world()
+    world = named_world(methods=["split", "naps"])  # so that there is room for every node
     ids = np.array([words[i] if i < len(words) else f"{words[i % len(words)]}{i}" for i in range(world["labels"].size)])
     first = np.setdiff1d(np.arange(len(words)), world["calibration"])
     page = open_page(ns.report.write_report(tmp_path / "it's 100%.html", **world, ids=ids), fragment="#node=%")

@@ -40,7 +40,7 @@ __all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", 
 
 
 #: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
-COMPARED: tuple[str, ...] = ("split", "naps", "naps-h", "naps-g")
+COMPARED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto")
 
 #: Where a calibration curve is drawn.
 CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
