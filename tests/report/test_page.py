@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import Comparison
+from napsets.evaluation.comparison import COMPARED, Comparison
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,8 @@ def test_a_missing_package_is_named_with_its_extra(world, tmp_path: Path, monkey
         ns.report.write_report(tmp_path / "report.html", **world)
 
 
-def test_a_page_about_the_embedded_graph_stays_below_three_megabytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("methods", [COMPARED, ("split", "naps", "informed", "auto")])
+def test_a_page_about_the_embedded_graph_stays_below_three_megabytes(tmp_path: Path, methods: Any) -> None:
     data = ns.datasets.load("amazon-computers", seed=0)
     rng = np.random.default_rng(0)
     logits = 2.5 * (np.arange(10) == data.labels[:, None]) + rng.normal(size=(data.num_nodes, 10))
@@ -135,6 +136,7 @@ def test_a_page_about_the_embedded_graph_stays_below_three_megabytes(tmp_path: P
         labels=data.labels,
         calibration=half[0],
         nodes=half[1],
+        methods=methods,
     )
     assert path.stat().st_size < 3_000_000
 
