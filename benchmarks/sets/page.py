@@ -29,6 +29,8 @@ or 30 %, are labelled at random; every method makes sets of all others and is ju
 of `napsets.methods()`, as they come: `split` (APS, one threshold for all) uses all labels for its threshold, `naps`
 is as printed with 2 hops, and `naps-exact`, `informed`, `auto` and `auto-small` keep a part of the labels apart for
 the level. The two wiki graphs are regression data whose target was cut into five classes by its quintiles.
+The few constants of `auto` (how pronounced probabilities are made, from how many labels on classes are judged by their
+own kind) were chosen on these same graphs, so that its figures are a little flattering; the others have none.
 
 **Excess gaps.** `coverage_gap` is the mean |coverage − 0.9| over groups of nodes, less what chance alone would give
 with groups of these sizes. The groups are neighbourhoods (radius 2, at least 30 nodes; minesweeper has none,
