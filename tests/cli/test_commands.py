@@ -325,7 +325,7 @@ def test_report_is_written_from_files(tmp_path, run):
     assert shown.exit_code == 0, shown.stderr
     assert "A small world" in target.read_text(encoding="utf-8")
     told = json.loads(shown.stdout)
-    assert [row["method"] for row in told["results"]] == ["split", "naps", "naps-h", "naps-g"]
+    assert [row["method"] for row in told["results"]] == ["split", "naps", "naps-exact", "informed", "auto"]
     naps = naps_of(world).predict(world.rest)
     assert told["results"][1]["coverage"] == ns.coverage(naps, world.labels)
 

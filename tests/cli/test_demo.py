@@ -24,7 +24,7 @@ def demo(tmp_path, run):
         assert told["report"] == str(target)
         assert "<html" in target.read_text(encoding="utf-8")[:500]
         rows = {row["method"]: row for row in told["results"]}
-        assert list(rows) == ["split", "naps", "naps-h", "naps-g"]
+        assert list(rows) == ["split", "naps", "naps-exact", "informed", "auto"]
         assert all(row["nodes"] == 6000 for row in rows.values())
         return told, rows
 
@@ -37,6 +37,7 @@ def test_demo_trains_compares_and_says_where_the_report_is(demo):
     assert told["accuracy"] > 0.8
     for row in rows.values():
         assert row["coverage"] > 0.9 - 4 * row["coverage_se"]
+    assert rows["auto"]["mean_size"] < rows["split"]["mean_size"]
 
 
 def test_demo_finds_naps_nearer_to_the_target_in_the_worst_neighbourhood(demo, monkeypatch):
@@ -46,3 +47,5 @@ def test_demo_finds_naps_nearer_to_the_target_in_the_worst_neighbourhood(demo, m
     told, rows = demo()
     assert told["accuracy"] == committed.accuracy
     assert rows["naps"]["pccv"] < rows["split"]["pccv"]
+    assert rows["auto"]["mean_size"] < 0.85 * rows["split"]["mean_size"]
+    assert told["verdict"].startswith("Take Auto: sets of ")

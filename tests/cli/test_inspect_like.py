@@ -86,7 +86,8 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
     target = tmp_path / "report.html"
     judging = ["--truth", small.truth] if truth else []
     settings = ["--score", "raps", "--seed", 2, "--alpha", 0.2]
-    assert run("report", *small.files, *judging, *settings, "-o", target).exit_code == 0
+    methods = ["--methods", "split,naps,naps-h,naps-g"]
+    assert run("report", *small.files, *judging, *settings, *methods, "-o", target).exit_code == 0
     page = explorer_of(target)
     local = page["methods"].index("NAPS")
     short = np.flatnonzero(np.isinf(page["thresholds"][local]))

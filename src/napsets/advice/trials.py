@@ -133,13 +133,15 @@ class Trials:
         """Whether to look at the neighbourhood of a node.
 
         "yes" where a method that does makes clearly smaller sets that cover, "no" where all of them make larger ones or
-        do not cover, "maybe" otherwise and where labels are too few.
+        do not cover, "maybe" otherwise and where labels are too few. `auto` has no vote here: it makes sets smaller in
+        other ways too.
         """
         if not self.enough:
             return "maybe"
-        if any(trial.smaller for trial in self._fit()):
+        voting = [trial for trial in self._fit() if trial.method != "auto"]
+        if any(trial.smaller for trial in voting):
             return "yes"
-        return "no" if all(trial.larger for trial in self._fit()) else "maybe"
+        return "no" if all(trial.larger for trial in voting) else "maybe"
 
     @property
     def method(self) -> str:

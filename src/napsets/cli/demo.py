@@ -85,6 +85,7 @@ def demo(
         "protocol": "strict",
         "accuracy": tested.accuracy,
         "results": rows,
+        "verdict": compared.verdict(),
         "report": str(path),
         "seconds": round(perf_counter() - began, 1),
     }
@@ -92,5 +93,6 @@ def demo(
         result,
         f"{model} on {DATASET}: accuracy {tested.accuracy:.3f} on {len(tested):,} test nodes",
         comparison_table(rows),
+        result["verdict"],
         f"The report is at {path.resolve()} ({result['seconds']} seconds in all)",
     )
