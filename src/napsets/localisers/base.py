@@ -25,6 +25,9 @@ from napsets.localisers.neighbourhoods import CalibrationIndex
 
 __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
 
+#: What is said where a graph is missing.
+NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"
+
 #: Localisers by the name that files call them by.
 LOCALISERS: Table[Any] = Table()
 
@@ -95,7 +98,7 @@ class Reference(Sealed):
     def index(self) -> CalibrationIndex:
         """The graph with its reference nodes numbered by score, made once for all localisers."""
         if self.graph is None:
-            raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
+            raise InvalidInputError(NO_GRAPH)
         return CalibrationIndex(self.graph, self.scores, self.nodes)
 
     @cached_property

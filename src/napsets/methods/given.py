@@ -19,7 +19,7 @@ from napsets.checks.arguments import (
     check_labels,
     check_probabilities,
 )
-from napsets.checks.frozen import sealed
+from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.levels import Level
@@ -123,7 +123,7 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class Scored(Sealed):
     """Labelled nodes with their scores: those that thresholds are made of, and those kept apart for the level.
 
     Attributes
@@ -149,6 +149,10 @@ class Scored:
     reference: Reference
     apart: IntArray
     apart_scores: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("u", "apart", "apart_scores"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @cached_property
     def calibration(self) -> IntArray:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
-from napsets.checks.arguments import ArrayLike, check_alpha, check_flag
-from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.checks.arguments import ArrayLike, check_alpha, check_flag, shown
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
-from napsets.methods.saving import load, save
+from napsets.methods.saving import load_asked, save
 from napsets.scores import APS, learns, make_score
 from napsets.sets import PredictionSets
 
@@ -67,15 +67,24 @@ class _Predictor:
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Read a predictor that `save` wrote."""
-        kind, calibrated = load(path)
+        kind, calibrated, asked = load_asked(path)
         if kind != cls.__name__:
             raise InvalidInputError(f"`path` must hold a {cls.__name__}; {os.fspath(path)} holds a {kind}")
-        predictor = cls._of(calibrated.method)
+        predictor = cls._of(calibrated.method, asked)
+        if not predictor._fits(calibrated.method):
+            raise FileFormatError(
+                f"`path` must hold settings that a {cls.__name__} can have; {os.fspath(path)} holds "
+                f"{shown(calibrated.method)}"
+            )
         predictor.calibrated_ = calibrated
         return predictor
 
+    def _fits(self, method: Method) -> bool:
+        """Return whether these settings are those of a method that a file holds."""
+        return self._method() == method
+
     @classmethod
-    def _of(cls: type[Self], method: Method) -> Self:
+    def _of(cls: type[Self], method: Method, asked: Choosing | None) -> Self:
         raise NotImplementedError
 
 
@@ -140,7 +149,7 @@ class NAPS(_Predictor):
         return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty)
 
     @classmethod
-    def _of(cls, method: Method) -> NAPS:
+    def _of(cls, method: Method, asked: Choosing | None) -> NAPS:
         localiser: Any = method.localiser
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
@@ -237,7 +246,7 @@ class SplitConformal(_Predictor):
         return Method(score, Everyone(), Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
 
     @classmethod
-    def _of(cls, method: Method) -> SplitConformal:
+    def _of(cls, method: Method, asked: Choosing | None) -> SplitConformal:
         return cls(method.score, method.seed, method.allow_empty)
 
     def calibrate(
@@ -304,9 +313,21 @@ class Auto(_Predictor):
             raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called again: settings were changed")
         return self.calibrated_
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
+        calibrated = self.calibrated("save")
+        save(calibrated, path, kind="Auto", asked=None if self._asked is None else asdict(self._asked))
+
+    def _fits(self, method: Method) -> bool:
+        return True  # any method may have been chosen
+
     @classmethod
-    def _of(cls, method: Method) -> Auto:
-        return cls(seed=method.seed, allow_empty=method.allow_empty)
+    def _of(cls, method: Method, asked: Choosing | None) -> Auto:
+        if asked is None:  # an older file
+            return cls(seed=method.seed, allow_empty=method.allow_empty)
+        predictor = cls(**asdict(asked))
+        predictor._asked = asked
+        return predictor
 
     @property
     def choice(self) -> Choice:
