@@ -203,7 +203,5 @@ def test_one_threshold_for_all_at_such_a_level_is_infinite(rule, level):
 def test_hops_without_a_graph_are_refused_at_once():
     world = Uneven(nodes=50)
     for level in (Nominal(), Exact()):
-        with pytest.raises(
-            ns.InvalidInputError, match="`graph` must be given to a method that looks at neighbourhoods"
-        ):
+        with pytest.raises(ns.InvalidInputError, match="`graph` must be given to a method that looks"):
             Method("aps", Hops(), level).calibrate(None, world.probabilities, world.labels, np.arange(20))

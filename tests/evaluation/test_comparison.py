@@ -153,3 +153,31 @@ def test_judging_calibration_nodes_warns(world: dict[str, Any]) -> None:
 def test_an_unknown_method_is_a_key_error(comparison: Comparison) -> None:
     with pytest.raises(KeyError, match="NAPS-X"):
         comparison["NAPS-X"]
+
+
+def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(world: dict[str, Any]) -> None:
+    with pytest.raises(
+        ns.InvalidInputError, match="`score` must not learn from labels where 'naps' is compared"
+    ) as info:
+        compare(**world, score="informed")
+    assert "exact=True" not in str(info.value)
+    found = compare(**world, score="informed", methods=["split", "naps-exact", "informed"])
+    assert np.array_equal(found["split"].sets.member, found["informed"].sets.member)
+    with pytest.raises(ns.InvalidInputError, match="`fallback` must be"):
+        compare(**world, score="informed", fallback="none")
+
+
+def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]) -> None:
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`settings` must be one of .*; got 'pol' \(did you mean 'pool'\?\)"
+    ):
+        compare(**world, pol=3.0)
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`methods` must be a list of names of methods; got \['naps'\] in it"
+    ):
+        compare(**world, methods=[["naps"]])
+
+
+def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
+    found = compare(**world, methods=["split", "auto"])
+    assert not found.given._scored

@@ -238,9 +238,9 @@ MISTYPED = {
     "a bound form in another": (
         {"header": lambda h: h | {"bound": {"name": "by-label", "inner": h["bound"], "mix": 0.5}}}, "`bound` must be",
     ),
-    "no calibration": ({"calibration": np.empty(0, int), "scores": np.empty(0)}, "`calibration` must hold at least one"),
+    "no calibration": ({"calibration": np.empty(0, int), "scores": np.empty(0)}, "`calibration` must hold at least"),
     "a localiser that is not its own": (
-        {"header": put("localiser", {"name": "everyone", "settings": {}})}, "`localiser` must be hops in a file of a NAPS",
+        {"header": put("localiser", {"name": "everyone", "settings": {}})}, "`localiser` must be hops in a file",
     ),
     "a graph that is missing": ({"header": put("directed", None)}, "`graph` must be given"),
     "a score by number": ({"header": scored(3, {})}, "`score` must be one of aps"),
@@ -329,9 +329,7 @@ def test_a_class_that_could_not_have_written_the_file_refuses_it(tmp_path):
     path = tmp_path / "odd.npz"
     split().save(path)
     rewrite(path, {"header": put("localiser", {"name": "hops", "settings": {}})})
-    with pytest.raises(
-        ns.FileFormatError, match="`localiser` must be everyone in a file of a SplitConformal; got 'hop"
-    ):
+    with pytest.raises(ns.FileFormatError, match="`localiser` must be everyone in a file of a Split"):
         ns.SplitConformal.load(path)
     split().save(path)
     rewrite(path, {"header": put("level", {"name": "nominal", "settings": {"fallback": "global"}})})
@@ -356,7 +354,7 @@ def test_scores_nested_without_end_are_refused(tmp_path, layers, part):
         return header | {part: inner}
 
     rewrite(path, {"header": nest})
-    with pytest.raises(ns.FileFormatError, match="`score` must be nested less deep|`bound` must be that of aps"):
+    with pytest.raises(ns.FileFormatError, match=r"`score` must be nested less deep|`bound` must be that of aps"):
         load(path)
 
 

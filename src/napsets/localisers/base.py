@@ -58,14 +58,20 @@ class LocalThresholds:
     values : numpy.ndarray
         Shape (cuts, nodes); +∞ where the mass falls short.
     support : numpy.ndarray
-        How many reference nodes have weight, shape (nodes,).
+        How many reference nodes have weight, shape (nodes,); (cuts, nodes) where that depends on the cut.
     effective_size : numpy.ndarray
-        (Σw)²/Σw² of their weights, shape (nodes,).
+        (Σw)²/Σw² of their weights, in the same shape.
     """
 
     values: FloatArray
     support: IntArray
     effective_size: FloatArray
+
+    def rests_on(self, row: int) -> tuple[IntArray, FloatArray]:
+        """Return support and effective size of the thresholds in one row."""
+        if self.support.ndim == 1:
+            return self.support, self.effective_size
+        return self.support[row], self.effective_size[row]
 
 
 @dataclass(frozen=True, eq=False)

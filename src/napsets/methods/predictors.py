@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar, overload
 
-from napsets.checks.arguments import ArrayLike, check_alpha, check_flag, shown
+from napsets.checks.arguments import ArrayLike, check_flag, shown
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.levels import Exact, Nominal
@@ -52,13 +53,19 @@ class _Predictor:
         if method != self.calibrated_.method:
             scored = self.calibrated_.scored
             size = method.level.reference_size(scored.calibration.size)
-            if (method.score, method.seed, size) != (scored.score, scored.seed, scored.reference.nodes.size):
-                raise NotCalibratedError(
-                    f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
-                    f"changed after it"
-                )
+            changed = [name for name in ("score", "seed") if getattr(method, name) != getattr(scored, name)]
+            if size != scored.reference.nodes.size and hasattr(self, "exact"):
+                changed.append("exact")
+            if changed:
+                raise self._changed(asked, changed)
             self.calibrated_ = method.on(scored)
         return self.calibrated_
+
+    def _changed(self, asked: str, names: list[str]) -> NotCalibratedError:
+        return NotCalibratedError(
+            f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: "
+            f"{' and '.join(f'`{name}`' for name in names)} {'was' if len(names) == 1 else 'were'} changed after it"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
@@ -191,31 +198,44 @@ class NAPS(_Predictor):
         self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
 
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
     def predict(
         self,
         nodes: ArrayLike,
-        alpha: float = 0.1,
+        alpha: float | Sequence[float] = 0.1,
         *,
         allow_empty: bool | None = None,
         threads: int | None = None,
         progress: Any = None,
-    ) -> PredictionSets:
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`, each calibrated on its own neighbourhood.
 
         Parameters
         ----------
         nodes : array
             Node indices or a boolean mask.
-        alpha : float
-            Error rate: a set misses the truth with probability at most about alpha.
+        alpha : float or sequence of floats
+            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
+            back, from one search.
         allow_empty : bool, optional
             Overrides the setting of the same name.
         threads, progress
             As in `hop_thresholds`.
         """
         calibrated = self.calibrated()
-        alpha = check_alpha(alpha)
-        sets: PredictionSets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+        sets: PredictionSets | list[PredictionSets]
+        sets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
         if not (self.hops or self.pool or self.alike or self.exact) and self.fallback == "full":
             warnings.warn(
                 "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
@@ -262,10 +282,30 @@ class SplitConformal(_Predictor):
         self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
 
-    def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | Sequence[float] = 0.1,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
-        calibrated = self.calibrated()
-        sets: PredictionSets = calibrated._predict(nodes, check_alpha(alpha), allow_empty, None, None, stacklevel=3)
+        sets: PredictionSets | list[PredictionSets]
+        sets = self.calibrated()._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
         return sets
 
 
@@ -310,7 +350,10 @@ class Auto(_Predictor):
         if self.calibrated_ is None:
             raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called first")
         if self._asked is not None and choosing != self._asked:
-            raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called again: settings were changed")
+            raise self._changed(
+                asked,
+                [one.name for one in fields(choosing) if getattr(choosing, one.name) != getattr(self._asked, one.name)],
+            )
         return self.calibrated_
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -353,17 +396,30 @@ class Auto(_Predictor):
         self._asked = choosing
         return self
 
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float | None = ..., *, allow_empty: bool | None = ...,
+        threads: int | None = ..., progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
     def predict(
         self,
         nodes: ArrayLike,
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
         *,
         allow_empty: bool | None = None,
         threads: int | None = None,
         progress: Any = None,
-    ) -> PredictionSets:
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
         calibrated = self.calibrated()
-        rate = check_alpha(self.alpha if alpha is None else alpha)
-        sets: PredictionSets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
+        rate = self.alpha if alpha is None else alpha
+        sets: PredictionSets | list[PredictionSets]
+        sets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
         return sets

@@ -215,9 +215,9 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
     """Refuse a bound score that is not one of the score that was asked for, all the way down."""
     while True:
         name = SCORES.name_of(type(score))
-        if described["name"] != name and (
-            name in BOUND or (isinstance(score, RowScore) and described["name"] != "rows")
-        ):
+        plain = isinstance(score, RowScore) and type(score).bind is RowScore.bind
+        form = name if name in BOUND else "rows" if plain else described["name"]
+        if described["name"] != form:
             raise InvalidInputError(f"`bound` must be that of {name}; got {shown(described['name'])}")
         if "inner" not in described:
             break
