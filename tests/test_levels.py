@@ -10,8 +10,9 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 import napsets as ns
+from napsets.kernels.rules import ABOVE, AT_LEAST, NOMINAL, needed_mass
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops
+from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.methods import Given, Method
 
 LOCALISERS = {
@@ -184,3 +185,23 @@ def test_several_alphas_come_from_one_search_and_are_nested():
         assert np.array_equal(sets.member, calibrated.predict(nodes, alpha).member)
     assert (several[0].member >= several[1].member).all()
     assert (several[1].member >= several[2].member).all()
+
+
+@pytest.mark.parametrize("rule", [NOMINAL, AT_LEAST, ABOVE])
+def test_a_level_that_no_mass_reaches_ends_the_search_for_one(rule):
+    for level, total in [(math.inf, 3.0), (math.nan, 3.0), (0.5, math.inf), (0.5, math.nan)]:
+        assert needed_mass(level, rule, total, 1e-9) == math.inf
+
+
+@pytest.mark.parametrize("rule", ["nominal", "at least", "above"])
+@pytest.mark.parametrize("level", [1.5, math.inf, math.nan])
+def test_one_threshold_for_all_at_such_a_level_is_infinite(rule, level):
+    local = Everyone().fit(Reference(np.arange(5), np.arange(5.0), 8))
+    assert np.isposinf(local.thresholds(np.arange(8), [Cut(level, rule)]).values).all()
+
+
+def test_hops_without_a_graph_are_refused_at_once():
+    world = Uneven(nodes=50)
+    for level in (Nominal(), Exact()):
+        with pytest.raises(ns.InvalidInputError, match="`graph` must be given to a method that looks"):
+            Method("aps", Hops(), level).calibrate(None, world.probabilities, world.labels, np.arange(20))

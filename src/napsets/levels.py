@@ -140,11 +140,12 @@ class _FittedNominal:
             return found
         everyone = Everyone().fit(self.reference).thresholds(nodes, self.cuts(alphas))
         short = np.isposinf(found.values)
-        # What a threshold rests on is told for the first alpha.
+        # Which nodes fall back depends on alpha, and so does what their thresholds rest on.
+        which = short[0] if len(alphas) == 1 else short
         return LocalThresholds(
             np.where(short, everyone.values, found.values),
-            np.where(short[0], everyone.support, found.support),
-            np.where(short[0], everyone.effective_size, found.effective_size),
+            np.where(which, everyone.support, found.support),
+            np.where(which, everyone.effective_size, found.effective_size),
         )
 
     def level(self, alpha: float) -> float:

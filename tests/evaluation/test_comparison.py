@@ -170,3 +170,31 @@ def test_the_verdict_says_what_to_take_and_how_sure_that_is(world: dict[str, Any
     )
     assert f"± {error:.1%}), {auto.coverage:.1%} ± {auto.coverage_se:.1%} covered." in told
     assert told.endswith(f"It chose {auto.calibrated.choice}.")
+
+
+def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(world: dict[str, Any]) -> None:
+    with pytest.raises(
+        ns.InvalidInputError, match="`score` must not learn from labels where 'naps' is compared"
+    ) as info:
+        compare(**world, score="informed")
+    assert "exact=True" not in str(info.value)
+    found = compare(**world, score="informed", methods=["split", "naps-exact", "informed"])
+    assert np.array_equal(found["split"].sets.member, found["informed"].sets.member)
+    with pytest.raises(ns.InvalidInputError, match="`fallback` must be"):
+        compare(**world, score="informed", fallback="none")
+
+
+def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]) -> None:
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`settings` must be one of .*; got 'pol' \(did you mean 'pool'\?\)"
+    ):
+        compare(**world, pol=3.0)
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`methods` must be a list of names of methods; got \['naps'\] in it"
+    ):
+        compare(**world, methods=[["naps"]])
+
+
+def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
+    found = compare(**world, methods=["split", "auto"])
+    assert not found.given._scored

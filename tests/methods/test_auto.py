@@ -7,6 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.localisers import Everyone
+from napsets.methods import save
 from napsets.methods.auto import FEWEST, Choosing
 from napsets.scores import ByLabel, Informed
 
@@ -169,7 +170,7 @@ def test_settings_are_checked_and_changes_ask_for_another_calibration():
         ns.Auto().predict([0])
     auto, nodes, _ = calibrated(world(0.8))
     auto.prefer = "small"
-    with pytest.raises(ns.NotCalibratedError, match="called again: settings were changed"):
+    with pytest.raises(ns.NotCalibratedError, match="called again: `prefer` was changed after it"):
         auto.predict(nodes)
 
 
@@ -180,6 +181,33 @@ def test_what_was_chosen_survives_a_file(tmp_path):
     assert np.array_equal(again.predict(nodes).member, auto.predict(nodes).member)
     with pytest.raises(ns.NotCalibratedError, match="does not keep why"):
         _ = again.choice
+
+
+def test_a_file_keeps_what_was_asked_for(tmp_path):
+    settings = {"alpha": 0.25, "prefer": "small", "seed": 6, "allow_empty": False, "max_hops": 1}
+    auto, nodes, _ = calibrated(world(0.8), **settings)
+    for _ in range(2):  # what was read can be written again
+        auto.save(tmp_path / "a.npz")
+        auto = ns.Auto.load(tmp_path / "a.npz")
+        assert {name: getattr(auto, name) for name in settings} == settings
+        assert auto.predict(nodes[:5]).alpha == 0.25
+    auto.prefer = "even"
+    with pytest.raises(ns.NotCalibratedError, match="called again: `prefer` was changed"):
+        auto.predict(nodes)
+
+
+def test_files_that_do_not_keep_what_was_asked_for_are_read_and_mistyped_ones_are_not(tmp_path):
+    auto, nodes, _ = calibrated(world(0.8), seed=2)
+    save(auto.calibrated_, tmp_path / "old.npz", kind="Auto")
+    assert np.array_equal(ns.Auto.load(tmp_path / "old.npz").predict(nodes).member, auto.predict(nodes).member)
+    for asked, message in [
+        ({"seed": 2, "prefer": "tiny"}, "`prefer` must be one of"),
+        ({"seed": 3}, "`seed` must be that of the method chosen, 2; got 3"),
+        ({"seed": 2, "hops": 3}, "hops"),
+    ]:
+        save(auto.calibrated_, tmp_path / "odd.npz", kind="Auto", asked=asked)
+        with pytest.raises(ns.FileFormatError, match=message):
+            ns.Auto.load(tmp_path / "odd.npz")
 
 
 def test_the_same_seed_gives_the_same_bits():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from fractions import Fraction
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.localisers import Cut, Everyone, Reference
+from napsets.levels import Exact
+from napsets.localisers import Cut, Everyone, Hops, Reference
+from napsets.methods import Method, make_method
 from oracles import order_statistic, same_bits
 
 RNG = np.random.default_rng(0)
@@ -243,7 +246,177 @@ def test_a_score_or_seed_assigned_after_calibrate_asks_for_another_calibration(s
     for predictor in (ns.NAPS().calibrate(ring, *given), ns.SplitConformal().calibrate(*given)):
         for name, value in setting.items():
             setattr(predictor, name, value)
-        with pytest.raises(ns.NotCalibratedError, match="called again: `score` or `seed` was changed"):
+        with pytest.raises(ns.NotCalibratedError, match=f"called again: `{next(iter(setting))}` was changed"):
             predictor.predict([25])
         with pytest.raises(ns.NotCalibratedError, match=r"save\(\) needs calibrate"):
             predictor.save(tmp_path / "a.npz")
+
+
+def test_what_was_changed_after_calibrate_is_named():
+    predictor = naps()
+    predictor.exact = True
+    with pytest.raises(ns.NotCalibratedError, match="called again: `exact` was changed after it"):
+        predictor.predict(NODES)
+    predictor.seed = 8
+    with pytest.raises(ns.NotCalibratedError, match="called again: `seed` and `exact` were changed after it"):
+        predictor.predict(NODES)
+
+
+def auto():
+    return ns.Auto(seed=1).calibrate(GRAPH, P, Y, calibration=CALIBRATION)
+
+
+@pytest.mark.parametrize("make", [naps, split, auto, lambda: naps(exact=True).calibrated_])
+def test_several_alphas_give_a_list_of_sets(make):
+    predictor = make()
+    for alphas in ([0.1, 0.4], (0.1, 0.4), np.array([0.1, 0.4])):
+        found = predictor.predict(NODES, alphas)
+        assert isinstance(found, list)
+        for alpha, sets in zip((0.1, 0.4), found, strict=True):
+            alone = predictor.predict(NODES, alpha)
+            assert sets.alpha == alpha
+            for name in ("member", "thresholds", "support", "effective_size"):
+                assert np.array_equal(getattr(sets, name), getattr(alone, name)), name
+    for wrong, message in [
+        ([], "`alpha` must hold at least one error rate; it is empty"),
+        (np.empty(0), "`alpha` must hold at least one error rate"),
+        ([0.1, [0.2]], r"`alpha` must be a number or a list of numbers; got \[0.2\] in a list"),
+        (np.array([[0.1]]), "`alpha` must be a number or a list of numbers"),
+        ([0.1, 2.0], "`alpha` must lie strictly between 0 and 1; got 2"),
+        ("0.1, 0.2", "`alpha` must be a number"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            predictor.predict(NODES, wrong)
+
+
+@pytest.mark.parametrize("make", [naps, split, auto])
+def test_progress_is_told_and_threads_are_checked_whichever_the_method(make):
+    predictor, calls = make(), []
+    predictor.predict(NODES, threads=1, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (NODES.size, NODES.size)
+    for threads in (0, "x"):
+        with pytest.raises(ns.InvalidInputError, match="`threads` must be"):
+            predictor.predict(NODES, threads=threads)
+
+
+def test_what_a_fallback_rests_on_is_told_for_each_alpha():
+    predictor = naps(hops=1, fallback="global")
+    alphas = [0.4, 0.1, 0.02]
+    several = predictor.predict(NODES, alphas)
+    fallen = [int((sets.support == CALIBRATION.size).sum()) for sets in several]
+    assert fallen[0] < fallen[1] < fallen[2]
+    for alpha, sets in zip(alphas, several, strict=True):
+        alone = predictor.predict(NODES, alpha)
+        assert np.array_equal(sets.support, alone.support)
+        assert np.array_equal(sets.effective_size, alone.effective_size)
+
+
+def test_sets_that_may_not_be_empty_stay_nested_with_scores_that_rank_labels_their_own_way():
+    predictor = naps(score=ns.Diffused("aps", 0.9), hops=0, fallback="global", allow_empty=False)
+    alphas = [0.99, 0.9, 0.7, 0.5, 0.2, 0.05]
+    several = predictor.predict(NODES, alphas)
+    assert (several[0].sizes == 1).any()
+    for small, large in itertools.pairwise(several):
+        assert (small.member <= large.member).all()
+    scores = predictor.calibrated_.score.matrix(NODES)
+    alone = np.isneginf(np.where(scores <= several[0].thresholds[:, None], scores, -np.inf)).all(axis=1)
+    assert np.array_equal(several[0].member[alone].argmax(axis=1), scores[alone].argmin(axis=1))
+
+
+@pytest.mark.parametrize("score", ["aps", "raps", "saps", "thr", ns.APS(randomized=False), ns.Sharpened()])
+def test_the_most_probable_label_stands_in_where_rows_are_scored_alone(score):
+    p = np.vstack([P[:350], np.eye(CLASSES)[RNG.integers(CLASSES, size=50)]])  # some rows leave no doubt
+    calibrated = ns.SplitConformal(score).calibrate(p, Y, calibration=CALIBRATION).calibrated_
+    best = calibrated.stand_in(calibrated.score.matrix(NODES), NODES, False)
+    assert np.array_equal(best, p[NODES].argmax(axis=1))
+
+
+class Own:
+    """A score that gives what a function makes of the right scores."""
+
+    def __init__(self, at=lambda x: x, matrix=lambda x: x):
+        self.made = at, matrix
+
+    def at(self, p, labels, u):
+        return self.made[0](ns.THR().at(p, labels))
+
+    def matrix(self, p, u):
+        return self.made[1](ns.THR().matrix(p))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda x: x[:, None],
+            r"`score` must give one number .*with Own, `scores` must have 1 dimension; got shape \(",
+        ),
+        (lambda x: x[1:], "`score` must give one number .*; got"),
+        (lambda x: np.where(np.arange(x.size) == 3, np.nan, x), "`score` must give .* must not be NaN; entry 3 is"),
+        (lambda x: ["a"] * x.size, "`score` must give one number .*must hold numbers"),
+        (lambda x: None, "`score` must give one number"),
+    ],
+)
+def test_scores_of_ones_own_are_checked_at_the_labels(change, message):
+    for settings in ({}, {"exact": True}):
+        with pytest.raises(ns.InvalidInputError, match=message):
+            naps(score=Own(at=change), **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x[:, 1:], r"`score` must give a number .*; Own.matrix gave shape \("),
+        (lambda x: np.full(x.shape, np.nan), "`score` must give a number .*; Own.matrix gave NaN"),
+        (lambda x: x.astype(str), "`score` must give a number .*; Own.matrix gave <U"),
+    ],
+)
+def test_scores_of_ones_own_are_checked_at_every_label(change, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        naps(score=Own(matrix=change)).predict(NODES)
+
+
+def test_scores_of_ones_own_may_be_lists():
+    own = Own(at=lambda x: x.tolist(), matrix=lambda x: x.tolist())
+    assert np.array_equal(naps(score=own).predict(NODES).member, naps(score="thr").predict(NODES).member)
+
+
+def test_classes_in_place_of_what_they_make_are_refused():
+    for arguments, message in [
+        (("aps", Hops), r"`localiser` must be a Localiser; got the class Hops \(write Hops\(\) with brackets\)"),
+        (("aps", Hops(), Exact), r"`level` must be a Level; got the class Exact \(write Exact\(\) with brackets\)"),
+        (("aps", "hops"), "`localiser` must be a Localiser; got str"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            Method(*arguments)
+
+
+def test_a_calibrated_method_is_shown_in_one_line():
+    assert repr(naps().calibrated_).endswith("300 labels, level 1 − alpha)")
+    shown = repr(naps(exact=True).calibrated_)
+    assert shown.startswith("Calibrated(Method(score=APS(")
+    assert shown.endswith("300 labels, level set on 150 of them)")
+    assert "array" not in shown
+
+
+@pytest.mark.parametrize("score", ["aps", ns.Informed(), ns.ByLabel()])
+def test_the_order_of_the_calibration_nodes_does_not_change_a_bit(score):
+    turned = np.random.default_rng(5).permutation(CALIBRATION)
+    one, other = (
+        Method(score, Hops(2, "hyperbolic", pool=3.3), Exact()).calibrate(GRAPH, P, Y, nodes)
+        for nodes in (CALIBRATION, turned)
+    )
+    assert same_bits(one.predict(NODES).thresholds, other.predict(NODES).thresholds)
+    assert same_bits(one.score.matrix(NODES), other.score.matrix(NODES))
+
+
+def test_methods_do_not_wrap_a_score_twice_and_name_settings_that_they_do_not_have():
+    assert make_method("informed", score="informed").score == ns.Informed()
+    assert make_method("informed", score=ns.ByLabel(ns.Informed("thr"))).score == ns.ByLabel(ns.Informed("thr"))
+    assert make_method("informed", score="thr").score == ns.Informed("thr")
+    assert make_method("daps", score=ns.Diffused("thr", 0.2)).score == ns.Diffused("thr", 0.2)
+    assert make_method("daps", score="informed").score == ns.Diffused("informed")
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`settings` must be one of score, .*; got 'hop' \(did you mean 'hops'"
+    ):
+        make_method("naps", hop=3)

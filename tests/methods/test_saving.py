@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from contextlib import suppress
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import pytest
 import napsets as ns
 from napsets.files import archive
 from napsets.methods import load
+from napsets.scores import SCORES
 from oracles import same_bits
 
 RNG = np.random.default_rng(0)
@@ -227,6 +231,18 @@ MISTYPED = {
     },
     "another score than was used": ({"header": scored("thr", {})}, "those that THR gives"),
     "scores that no label has": ({"scores": np.full(40, -np.inf)}, "`scores` must be those that .* gives"),
+    "uniforms of another score": ({"header": put("score", {"name": "raps", "settings": {}})}, "`bound` must be of the"),
+    "a bound form of another score": (
+        {"header": put("bound", {"name": "matrix"}), "score_matrix": P}, "`bound` must be that of aps; got 'matrix'",
+    ),
+    "a bound form in another": (
+        {"header": lambda h: h | {"bound": {"name": "by-label", "inner": h["bound"], "mix": 0.5}}}, "`bound` must be",
+    ),
+    "no calibration": ({"calibration": np.empty(0, int), "scores": np.empty(0)}, "`calibration` must hold at least"),
+    "a localiser that is not its own": (
+        {"header": put("localiser", {"name": "everyone", "settings": {}})}, "`localiser` must be hops in a file",
+    ),
+    "a graph that is missing": ({"header": put("directed", None)}, "`graph` must be given"),
     "a score by number": ({"header": scored(3, {})}, "`score` must be one of aps"),
 }  # fmt: skip
 
@@ -240,6 +256,141 @@ def test_a_mistyped_file_is_refused_with_the_reason(tmp_path, kind):
     with pytest.raises(ns.FileFormatError, match=message) as info:
         load(path)[1]
     assert "odd.npz" in str(info.value)
+
+
+def swapped(path):
+    with np.load(path) as archive:
+        return {"level_shares": archive["level_scores"], "level_scores": archive["level_shares"]}
+
+
+def one_changed(name, value):
+    def change(path):
+        with np.load(path) as archive:
+            array = archive[name].copy()
+        array[-1] = value
+        return {name: array}
+
+    return change
+
+
+def overlapping(path):
+    with np.load(path) as archive:
+        parts = {name: archive[name].copy() for name in ("calibration", "scores", "apart", "apart_scores")}
+    parts["apart"][0], parts["apart_scores"][0] = parts["calibration"][0], parts["scores"][0]
+    return {"apart": parts["apart"], "apart_scores": parts["apart_scores"]}
+
+
+def shortened(path):
+    with np.load(path) as archive:
+        names = ("apart", "apart_scores", "level_shares", "level_scores")
+        return {name: archive[name][:0] for name in names}
+
+
+def moved(path):
+    """Give a label kept apart to the reference: ranks would have to change, too."""
+    with np.load(path) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    return {
+        "calibration": np.append(parts["calibration"], parts["apart"][0]),
+        "scores": np.append(parts["scores"], parts["apart_scores"][0]),
+        "apart": parts["apart"][1:],
+        "apart_scores": parts["apart_scores"][1:],
+        "level_shares": parts["level_shares"][1:],
+        "level_scores": parts["level_scores"][1:],
+    }
+
+
+LEVELS = {
+    "infinite shares": (one_changed("level_shares", np.inf), "`level_shares` must be those of the nodes kept apart"),
+    "shares above 1": (one_changed("level_shares", 1.5), "`level_shares` must be those .*; got 1.5 where 0"),
+    "shares that are NaN": (one_changed("level_shares", np.nan), "`level_shares` must not be NaN"),
+    "shares of other labels": (one_changed("level_shares", 0.999), "`level_shares` must be those"),
+    "scores of other labels": (one_changed("level_scores", 0.5), "`level_scores` must be those"),
+    "shares and scores swapped": (swapped, "`level_scores` must be those of the nodes kept apart"),
+    "a node in both parts": (overlapping, "`apart` must hold no node of `calibration`; node .* is in both"),
+    "no level part": (shortened, "`apart` must hold at least one node; it is empty"),
+    "parts of another size": (moved, "`calibration` must hold 20 of 40 labelled nodes"),
+}
+
+
+@pytest.mark.parametrize("make", [naps, lambda exact: split(score=ns.ByLabel())], ids=["naps", "split"])
+@pytest.mark.parametrize("kind", LEVELS)
+def test_a_level_that_the_labels_do_not_give_is_refused(tmp_path, kind, make):
+    change, message = LEVELS[kind]
+    path = tmp_path / "odd.npz"
+    make(exact=True).save(path)
+    load(path)
+    rewrite(path, change(path))
+    with pytest.raises(ns.FileFormatError, match=message):
+        load(path)
+
+
+def test_a_class_that_could_not_have_written_the_file_refuses_it(tmp_path):
+    path = tmp_path / "odd.npz"
+    split().save(path)
+    rewrite(path, {"header": put("localiser", {"name": "hops", "settings": {}})})
+    with pytest.raises(ns.FileFormatError, match="`localiser` must be everyone in a file of a Split"):
+        ns.SplitConformal.load(path)
+    split().save(path)
+    rewrite(path, {"header": put("level", {"name": "nominal", "settings": {"fallback": "global"}})})
+    with pytest.raises(ns.FileFormatError, match="`path` must hold settings that a SplitConformal can have"):
+        ns.SplitConformal.load(path)
+
+
+@pytest.mark.parametrize("layers", [40, 300])
+@pytest.mark.parametrize("part", ["score", "bound"])
+def test_scores_nested_without_end_are_refused(tmp_path, layers, part):
+    path = tmp_path / "odd.npz"
+    naps().save(path)
+
+    def nest(header):
+        inner = header[part]
+        for _ in range(layers):
+            inner = (
+                {"name": "diffused", "settings": {"base": inner}}
+                if part == "score"
+                else {"name": "by-label", "inner": inner, "mix": 0.5}
+            )
+        return header | {part: inner}
+
+    rewrite(path, {"header": nest})
+    with pytest.raises(ns.FileFormatError, match=r"`score` must be nested less deep|`bound` must be that of aps"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "score", [ns.Diffused("raps"), ns.ByLabel(ns.Informed()), ns.Informed(ns.Sharpened("aps", 2.0)), ns.Informed("thr")]
+)
+def test_scores_of_scores_survive(tmp_path, score):
+    predictor = naps(score=score, exact=True)
+    predictor.save(tmp_path / "a.npz")
+    again = ns.NAPS.load(tmp_path / "a.npz")
+    assert again.score == score
+    assert same_bits(again.predict(NODES, 0.3).thresholds, predictor.predict(NODES, 0.3).thresholds)
+
+
+def test_a_score_bound_to_something_that_cannot_be_written_is_refused_by_name(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Odd(ns.APS):
+        def bind(self, outputs, u, graph=None, reference=None):
+            bound = super().bind(outputs, u)
+            return SimpleNamespace(probabilities=outputs, at=bound.at, matrix=bound.matrix)
+
+    monkeypatch.setitem(SCORES, "odd", Odd)
+    with pytest.raises(ns.InvalidInputError, match="`score` must be bound to something with the method parts"):
+        naps(score=Odd()).save(tmp_path / "a.npz")
+    assert not os.listdir(tmp_path)
+
+
+def test_what_was_scored_cannot_be_written_to_here_or_in_another_process():
+    for scored in (
+        naps(exact=True).calibrated_.scored,
+        pickle.loads(pickle.dumps(naps(exact=True).calibrated_.scored)),
+    ):
+        for array in (scored.u, scored.apart, scored.apart_scores, scored.reference.scores, scored.calibration):
+            assert not array.flags.writeable
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"\x93NUMPY\x01\x00", b"PK\x03\x04rest"])

@@ -130,18 +130,17 @@ class Trials:
 
     @property
     def verdict(self) -> Literal["yes", "maybe", "no"]:
-        """Whether to look at the neighbourhood of a node.
+        """Whether a method that looks at the graph is worth taking.
 
-        "yes" where a method that does makes clearly smaller sets that cover, "no" where all of them make larger ones or
-        do not cover, "maybe" otherwise and where labels are too few. `auto` has no vote here: it makes sets smaller in
-        other ways too.
+        "yes" where one makes clearly smaller sets that cover, "no" where all of them make larger ones or do not cover,
+        "maybe" otherwise and where labels are too few. Of `auto`, not all that makes sets smaller is the graph's doing:
+        its choice says what is.
         """
         if not self.enough:
             return "maybe"
-        voting = [trial for trial in self._fit() if trial.method != "auto"]
-        if any(trial.smaller for trial in voting):
+        if any(trial.smaller for trial in self._fit()):
             return "yes"
-        return "no" if all(trial.larger for trial in voting) else "maybe"
+        return "no" if all(trial.larger for trial in self._fit()) else "maybe"
 
     @property
     def method(self) -> str:

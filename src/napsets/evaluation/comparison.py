@@ -34,7 +34,8 @@ from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
 from napsets.methods import Calibrated, Given, Settings, find_thresholds, make_method, title
-from napsets.scores import APS, Score, make_score
+from napsets.methods.table import known_settings
+from napsets.scores import APS, Score, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
 
 __all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", "size_strata"]
@@ -210,6 +211,7 @@ def compare(
     """
     rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
     check_graph(graph)
+    known_settings(settings)
     told = Settings(
         score=make_score(APS() if score is None else score),
         hops=check_hops("hops", hops),
@@ -218,9 +220,12 @@ def compare(
         **settings,
     )
     names = check_list("methods", methods, "names of methods")
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"`methods` must be a list of names of methods; got {shown(name)} in it")
     if not names or len(set(names)) < len(names):
         raise InvalidInputError(f"`methods` must name at least one method and none twice; got {shown(names)}")
-    made = [make_method(name, told) for name in names]
+    made = [_made(name, told) for name in names]
     given = Given.check(graph, probabilities, labels, calibration, ids)
     # A copy, which the caller cannot change.
     given = replace(given, labels=sealed(given.labels.astype(np.int64)), _scored={})
@@ -252,6 +257,8 @@ def compare(
                 curve_size=sizes[m, 1:],
             )
         )
+    # What methods share while they are made would keep every candidate's arrays.
+    given._scored.clear()
     return Comparison(
         results=tuple(results),
         alpha=rates[0],
@@ -275,6 +282,20 @@ def size_strata(num_classes: int) -> list[tuple[int, int]]:
     """
     ends = [(0, min(1, num_classes)), (2, min(3, num_classes)), (4, num_classes)]
     return [(low, high) for low, high in ends if low <= high]
+
+
+def _made(name: str, told: Settings) -> Any:
+    """Return a method, or say which methods take a score that learns."""
+    try:
+        return make_method(name, told)
+    except InvalidInputError as error:
+        if not learns(told.score):
+            raise
+        make_method(name, replace(told, score=APS()))  # it is wrong with any score, and says so
+        raise InvalidInputError(
+            f"`score` must not learn from labels where {name!r} is compared, which keeps none apart; "
+            f"{type(told.score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
+        ) from error
 
 
 def _judged(nodes: ArrayLike, given: Given) -> IntArray:
@@ -305,7 +326,7 @@ def _filled(
         for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
             at_label = np.arange(matrix.shape[0]), labels[rows]
             for m in group:
-                best = calibrated[m].stand_in(nodes[rows])
+                best = calibrated[m].stand_in(matrix, nodes[rows])
                 for r in range(rates):
                     member = members(matrix, found[m].values[r, rows], top_labels=best)
                     hits[m, r] += member[at_label].sum()

@@ -16,12 +16,14 @@ ABOVE = 2
 
 
 def needed_mass(level: float, rule: int, total: float, rounding: float) -> float:
-    """Return the smallest mass that reaches a level by a rule, −∞ where none is needed.
+    """Return the smallest mass that reaches a level by a rule: −∞ where none is needed, +∞ where none is enough.
 
     Masses are compared with what this returns by ≥, whichever the rule. That is the same as dividing each of them:
     division by one number never decreases, so there is a smallest float whose quotient is large enough.
     """
     whole = 1.0 + total
+    if not (level < float("inf") and whole < float("inf")):  # NaN among them: halving would never end
+        return float("inf")
     if rule == NOMINAL:
         needed = level * whole * (1.0 - rounding)
         return needed if needed > 0.0 else -float("inf")

@@ -25,6 +25,9 @@ from napsets.localisers.neighbourhoods import CalibrationIndex
 
 __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
 
+#: What is said where a graph is missing.
+NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"
+
 #: Localisers by the name that files call them by.
 LOCALISERS: Table[Any] = Table()
 
@@ -55,14 +58,20 @@ class LocalThresholds:
     values : numpy.ndarray
         Shape (cuts, nodes); +∞ where the mass falls short.
     support : numpy.ndarray
-        How many reference nodes have weight, shape (nodes,).
+        How many reference nodes have weight, shape (nodes,); (cuts, nodes) where that depends on the cut.
     effective_size : numpy.ndarray
-        (Σw)²/Σw² of their weights, shape (nodes,).
+        (Σw)²/Σw² of their weights, in the same shape.
     """
 
     values: FloatArray
     support: IntArray
     effective_size: FloatArray
+
+    def rests_on(self, row: int) -> tuple[IntArray, FloatArray]:
+        """Return support and effective size of the thresholds in one row."""
+        if self.support.ndim == 1:
+            return self.support, self.effective_size
+        return self.support[row], self.effective_size[row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +104,7 @@ class Reference(Sealed):
     def index(self) -> CalibrationIndex:
         """The graph with its reference nodes numbered by score, made once for all localisers."""
         if self.graph is None:
-            raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
+            raise InvalidInputError(NO_GRAPH)
         return CalibrationIndex(self.graph, self.scores, self.nodes)
 
     @cached_property

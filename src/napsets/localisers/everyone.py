@@ -64,6 +64,8 @@ def _order_statistics(scores: FloatArray, own: IntArray, support: IntArray, cut:
 
 def _needed(size: int, cut: Cut) -> int:
     """Return the smallest count m, of `size` scores, that the cut accepts; more than `size` where none does."""
+    if not cut.level <= 1.0:  # NaN among them
+        return size + 1
     if cut.rule == "nominal":
         return int(np.ceil(cut.level * (1.0 + float(size)) * (1.0 - ROUNDING)))
     count = max(0, int(np.floor(cut.level * (1.0 + size))) - 1)  # a little low: the division decides

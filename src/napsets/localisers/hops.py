@@ -8,7 +8,7 @@ from typing import Any
 
 from napsets.checks.arguments import FloatArray, IntArray, as_array, check_hops, check_number
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference
+from napsets.localisers.base import LOCALISERS, NO_GRAPH, Cut, LocalThresholds, Reference
 from napsets.localisers.decay import Decay, check_decay, hop_weights
 from napsets.localisers.depth import useful_hops
 from napsets.localisers.weightings import Weighting, counts_below, weighted_thresholds
@@ -52,6 +52,8 @@ class Hops:
 
     def fit(self, reference: Reference) -> HopsLocal:
         """Return the localiser of these reference nodes."""
+        if reference.graph is None:
+            raise InvalidInputError(NO_GRAPH)
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
         return HopsLocal(self, reference)

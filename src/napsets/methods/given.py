@@ -18,8 +18,9 @@ from napsets.checks.arguments import (
     check_index,
     check_labels,
     check_probabilities,
+    check_scores,
 )
-from napsets.checks.frozen import sealed
+from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.levels import Level
@@ -68,7 +69,8 @@ class Given:
         size = None if graph is None else check_graph(graph).num_nodes
         p = check_probabilities(probabilities, num_nodes=size)
         y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
-        chosen = check_index("calibration", calibration, p.shape[0], unique=True)
+        # In ascending order, so that no last digit depends on the order in which they came.
+        chosen = np.sort(check_index("calibration", calibration, p.shape[0], unique=True))
         if chosen.size == 0:
             raise InvalidInputError("`calibration` must hold at least one node; it is empty")
         unknown = y[chosen] < 0
@@ -105,13 +107,13 @@ class Given:
             bound,
             Reference(
                 reference,
-                bound.at(reference, self.labels[reference]),
+                _scores_at(score, bound, reference, self.labels[reference]),
                 self.outputs.shape[0],
                 self.graph,
                 bound.probabilities,
             ),
             apart,
-            bound.at(apart, self.labels[apart]) if apart.size else np.empty(0),
+            _scores_at(score, bound, apart, self.labels[apart]) if apart.size else np.empty(0),
         )
 
     def parts(self, size: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -122,8 +124,18 @@ class Given:
         return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
 
 
+def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, labels: IntArray) -> FloatArray:
+    """Return the scores of nodes at their labels; a score of the user's own may give anything."""
+    try:
+        return check_scores("scores", bound.at(nodes, labels), size=nodes.size)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"`score` must give one number for each node and label; with {type(score).__name__}, {error}"
+        ) from error
+
+
 @dataclass(frozen=True, eq=False)
-class Scored:
+class Scored(Sealed):
     """Labelled nodes with their scores: those that thresholds are made of, and those kept apart for the level.
 
     Attributes
@@ -149,6 +161,10 @@ class Scored:
     reference: Reference
     apart: IntArray
     apart_scores: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("u", "apart", "apart_scores"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @cached_property
     def calibration(self) -> IntArray:

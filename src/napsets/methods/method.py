@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
+    FloatArray,
     IntArray,
     check_alpha,
     check_flag,
@@ -22,12 +23,14 @@ from napsets.checks.arguments import (
     check_kind,
     check_list,
     check_seed,
+    shown,
 )
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
 from napsets.levels import FittedLevel, Level, Nominal
 from napsets.localisers import Everyone, HopsLocal, Local, Localiser, LocalThresholds, share_search
+from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
 from napsets.scores import APS, BoundScore, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
@@ -70,6 +73,13 @@ class Method:
         object.__setattr__(self, "score", make_score(self.score))
         object.__setattr__(self, "seed", check_seed(self.seed))
         object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
+        for name in ("localiser", "level"):
+            value: object = getattr(self, name)
+            if isinstance(value, type):
+                raise InvalidInputError(
+                    f"`{name}` must be a {name.capitalize()}; got the class {value.__name__} (write {value.__name__}() "
+                    f"with brackets)"
+                )
         check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
         check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
         if learns(self.score) and not self.level.keeps_apart:
@@ -101,7 +111,7 @@ class Method:
         return Calibrated(self, scored, local, self.level.fit(scored.reference, shares, scored.apart_scores))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibrated:
     """A method that has seen labels, and never changes again.
 
@@ -124,6 +134,11 @@ class Calibrated:
     local: Local
     level: FittedLevel
     choice: Any = None
+
+    def __repr__(self) -> str:
+        labels, apart = self.scored.calibration.size, self.scored.apart.size
+        level = f"level set on {apart} of them" if self.is_exact else "level 1 − alpha"
+        return f"Calibrated({self.method!r}, {labels} labels, {level})"
 
     @property
     def score(self) -> BoundScore:
@@ -192,14 +207,14 @@ class Calibrated:
         progress: Any,
         stacklevel: int,
     ) -> Any:
-        several = np.ndim(alpha) > 0
-        alphas = [check_alpha(a) for a in (check_list("alpha", alpha, "error rates") if several else [alpha])]
+        several, alphas = check_rates(alpha)
+        check_threads(threads)
         chosen = self.check_nodes(nodes, stacklevel=stacklevel)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
         member = np.empty((len(alphas), chosen.size, self.score.probabilities.shape[1]), dtype=bool)
         for rows, matrix in score_pieces(self.score, chosen):
-            best = self.stand_in(chosen[rows], allowed)
+            best = self.stand_in(matrix, chosen[rows], allowed)
             for a in range(len(alphas)):
                 member[a, rows] = members(matrix, found.values[a, rows], top_labels=best)
         sets = [self.sets(chosen, sealed(member[a]), found, a, alphas[a]) for a in range(len(alphas))]
@@ -209,21 +224,29 @@ class Calibrated:
         self, nodes: IntArray, member: npt.NDArray[np.bool_], found: LocalThresholds, row: int, alpha: float
     ) -> PredictionSets:
         """Put together what was found for one alpha."""
+        support, effective_size = found.rests_on(row)
         return PredictionSets(
             nodes,
             member,
             found.values[row],
-            found.support,
-            found.effective_size,
+            support,
+            effective_size,
             alpha,
             num_nodes=self.num_nodes,
             level=self.level.level(alpha) if self.is_exact else None,
         )
 
-    def stand_in(self, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
-        """Return the labels that stand in for empty sets, or None where sets may be empty."""
-        allowed = self.method.allow_empty if allow_empty is None else allow_empty
-        return None if allowed else self.score.probabilities[nodes].argmax(axis=1)
+    def stand_in(self, matrix: FloatArray, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
+        """Return the labels that stand in for empty sets, or None where sets may be empty.
+
+        They are those with the smallest score, the first to enter as sets grow: sets stay nested. Of several, the most
+        probable one.
+        """
+        if self.method.allow_empty if allow_empty is None else allow_empty:
+            return None
+        smallest = matrix == matrix.min(axis=1, keepdims=True)
+        best: IntArray = np.where(smallest, self.score.probabilities[nodes], -1.0).argmax(axis=1)
+        return best
 
     def check_nodes(self, nodes: ArrayLike, *, stacklevel: int) -> IntArray:
         """Return node indices, with a warning where some of them helped to calibrate."""
@@ -239,6 +262,20 @@ class Calibrated:
                 stacklevel=stacklevel + 1,
             )
         return chosen
+
+
+def check_rates(alpha: Any) -> tuple[bool, list[float]]:
+    """Return whether several error rates were given, and the rates one by one."""
+    several = isinstance(alpha, list | tuple) or np.ndim(alpha) > 0
+    if not several:
+        return False, [check_alpha(alpha)]
+    rates = check_list("alpha", alpha, "error rates")
+    if not rates:
+        raise InvalidInputError("`alpha` must hold at least one error rate; it is empty")
+    for rate in rates:
+        if isinstance(rate, list | tuple) or np.ndim(rate) > 0:
+            raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
+    return True, [check_alpha(rate) for rate in rates]
 
 
 def find_thresholds(
@@ -266,4 +303,6 @@ def find_thresholds(
         shared = share_search(locals_, nodes, [cuts[i] for i in members_], threads=threads, progress=progress)  # type: ignore[arg-type]
         for i, one in zip(members_, shared, strict=True):
             found[i] = one
+    if progress is not None and nodes.size and not together:
+        progress(nodes.size, nodes.size)
     return [each.level.thresholds(one, nodes, alphas) for each, one in zip(calibrated, found, strict=True) if one]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypeVar, overload
 
-from napsets.checks.arguments import ArrayLike, check_alpha, check_flag
-from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.checks.arguments import ArrayLike, check_flag, shown
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
-from napsets.methods.saving import load, save
+from napsets.methods.saving import load_asked, save
 from napsets.scores import APS, learns, make_score
 from napsets.sets import PredictionSets
 
@@ -52,13 +53,19 @@ class _Predictor:
         if method != self.calibrated_.method:
             scored = self.calibrated_.scored
             size = method.level.reference_size(scored.calibration.size)
-            if (method.score, method.seed, size) != (scored.score, scored.seed, scored.reference.nodes.size):
-                raise NotCalibratedError(
-                    f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: `score` or `seed` was "
-                    f"changed after it"
-                )
+            changed = [name for name in ("score", "seed") if getattr(method, name) != getattr(scored, name)]
+            if size != scored.reference.nodes.size and hasattr(self, "exact"):
+                changed.append("exact")
+            if changed:
+                raise self._changed(asked, changed)
             self.calibrated_ = method.on(scored)
         return self.calibrated_
+
+    def _changed(self, asked: str, names: list[str]) -> NotCalibratedError:
+        return NotCalibratedError(
+            f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: "
+            f"{' and '.join(f'`{name}`' for name in names)} {'was' if len(names) == 1 else 'were'} changed after it"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
@@ -67,15 +74,24 @@ class _Predictor:
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Read a predictor that `save` wrote."""
-        kind, calibrated = load(path)
+        kind, calibrated, asked = load_asked(path)
         if kind != cls.__name__:
             raise InvalidInputError(f"`path` must hold a {cls.__name__}; {os.fspath(path)} holds a {kind}")
-        predictor = cls._of(calibrated.method)
+        predictor = cls._of(calibrated.method, asked)
+        if not predictor._fits(calibrated.method):
+            raise FileFormatError(
+                f"`path` must hold settings that a {cls.__name__} can have; {os.fspath(path)} holds "
+                f"{shown(calibrated.method)}"
+            )
         predictor.calibrated_ = calibrated
         return predictor
 
+    def _fits(self, method: Method) -> bool:
+        """Return whether these settings are those of a method that a file holds."""
+        return self._method() == method
+
     @classmethod
-    def _of(cls: type[Self], method: Method) -> Self:
+    def _of(cls: type[Self], method: Method, asked: Choosing | None) -> Self:
         raise NotImplementedError
 
 
@@ -140,7 +156,7 @@ class NAPS(_Predictor):
         return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty)
 
     @classmethod
-    def _of(cls, method: Method) -> NAPS:
+    def _of(cls, method: Method, asked: Choosing | None) -> NAPS:
         localiser: Any = method.localiser
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
@@ -182,31 +198,44 @@ class NAPS(_Predictor):
         self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
 
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
     def predict(
         self,
         nodes: ArrayLike,
-        alpha: float = 0.1,
+        alpha: float | Sequence[float] = 0.1,
         *,
         allow_empty: bool | None = None,
         threads: int | None = None,
         progress: Any = None,
-    ) -> PredictionSets:
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`, each calibrated on its own neighbourhood.
 
         Parameters
         ----------
         nodes : array
             Node indices or a boolean mask.
-        alpha : float
-            Error rate: a set misses the truth with probability at most about alpha.
+        alpha : float or sequence of floats
+            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
+            back, from one search.
         allow_empty : bool, optional
             Overrides the setting of the same name.
         threads, progress
             As in `hop_thresholds`.
         """
         calibrated = self.calibrated()
-        alpha = check_alpha(alpha)
-        sets: PredictionSets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+        sets: PredictionSets | list[PredictionSets]
+        sets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
         if not (self.hops or self.pool or self.alike or self.exact) and self.fallback == "full":
             warnings.warn(
                 "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
@@ -237,7 +266,7 @@ class SplitConformal(_Predictor):
         return Method(score, Everyone(), Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
 
     @classmethod
-    def _of(cls, method: Method) -> SplitConformal:
+    def _of(cls, method: Method, asked: Choosing | None) -> SplitConformal:
         return cls(method.score, method.seed, method.allow_empty)
 
     def calibrate(
@@ -253,10 +282,30 @@ class SplitConformal(_Predictor):
         self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
 
-    def predict(self, nodes: ArrayLike, alpha: float = 0.1, *, allow_empty: bool | None = None) -> PredictionSets:
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | Sequence[float] = 0.1,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
-        calibrated = self.calibrated()
-        sets: PredictionSets = calibrated._predict(nodes, check_alpha(alpha), allow_empty, None, None, stacklevel=3)
+        sets: PredictionSets | list[PredictionSets]
+        sets = self.calibrated()._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
         return sets
 
 
@@ -301,12 +350,27 @@ class Auto(_Predictor):
         if self.calibrated_ is None:
             raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called first")
         if self._asked is not None and choosing != self._asked:
-            raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called again: settings were changed")
+            raise self._changed(
+                asked,
+                [one.name for one in fields(choosing) if getattr(choosing, one.name) != getattr(self._asked, one.name)],
+            )
         return self.calibrated_
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
+        calibrated = self.calibrated("save")
+        save(calibrated, path, kind="Auto", asked=None if self._asked is None else asdict(self._asked))
+
+    def _fits(self, method: Method) -> bool:
+        return True  # any method may have been chosen
+
     @classmethod
-    def _of(cls, method: Method) -> Auto:
-        return cls(seed=method.seed, allow_empty=method.allow_empty)
+    def _of(cls, method: Method, asked: Choosing | None) -> Auto:
+        if asked is None:  # an older file
+            return cls(seed=method.seed, allow_empty=method.allow_empty)
+        predictor = cls(**asdict(asked))
+        predictor._asked = asked
+        return predictor
 
     @property
     def choice(self) -> Choice:
@@ -332,17 +396,30 @@ class Auto(_Predictor):
         self._asked = choosing
         return self
 
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float | None = ..., *, allow_empty: bool | None = ...,
+        threads: int | None = ..., progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
     def predict(
         self,
         nodes: ArrayLike,
-        alpha: float | None = None,
+        alpha: float | Sequence[float] | None = None,
         *,
         allow_empty: bool | None = None,
         threads: int | None = None,
         progress: Any = None,
-    ) -> PredictionSets:
+    ) -> PredictionSets | list[PredictionSets]:
         """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
         calibrated = self.calibrated()
-        rate = check_alpha(self.alpha if alpha is None else alpha)
-        sets: PredictionSets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
+        rate = self.alpha if alpha is None else alpha
+        sets: PredictionSets | list[PredictionSets]
+        sets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
         return sets

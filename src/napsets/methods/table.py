@@ -15,8 +15,8 @@ The command, the comparison, the report, the results, the docs and the files rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from napsets.checks.names import Table, choose
@@ -68,7 +68,15 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     >>> make_method("naps", hops=3).localiser
     Hops(hops=3, decay='uniform', pool=0.0, alike=0.0)
     """
+    known_settings(changes)
     return choose("method", name, METHODS)(replace(settings or Settings(), **changes))
+
+
+def known_settings(names: Iterable[str]) -> None:
+    """Refuse what is the name of no setting."""
+    known = {one.name: one for one in fields(Settings)}
+    for name in names:
+        choose("settings", name, known)
 
 
 def methods() -> dict[str, str]:
@@ -135,10 +143,20 @@ def _exact(settings: Settings) -> Method:
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
 
 
+def _wrapped(score: Any, kind: Any) -> Any:
+    """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
+    inner = made = make_score(score)
+    while inner is not None:
+        if isinstance(inner, kind):
+            return made
+        inner = getattr(inner, "base", None)
+    return kind(made)
+
+
 @METHODS.add("daps")
 def _diffused(settings: Settings) -> Method:
     """Scores averaged over neighbours, one threshold for all (DAPS): small sets where neighbours are alike. Exact."""
-    score = Diffused(settings.score)
+    score = _wrapped(settings.score, Diffused)
     level = Exact() if learns(score) else Nominal()
     return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
 
@@ -146,7 +164,7 @@ def _diffused(settings: Settings) -> Method:
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
-    return Method(Informed(settings.score), Everyone(), Exact(), settings.seed, settings.allow_empty)
+    return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")

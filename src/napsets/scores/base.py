@@ -12,12 +12,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_array,
     check_labels,
     check_probabilities,
     check_scores,
@@ -119,8 +121,15 @@ class BoundRows(Sealed):
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        found: FloatArray = self.score.matrix(self.probabilities[nodes], self.u[nodes])
-        return found
+        rows = self.probabilities[nodes]
+        found = as_array("score", self.score.matrix(rows, self.u[nodes]))
+        if found.shape != rows.shape or found.dtype.kind not in "fiub" or np.isnan(found).any():
+            what = "NaN" if found.shape == rows.shape else f"shape {found.shape}"
+            raise InvalidInputError(
+                f"`score` must give a number for each node and label, shape {rows.shape}; "
+                f"{type(self.score).__name__}.matrix gave {what if found.dtype.kind in 'fiub' else found.dtype}"
+            )
+        return found.astype(np.float64, copy=False)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
