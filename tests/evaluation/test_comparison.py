@@ -178,7 +178,7 @@ def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(wo
     ) as info:
         compare(**world, score="informed")
     assert "exact=True" not in str(info.value)
-    found = compare(**world, score="informed", methods=["split", "naps-exact", "informed"])
+    found = compare(**(world | {"methods": ["split", "naps-exact", "informed"]}), score="informed")
     assert np.array_equal(found["split"].sets.member, found["informed"].sets.member)
     with pytest.raises(ns.InvalidInputError, match="`fallback` must be"):
         compare(**world, score="informed", fallback="none")
@@ -192,9 +192,9 @@ def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]
     with pytest.raises(
         ns.InvalidInputError, match=r"`methods` must be a list of names of methods; got \['naps'\] in it"
     ):
-        compare(**world, methods=[["naps"]])
+        compare(**(world | {"methods": [["naps"]]}))
 
 
 def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
-    found = compare(**world, methods=["split", "auto"])
+    found = compare(**(world | {"methods": ["split", "auto"]}))
     assert not found.given._scored
