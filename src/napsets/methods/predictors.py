@@ -67,6 +67,54 @@ class _Predictor:
             f"{' and '.join(f'`{name}`' for name in names)} {'was' if len(names) == 1 else 'were'} changed after it"
         )
 
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: float | None = ..., *, allow_empty: bool | None = ...,
+        threads: int | None = ..., progress: Any = ...,
+    ) -> PredictionSets: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
+        progress: Any = ...,
+    ) -> list[PredictionSets]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> PredictionSets | list[PredictionSets]:
+        """Return the prediction sets of `nodes`.
+
+        Parameters
+        ----------
+        nodes : array
+            Node indices or a boolean mask.
+        alpha : float or sequence of floats
+            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
+            back, from one search. By default 0.1, or what an `Auto` was made for.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        calibrated = self.calibrated()
+        rates = getattr(self, "alpha", 0.1) if alpha is None else alpha
+        sets: PredictionSets | list[PredictionSets]
+        sets = calibrated._predict(nodes, rates, allow_empty, threads, progress, stacklevel=3)
+        caveat = self._caveat()
+        if caveat is not None:
+            warnings.warn(caveat, NapsetsWarning, stacklevel=2)
+        return sets
+
+    def _caveat(self) -> str | None:
+        """Return what should be known of all sets that these settings make."""
+        return None
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
         save(self.calibrated("save"), path, kind=type(self).__name__)
@@ -198,52 +246,13 @@ class NAPS(_Predictor):
         self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
 
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> PredictionSets: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> list[PredictionSets]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike,
-        alpha: float | Sequence[float] = 0.1,
-        *,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`, each calibrated on its own neighbourhood.
-
-        Parameters
-        ----------
-        nodes : array
-            Node indices or a boolean mask.
-        alpha : float or sequence of floats
-            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
-            back, from one search.
-        allow_empty : bool, optional
-            Overrides the setting of the same name.
-        threads, progress
-            As in `hop_thresholds`.
-        """
-        calibrated = self.calibrated()
-        sets: PredictionSets | list[PredictionSets]
-        sets = calibrated._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
-        if not (self.hops or self.pool or self.alike or self.exact) and self.fallback == "full":
-            warnings.warn(
-                "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
-                "fallback='global' for split conformal prediction",
-                NapsetsWarning,
-                stacklevel=2,
-            )
-        return sets
+    def _caveat(self) -> str | None:
+        if self.hops or self.pool or self.alike or self.exact or self.fallback != "full":
+            return None
+        return (
+            "`hops` is 0: no calibration node is in reach, so that every set is full. Use more hops, or "
+            "fallback='global' for split conformal prediction"
+        )
 
 
 @dataclass(eq=False)
@@ -281,32 +290,6 @@ class SplitConformal(_Predictor):
         """Score the calibration nodes; arguments as in `NAPS.calibrate`, the graph only for scores that look at it."""
         self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
         return self
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> PredictionSets: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> list[PredictionSets]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike,
-        alpha: float | Sequence[float] = 0.1,
-        *,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
-        sets: PredictionSets | list[PredictionSets]
-        sets = self.calibrated()._predict(nodes, alpha, allow_empty, threads, progress, stacklevel=3)
-        return sets
 
 
 @dataclass(eq=False)
@@ -395,31 +378,3 @@ class Auto(_Predictor):
         self.calibrated_ = choosing.calibrate(graph, probabilities, labels, calibration, ids=ids)
         self._asked = choosing
         return self
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: float | None = ..., *, allow_empty: bool | None = ...,
-        threads: int | None = ..., progress: Any = ...,
-    ) -> PredictionSets: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> list[PredictionSets]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`; arguments as in `NAPS.predict`."""
-        calibrated = self.calibrated()
-        rate = self.alpha if alpha is None else alpha
-        sets: PredictionSets | list[PredictionSets]
-        sets = calibrated._predict(nodes, rate, allow_empty, threads, progress, stacklevel=3)
-        return sets
