@@ -16,7 +16,6 @@ __all__ = [
     "effective_size",
     "hop_quantile",
     "local_rank",
-    "pooled_size",
     "required_mass",
     "weighted_quantile",
 ]
@@ -53,54 +52,6 @@ def effective_size(weights: FloatArray, hop_counts: IntArray) -> FloatArray:
     """
     shape = (weights.shape[0], hop_counts.shape[0])
     return _effective_size([(weights[:, k, None], count) for k, count in enumerate(hop_counts.T)], shape)
-
-
-def pooled_size(
-    weights: FloatArray,
-    hop_counts: IntArray,
-    pools: FloatArray,
-    everyone: IntArray,
-    alikes: FloatArray | None = None,
-    same_hop_counts: IntArray | None = None,
-    same: IntArray | None = None,
-) -> FloatArray:
-    """Return (Σw)²/Σw² where every calibration node counts: node i weighs w(k) + pool/n + alike/n_same·[same].
-
-    Nodes of one weight are counted together, so this needs counts and no list of nodes.
-
-    Parameters
-    ----------
-    weights : array of shape (decays, hops)
-        Weights by hop.
-    hop_counts : array of shape (nodes, hops)
-        Calibration nodes by hop.
-    pools : array of shape (decays,)
-        What all calibration nodes weigh together on top.
-    everyone : array of shape (nodes,)
-        n: calibration nodes other than the node itself.
-    alikes : array of shape (decays,), optional
-        What those of the node's own group weigh together on top of that.
-    same_hop_counts, same : arrays of shape (nodes, hops) and (nodes,), optional
-        Calibration nodes of the node's own group, by hop and in all (n_same); needed with `alikes`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (decays, nodes).
-    """
-    extra = pools[:, None] / np.maximum(everyone, 1)
-    if alikes is None or same_hop_counts is None or same is None:
-        alike = np.zeros_like(extra)
-        same_hop_counts, same = np.zeros_like(hop_counts), np.zeros_like(everyone)
-    else:
-        alike = alikes[:, None] / np.maximum(same, 1)
-    far = everyone - hop_counts.sum(axis=1)
-    far_same = same - same_hop_counts.sum(axis=1)
-    parts = []
-    for k in range(weights.shape[1]):
-        near = weights[:, k, None] + extra
-        parts += [(near, hop_counts[:, k] - same_hop_counts[:, k]), (near + alike, same_hop_counts[:, k])]
-    return _effective_size([*parts, (extra, far - far_same), (extra + alike, far_same)], extra.shape)
 
 
 def _effective_size(parts: list[tuple[FloatArray, IntArray]], shape: tuple[int, ...]) -> FloatArray:

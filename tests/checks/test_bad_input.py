@@ -219,9 +219,9 @@ ROWS = {
         lambda: calibrate_split().predict([3], alpha="ten"),
         "`alpha` must be a number between 0 and 1; got 'ten'",
     ),
-    "alpha as a list": (
-        lambda: calibrate().predict([3], alpha=[0.1, 0.2]),
-        "`alpha` must be a number between 0 and 1; got [0.1, 0.2]",
+    "a list among several alphas": (
+        lambda: calibrate().predict([3], alpha=[0.1, [0.2]]),
+        "`alpha` must",
     ),
     "one alpha of several": (
         lambda: thresholds(alpha=[0.1, 2.0]),

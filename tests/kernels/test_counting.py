@@ -26,7 +26,7 @@ def test_every_strategy_counts_what_shortest_paths_count(strategy, case, data):
     positions = np.array(data.draw(st.lists(st.integers(0, layout.size), min_size=3 * nodes.size + 3)))
     positions = positions[: np.prod(shape)].reshape(shape)
     found = count_below(layout, nodes, positions, hops, threads=1, strategy=strategy)
-    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)
+    distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     assert found.shape == (nodes.size, hops, shape[-1])
     for i, node in enumerate(nodes.tolist()):
         hop = distance[node][layout.nodes[: layout.size]]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import napsets as ns
 from napsets.kernels.rules import ABOVE, AT_LEAST, NOMINAL, needed_mass
 from napsets.kernels.search import find_thresholds
-from napsets.localisers.neighbourhoods import alike_counts
-from napsets.methods import split_thresholds_of
-from napsets.quantile import ROUNDING, hop_quantile, local_rank, pooled_size
+from napsets.localisers.base import Cut, Reference
+from napsets.localisers.everyone import Everyone
+from napsets.localisers.weightings import Weighting, weighted_thresholds
+from napsets.quantile import ROUNDING, hop_quantile, local_rank
 from oracles import (
     EVERY_STRATEGY,
     adjacency_sets,
@@ -62,7 +63,7 @@ def test_every_strategy_follows_the_definition_word_for_word(strategy, case, dat
         pools=np.array(pools), alikes=np.array(alikes), groups=groups, splits=splits, pair_split=pair_split,
         threads=1, strategy=strategy,
     )  # fmt: skip
-    distance = scipy_distances(case.edges, case.num_nodes, case.undirected)
+    distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     for i, (node, split) in enumerate(zip(nodes.tolist(), pair_split.tolist(), strict=True)):
         others = others_of(case, distance[node], node, groups, splits[split])
         assert counts[i].tolist() == [sum(hop == k for _, hop, _ in others) for k in range(1, hops + 1)]
@@ -84,11 +85,11 @@ def world(request):
         edges = np.stack([ring, np.where(ring % 50 == 49, ring - 49, (ring + 1) % size)])
     else:
         edges = rng.integers(size, size=(2, (40 if request.param == "dense" else 2) * size))
-    undirected = request.param != "directed"
+    directed = request.param == "directed"
     calibration = rng.permutation(size)[:1777]
     scores = np.round(rng.random(calibration.size), 3)
-    graph = ns.Graph.from_edge_index(edges, size, undirected=undirected)
-    neighbours = adjacency_sets(edges.T.tolist(), size, undirected)
+    graph = ns.Graph.from_edge_index(edges, size, directed=directed)
+    neighbours = adjacency_sets(edges.T.tolist(), size, directed)
     return ns.CalibrationIndex(graph, scores, calibration), scores, neighbours, rng.integers(-1, 6, size)
 
 
@@ -145,7 +146,9 @@ def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alph
                 pools=np.array([float(len(rest))]), strategy=strategy,
             )[0]  # fmt: skip
             assert found.item() == order_statistic(rest, alpha)
-            assert same_bits(found.ravel(), split_thresholds_of(index, np.array([node]), float(alpha))[0])
+            reference = Reference(np.array(case.calibration), np.array(case.scores), index.graph.num_nodes)
+            split = Everyone().fit(reference).thresholds(np.array([node]), [Cut(1.0 - float(alpha))]).values[0]
+            assert np.array_equal(found.ravel(), split)  # −0 and 0 are one score
 
 
 def test_no_pool_is_what_it_was(world):
@@ -197,24 +200,25 @@ def test_a_level_above_the_rank_of_a_value_contains_it():
 def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
     index, _, neighbours, groups = world
     nodes = np.arange(0, index.graph.num_nodes, 101)
-    weights, pools, alikes = np.ones((2, hops)) / np.arange(1, hops + 1), np.array([10.0, 0.0]), np.array([30.0, 2.0])
-    _, counts = find_thresholds(index.layout, nodes, weights, np.array([0.9]), rounding=ROUNDING)
-    same_counts, same = alike_counts(index, nodes, groups, hops)
-    everyone = index.calibration.size - (index.numbers[nodes] < index.calibration.size)
-    pooled = pooled_size(weights, counts, pools, everyone)
-    full = pooled_size(weights, counts, pools, everyone, alikes, same_counts, same)
+    weights = np.ones(hops) / np.arange(1, hops + 1)
+    weightings = [Weighting(weights, 10.0), Weighting(weights, 10.0, 30.0), Weighting(weights, 0.0, 2.0)]
+    cuts = [[Cut(0.9)]] * len(weightings)
+    groups = np.maximum(groups, 0)
+    found = weighted_thresholds(index, nodes, weightings, cuts, groups=groups)
     for i, node in enumerate(nodes.tolist()):
         others = index.calibration[index.calibration != node]
         distance = hops_from(neighbours, node)
         hop = np.array([distance.get(v, 0) for v in others.tolist()])
-        alike = (groups[others] == groups[node]) & (groups[node] >= 0)
-        assert same[i] == alike.sum()
-        assert same_counts[i].tolist() == [int((alike & (hop == k)).sum()) for k in range(1, hops + 1)]
-        for d in range(2):
-            near = np.array([weights[d, k - 1] if 1 <= k <= hops else 0.0 for k in hop.tolist()])
-            for found, w in (
-                (pooled, near + pools[d] / others.size),
-                (full, near + pools[d] / others.size + alikes[d] / max(1, alike.sum()) * alike),
-            ):
-                expected = w.sum() ** 2 / (w**2).sum() if w.any() else 0.0
-                assert found[d, i] == pytest.approx(expected, rel=1e-12)
+        alike = groups[others] == groups[node]
+        near = np.array([weights[k - 1] if 1 <= k <= hops else 0.0 for k in hop.tolist()])
+        for weighting, (_, support, size) in zip(weightings, found, strict=True):
+            pooled = weighting.pool / others.size
+            looks = weighting.alike / max(1, alike.sum()) * alike
+            # What a node weighs for looking alike is a node of its own, beside what it weighs otherwise.
+            mass = (near + pooled + looks).sum()
+            square = ((near + pooled) ** 2).sum() + (looks**2 + 2 * looks * pooled).sum()
+            assert size[i] == pytest.approx(mass**2 / square if square else 0.0, rel=1e-9)
+            if weighting.pool:
+                assert support[i] == others.size
+            else:
+                assert support[i] == max((near > 0).sum(), alike.sum())

@@ -124,7 +124,7 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
     rng = np.random.default_rng(20261116)
     kinds = np.zeros(3, dtype=np.int64)  # −∞, finite, +∞
     for number in range(CASES):
-        size, edges, undirected, calibration, scores, weights, alpha = random_case(rng)
+        size, edges, directed, calibration, scores, weights, alpha = random_case(rng)
         weights = np.array(weights[: int(rng.integers(0, len(weights) + 1))]) / DENOMINATOR
         pool, alike = POOLS[rng.integers(len(POOLS))], POOLS[rng.integers(len(POOLS))]
         groups, rule = rng.integers(-1, 3, size), int(rng.integers(3))
@@ -133,7 +133,7 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
         splits = rng.random((2, calibration.size)) < 0.8
         nodes = np.concatenate([np.arange(size), rng.integers(size, size=2)])  # some twice
         pair_split = rng.integers(2, size=nodes.size)
-        neighbours = adjacency_sets(edges, size, undirected)
+        neighbours = adjacency_sets(edges, size, directed)
         expected = []
         for node, split in zip(nodes.tolist(), pair_split.tolist(), strict=True):
             distance = hops_from(neighbours, node)
@@ -144,7 +144,7 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
             ]
             expected.append(pooled_threshold(others, weights.tolist(), level, rule, pool, alike))
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
-        graph = ns.Graph.from_edge_index(pairs.T, size, undirected=undirected)
+        graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         layout = ns.CalibrationIndex(graph, scores, calibration).layout
         for strategy in EVERY_STRATEGY:
             found, _ = find_thresholds(

@@ -13,7 +13,7 @@ import numpy as np
 from napsets.kernels._jit import jit, part
 from napsets.kernels.hashing import below, hash64
 
-__all__ = ["dense_rows", "ego_weights", "neighbours", "shadow", "with_self_loops"]
+__all__ = ["dense_rows", "neighbours", "shadow", "with_self_loops"]
 
 
 @part
@@ -231,55 +231,6 @@ def with_self_loops(offsets, columns, degrees):
             at += 1
         looped[i + 1] = at
     return looped, out, weights
-
-
-@jit
-def ego_weights(indptr, indices, roots, slot):
-    """Write the two layers of a graph convolution on whole ego-nets of depth 2, without copying their nodes.
-
-    In the ego-net of a root, nodes two steps away have fewer neighbours than in the graph, so that the first layer's
-    weights depend on the root. First come rows for each root and its neighbours, with the graph's own ids as columns;
-    then one row a root, with those rows' numbers as columns. `slot` is −1 everywhere, before and after.
-    """
-    batch = roots.shape[0]
-    outer = np.zeros(batch + 1, np.int64)
-    entries = np.int64(0)
-    for b in range(batch):
-        begin, end = indptr[roots[b]], indptr[roots[b] + 1]
-        outer[b + 1] = outer[b] + 1 + end - begin
-        entries += 1 + end - begin
-        for e in range(begin, end):
-            entries += 1 + indptr[indices[e] + 1] - indptr[indices[e]]
-    inner = np.zeros(outer[batch] + 1, np.int64)
-    columns, weights = np.empty(entries, np.int64), np.empty(entries, np.float32)
-    outer_columns, outer_weights = np.arange(outer[batch]), np.empty(outer[batch], np.float32)
-    ball = np.empty(1024, np.int64)
-    at = row = 0
-    for b in range(batch):
-        root = roots[b]
-        size, ball, _ = _ego(indptr, indices, root, 2, -1, 0, slot, ball, np.empty(64, np.int64))
-        near = 1 + indptr[root + 1] - indptr[root]
-        scale = np.empty(size, np.float64)
-        for i in range(size):
-            degree = indptr[ball[i] + 1] - indptr[ball[i]]
-            if i >= near:  # two steps away: only neighbours inside the ball count
-                degree = 0
-                for e in range(indptr[ball[i]], indptr[ball[i] + 1]):
-                    degree += slot[indices[e]] >= 0
-            scale[i] = 1.0 / np.sqrt(degree + 1.0)
-        for i in range(near):
-            node = ball[i]
-            outer_weights[row] = scale[0] * scale[i]
-            columns[at], weights[at] = node, scale[i] * scale[i]
-            at += 1
-            for e in range(indptr[node], indptr[node + 1]):
-                columns[at], weights[at] = indices[e], scale[i] * scale[slot[indices[e]]]
-                at += 1
-            row += 1
-            inner[row] = at
-        for i in range(size):
-            slot[ball[i]] = -1
-    return inner, columns, weights, outer, outer_columns, outer_weights
 
 
 @jit

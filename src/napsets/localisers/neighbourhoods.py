@@ -39,7 +39,6 @@ __all__ = [
     "CalibrationIndex",
     "HopThresholds",
     "adjacency_of",
-    "alike_counts",
     "check_strategy",
     "check_threads",
     "hop_thresholds",
@@ -265,25 +264,6 @@ def _thresholds(
         **options,
     )
     return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
-
-
-def alike_counts(
-    index: CalibrationIndex, nodes: IntArray, groups: IntArray, hops: int, *, threads: int | None = None
-) -> tuple[IntArray, IntArray]:
-    """Return how many calibration nodes of each node's own group there are, by hop and in all, never itself.
-
-    They are counted in a search of its own, in which calibration nodes are numbered by group. A node without a group,
-    a negative one, has none.
-    """
-    from napsets.kernels.search import count_below
-
-    layout = Layout(index.layout.adjacency, index.calibration, groups[index.calibration])
-    own = groups[nodes]
-    ends = np.stack([np.searchsorted(layout.sorted_scores, own, side=side) for side in ("left", "right")], axis=1)
-    ends[own < 0] = 0
-    counts = count_below(layout, nodes, ends, hops, threads=check_threads(threads)).astype(np.int64)
-    itself = (own >= 0) & (layout.numbers[nodes] < layout.size)
-    return counts[:, :, 1] - counts[:, :, 0], ends[:, 1] - ends[:, 0] - itself
 
 
 def check_threads(threads: object) -> int:
