@@ -98,7 +98,8 @@ def predict(
     classes where all of them are, numbers from 0 where none is; --labels-are decides where they are mixed.
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
-    of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted.
+    of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
+    nodes × classes × 64 bytes more.
     """
     began = perf_counter()
     method = chosen_method(context, method, everywhere=engine is Engine.spark)

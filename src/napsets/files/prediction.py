@@ -33,10 +33,11 @@ CHUNK = 4 * ROW_GROUP
 _ROWS = 1 << 14
 
 
-def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int:
+def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, evidence: bool = False) -> int:
     """Return the most bytes that a prediction from Parquet files with integer ids holds.
 
-    400 MB + nodes · (2·width·classes + 150) + edges · 30, however many nodes are predicted.
+    400 MB + nodes · (2·width·classes + 150) + edges · 30, however many nodes are predicted; with evidence,
+    nodes · classes · 64 more.
 
     Parameters
     ----------
@@ -46,8 +47,10 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4) -> int
         Rows of the file of edges.
     width : int
         Bytes of a probability: 4 where the file has float32, otherwise 8.
+    evidence : bool
+        Whether the method weighs the labels around each node, as `auto` and `informed` do.
     """
-    return 400_000_000 + nodes * (2 * width * classes + 150) + edges * 30
+    return 400_000_000 + nodes * (2 * width * classes + 150 + 64 * classes * evidence) + edges * 30
 
 
 class Predictor(Protocol):

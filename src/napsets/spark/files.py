@@ -132,7 +132,7 @@ def predict_files(
             result.sets.write.parquet(written)
             shapes = as_tables(**tables, class_names=class_names)
             settings = {
-                **({"method": method} if isinstance(method, str) else {}),
+                **_named(method, exact),
                 "alpha": float(alpha),
                 **_recorded(made, result.level),
                 "directed": bool(directed),
@@ -157,6 +157,13 @@ def _method(method: str | Method | None, said: dict[str, Any], *, exact: bool) -
     if not isinstance(method, str):
         return check_method(method)
     return check_method(make_method(method, MethodSettings(**said | {"score": score})), method)
+
+
+def _named(method: str | Method | None, exact: bool) -> dict[str, str]:
+    """Return the name of the method as a sets file has it: what was asked for, or what the settings amount to."""
+    if method is None:
+        return {"method": "naps-exact" if exact else "naps"}
+    return {"method": method} if isinstance(method, str) else {}
 
 
 def _recorded(method: Method, level: float | None) -> dict[str, Any]:
