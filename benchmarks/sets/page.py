@@ -30,7 +30,8 @@ of `napsets.methods()`, as they come: `split` (APS, one threshold for all) uses 
 is as printed with 2 hops, and `naps-exact`, `informed`, `auto` and `auto-small` keep a part of the labels apart for
 the level. The two wiki graphs are regression data whose target was cut into five classes by its quintiles.
 The few constants of `auto` (how pronounced probabilities are made, from how many labels on classes are judged by their
-own kind) were chosen on these same graphs, so that its figures are a little flattering; the others have none.
+own kind) were chosen on these same graphs, and so were the priors and the ridge of the evidence, to a lesser degree:
+the figures of `auto`, `auto-small` and `informed` are a little flattering.
 
 **Excess gaps.** `coverage_gap` is the mean |coverage − 0.9| over groups of nodes, less what chance alone would give
 with groups of these sizes. The groups are neighbourhoods (radius 2, at least 30 nodes; minesweeper has none,

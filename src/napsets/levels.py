@@ -160,8 +160,8 @@ class Exact:
     Attributes
     ----------
     share : float
-        Which share of the labelled nodes is the reference part. Of a third, a half and two thirds, half measured best:
-        with more, the level is unsteady; with less, little is learned.
+        Which share of the labelled nodes is the reference part. With more, the level is unsteady; with less, little
+        is learned: `docs/informed.md` has what was measured.
     """
 
     share: float = 0.5

@@ -33,10 +33,10 @@ from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
-from napsets.methods import Calibrated, Given, Settings, find_thresholds, make_method, title
+from napsets.methods import Calibrated, Given, Settings, fill_sets, find_thresholds, make_method, title
 from napsets.methods.table import known_settings
 from napsets.scores import APS, Score, learns, make_score
-from napsets.sets import PredictionSets, members, score_pieces
+from napsets.sets import PredictionSets
 
 __all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", "size_strata"]
 
@@ -319,18 +319,9 @@ def _filled(
     rates = found[0].values.shape[0]
     filled = [np.empty((nodes.size, each.score.probabilities.shape[1]), dtype=bool) for each in calibrated]
     hits, sizes = np.zeros((2, len(calibrated), rates))
-    by_score: dict[int, list[int]] = {}
-    for m, each in enumerate(calibrated):
-        by_score.setdefault(id(each.score), []).append(m)
-    for group in by_score.values():
-        for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
-            at_label = np.arange(matrix.shape[0]), labels[rows]
-            for m in group:
-                best = calibrated[m].stand_in(matrix, nodes[rows])
-                for r in range(rates):
-                    member = members(matrix, found[m].values[r, rows], top_labels=best)
-                    hits[m, r] += member[at_label].sum()
-                    sizes[m, r] += member.sum()
-                    if r == 0:
-                        filled[m][rows] = member
+    for m, r, rows, member in fill_sets(calibrated, found, nodes):
+        hits[m, r] += member[np.arange(member.shape[0]), labels[rows]].sum()
+        sizes[m, r] += member.sum()
+        if r == 0:
+            filled[m][rows] = member
     return filled, hits / nodes.size, sizes / nodes.size

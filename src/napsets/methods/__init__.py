@@ -7,7 +7,7 @@ from types import ModuleType
 
 from napsets.methods.auto import Candidate, Choice, Choosing
 from napsets.methods.given import Given, Scored
-from napsets.methods.method import Calibrated, Method, find_thresholds
+from napsets.methods.method import Calibrated, Method, fill_sets, find_thresholds
 from napsets.methods.predictors import NAPS, Auto, SplitConformal
 from napsets.methods.saving import load, save
 from napsets.methods.table import METHODS, PAPER, Settings, make_method, methods, title
@@ -26,6 +26,7 @@ __all__ = [
     "Scored",
     "Settings",
     "SplitConformal",
+    "fill_sets",
     "find_thresholds",
     "load",
     "make_method",

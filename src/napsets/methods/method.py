@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -35,7 +35,7 @@ from napsets.methods.given import Given, Scored
 from napsets.scores import APS, BoundScore, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
 
-__all__ = ["Calibrated", "Method", "find_thresholds"]
+__all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
 
 
 @dataclass(frozen=True)
@@ -213,10 +213,8 @@ class Calibrated:
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
         member = np.empty((len(alphas), chosen.size, self.score.probabilities.shape[1]), dtype=bool)
-        for rows, matrix in score_pieces(self.score, chosen):
-            best = self.stand_in(matrix, chosen[rows], allowed)
-            for a in range(len(alphas)):
-                member[a, rows] = members(matrix, found.values[a, rows], top_labels=best)
+        for _, a, rows, piece in fill_sets([self], [found], chosen, allowed):
+            member[a, rows] = piece
         sets = [self.sets(chosen, sealed(member[a]), found, a, alphas[a]) for a in range(len(alphas))]
         return sets if several else sets[0]
 
@@ -276,6 +274,27 @@ def check_rates(alpha: Any) -> tuple[bool, list[float]]:
         if isinstance(rate, list | tuple) or np.ndim(rate) > 0:
             raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
     return True, [check_alpha(rate) for rate in rates]
+
+
+def fill_sets(
+    calibrated: Sequence[Calibrated],
+    found: Sequence[LocalThresholds],
+    nodes: IntArray,
+    allow_empty: bool | None = None,
+) -> Iterator[tuple[int, int, slice, npt.NDArray[np.bool_]]]:
+    """Turn thresholds into sets, some nodes at a time: which method, which alpha, which nodes, and their members.
+
+    Methods of one score share its matrix, so that no more of them is held than a piece.
+    """
+    by_score: dict[int, list[int]] = {}
+    for m, each in enumerate(calibrated):
+        by_score.setdefault(id(each.score), []).append(m)
+    for group in by_score.values():
+        for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
+            for m in group:
+                best = calibrated[m].stand_in(matrix, nodes[rows], allow_empty)
+                for a, thresholds in enumerate(found[m].values):
+                    yield m, a, rows, members(matrix, thresholds[rows], top_labels=best)
 
 
 def find_thresholds(
