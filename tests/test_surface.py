@@ -38,8 +38,8 @@ def in_new_process(code, **environment):
 
 def test_the_exported_names_are_these_and_no_others():
     assert sorted(ns.__all__) == [
-        "APS", "Auto", "ByLabel", "Calibrated", "CalibrationIndex", "Choice", "CoverageGap", "Diffused", "Everyone",
-        "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InvalidInputError", "Method",
+        "APS", "Auto", "ByLabel", "CFGNN", "Calibrated", "CalibrationIndex", "Choice", "CoverageGap", "Diffused",
+        "Everyone", "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InvalidInputError", "Method",
         "MissingDependencyError", "NAPS", "NapsetsError", "NapsetsWarning", "NodePredictions", "Nominal",
         "NotCalibratedError", "PredictionSets", "RAPS", "SAPS", "Sharpened", "SplitConformal", "THR", "aps_scores",
         "coverage", "coverage_by_class", "coverage_by_degree", "coverage_gap", "coverage_gap_bound", "datasets",

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CFGNN,
         RAPS,
         SAPS,
         THR,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CFGNN",
     "NAPS",
     "RAPS",
     "SAPS",
@@ -147,6 +149,7 @@ __all__ = [
 _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
+    "CFGNN": "napsets.scores",
     "Auto": "napsets.methods",
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from napsets.cli._terminal import flush, printing_error, silence, visible, visible_json
+from napsets.scores import training_progress
 
 __all__ = ["Output", "Steps", "number", "percent", "table"]
 
@@ -76,7 +77,12 @@ class Output:
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
-        """Show what is being done and how far it is: a bar on a terminal, a line a step elsewhere."""
+        """Show what is being done and how far it is, trainings too: a bar on a terminal, a line a step elsewhere."""
+        with self._steps() as steps, training_progress(steps.advance):
+            yield steps
+
+    @contextmanager
+    def _steps(self) -> Iterator[Steps]:
         if self.quiet or not self._err.is_terminal:
             yield Steps(None, None if self.quiet else self._err)
             return

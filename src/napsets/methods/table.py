@@ -25,7 +25,7 @@ from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, Diffused, Informed, learns, make_score
+from napsets.scores import APS, CFGNN, SCORES, Diffused, Informed, learns, make_score
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
 
@@ -55,6 +55,9 @@ class Settings:
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
 METHODS: Table[Callable[[Settings], Any]] = Table()
+
+#: What a method is called in print, where its name does not say it.
+_TITLES = {"cf-gnn": "CF-GNN"}
 
 #: What the paper calls its four methods.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
@@ -94,12 +97,14 @@ def title(name: str, score: Any = None) -> str:
 
     Examples
     --------
-    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
-    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
+    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
+    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split', 'CF-GNN')
     """
     if name == "split":
         scored = type(make_score(APS() if score is None else score))
         return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
+    if name in _TITLES:
+        return _TITLES[name]
     first, *more = name.split("-")
     start = first.upper() if first.endswith("aps") else first.capitalize()
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)
@@ -143,14 +148,14 @@ def _exact(settings: Settings) -> Method:
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
 
 
-def _wrapped(score: Any, kind: Any) -> Any:
+def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
     """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
     inner = made = make_score(score)
     while inner is not None:
         if isinstance(inner, kind):
             return made
         inner = getattr(inner, "base", None)
-    return kind(made)
+    return kind(made, **settings)
 
 
 @METHODS.add("daps")
@@ -165,6 +170,13 @@ def _diffused(settings: Settings) -> Method:
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
     return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("cf-gnn")
+def _corrected(settings: Settings) -> Method:
+    """Probabilities corrected by a second network trained for small sets (CF-GNN), with a guarantee. Needs torch."""
+    score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")

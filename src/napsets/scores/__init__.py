@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
 from napsets.scores.by_label import ByLabel
+from napsets.scores.cf_gnn import CFGNN, training_progress
 from napsets.scores.diffused import Diffused
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
@@ -13,6 +14,7 @@ from napsets.scores.threshold import THR
 __all__ = [
     "APS",
     "BOUND",
+    "CFGNN",
     "RAPS",
     "SAPS",
     "SCORES",
@@ -31,4 +33,5 @@ __all__ = [
     "informed_probabilities",
     "learns",
     "make_score",
+    "training_progress",
 ]
