@@ -106,7 +106,7 @@ class CFGNN:
     learned: 1 − alpha ≤ P(label in set) ≤ 1 − alpha + 1/(labels kept apart + 1), if labels were gathered at random. One
     training serves every alpha. Needs the extra ``gnn``.
 
-    Cost: an epoch takes O(hidden × classes) for each neighbour of a reference node, and O(classes) for each of its edges.
+    Cost: an epoch takes O(hidden × classes) for each neighbour of a reference node, O(classes) for each of its edges.
     On Amazon Computers (12,000 nodes, 1,800 reference labels) training took 11 to 26 seconds on one busy core, and sets
     at alpha = 0.1 had 1.27 labels instead of 1.51 (mean of five draws of labels; `Informed`: 1.30, in 0.1 seconds).
 
