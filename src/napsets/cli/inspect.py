@@ -24,6 +24,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
     ScoreOption,
     Seed,
@@ -75,6 +76,7 @@ def inspect(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -113,6 +115,7 @@ def inspect(
             ids=ids.value,
             skip_unknown=skip_unknown,
             labels_are=labels_are.value,
+            logits=logits,
             predicting=False,
             stage=steps.stage,
         )
