@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -145,6 +146,16 @@ def aps_row(p: Sequence[float], u: float) -> list[float]:
         total += p[y]
         scores[y] = total - u * p[y]
     return scores
+
+
+def enumerated_worst_deviation(sizes: Sequence[int], p: float) -> float:
+    """Mean of the worst |X/n − p| over groups, from every outcome and its probability."""
+    chances = [[math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)] for n in sizes]
+    return sum(
+        math.prod(row[k] for row, k in zip(chances, outcome, strict=True))
+        * max(abs(k / n - p) for k, n in zip(outcome, sizes, strict=True))
+        for outcome in product(*(range(n + 1) for n in sizes))
+    )
 
 
 def same_bits(a, b) -> bool:
