@@ -94,12 +94,13 @@ def board_figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def board_tables(rows: Sequence[Row]) -> list[Table]:
-    """Return all tables of the page."""
+    """Return the tables of the page, and a short one for the terminal."""
     by_share = _by_share(standings(rows))
     return [
         table
         for share, some in by_share.items()
         for table in (
+            _short_table(some, share),
             _overall_table(some, share),
             _model_table(rows, share),
             _kind_table(some, share),
@@ -198,7 +199,17 @@ def _overall_table(some: Sequence[Standing], share: float) -> Table:
     ]  # fmt: skip
     notes = ["Rank: mean place by size among the methods that cover. Seconds: to calibrate and predict, on one thread."]
     heading = f"{share:.0%} labelled, all models: against `{BASELINE}`, the smallest sets first"
-    return Table(_name("overall", share), heading, columns, rows, {"rank": 1, "worst": 2}, notes)
+    return Table(_name("overall", share), heading, columns, rows, {"rank": 1, "worst": 2}, notes, for_screen=False)
+
+
+def _short_table(some: Sequence[Standing], share: float) -> Table:
+    """Return the same in the width of a terminal."""
+    columns = ["method", "size ratio (95 %)", "gap (95 %)", "coverage", "full", "front of"]
+    rows: list[list[Entry]] = [
+        [one.method, one.ratio.text(2), one.gap.text(), one.coverage, one.full_rate, f"{one.on_front} of {one.graphs}"]
+        for one in overall(some)
+    ]
+    return Table(_name("short", share), f"{share:.0%} labelled, all models: against {BASELINE}", columns, rows)
 
 
 def _model_table(rows: Sequence[Row], share: float) -> Table:
