@@ -88,9 +88,9 @@ class Ground:
 
     @classmethod
     def build(cls, data: NodeDataset, predictions: NodePredictions) -> Ground:
-        """Put together what belongs to the nodes that were predicted."""
-        nodes = predictions.nodes
-        return cls(data.graph.subgraph(nodes), predictions.probabilities, data.labels[nodes], data.features[nodes])
+        """Put together what belongs to the test nodes."""
+        nodes, said = data.test, predictions.take(data.test)
+        return cls(data.graph.subgraph(nodes), said.probabilities, data.labels[nodes], data.features[nodes])
 
     @property
     def accuracy(self) -> float:
