@@ -113,6 +113,7 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
     return [
         _standing(dataset, share, method, own, methods[BASELINE])
         for (dataset, share), methods in sorted(found.items())
+        if BASELINE in methods
         for method, own in methods.items()
         if own.keys() & methods[BASELINE].keys()
     ]
