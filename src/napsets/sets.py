@@ -47,8 +47,11 @@ def score_pieces(score: BoundScore, nodes: IntArray) -> Iterator[tuple[slice, Fl
 
 
 def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
-    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given."""
-    member: BoolArray = score_matrix <= thresholds[:, None]
+    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given.
+
+    Thresholds have the shape (nodes,), or (nodes, labels) where each label has its own.
+    """
+    member: BoolArray = score_matrix <= (thresholds[:, None] if thresholds.ndim == 1 else thresholds)
     if top_labels is not None:
         empty = np.flatnonzero(~member.any(axis=1))
         member[empty, top_labels[empty]] = True
@@ -130,7 +133,7 @@ class PredictionSets(Sealed):
     member : numpy.ndarray
         Boolean of shape ``(nodes, classes)``: ``member[i, y]`` says whether y is in the set of ``nodes[i]``.
     thresholds : numpy.ndarray
-        τ of each node; +∞ gives the full set.
+        τ of each node; +∞ gives the full set. Where each label has its own, the smallest of them.
     support : numpy.ndarray
         How many calibration nodes each threshold rests on.
     effective_size : numpy.ndarray
@@ -142,7 +145,10 @@ class PredictionSets(Sealed):
     num_nodes : int, optional
         Nodes of the whole graph: how many labels `contains` and the metrics expect.
     level : float, optional
-        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha.
+        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha, or at a
+        level for each group.
+    label_thresholds : numpy.ndarray, optional
+        Of shape ``(nodes, classes)``, where a method has a threshold for each label.
     """
 
     nodes: IntArray
@@ -154,6 +160,7 @@ class PredictionSets(Sealed):
     class_names: Sequence[str] | None = None
     num_nodes: int | None = None
     level: float | None = None
+    label_thresholds: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("member", "thresholds", "support", "effective_size"):
@@ -174,6 +181,13 @@ class PredictionSets(Sealed):
                 )
             if name != "nodes" and (column.dtype.kind not in "fiub" or np.isnan(column).any()):
                 raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
+        if self.label_thresholds is not None:
+            each = frozen(as_array("label_thresholds", self.label_thresholds))
+            if each.shape != self.member.shape:
+                raise InvalidInputError(
+                    f"`label_thresholds` must have the shape of `member`, {self.member.shape}; got {each.shape}"
+                )
+            object.__setattr__(self, "label_thresholds", each)
         if self.num_nodes is not None and len(self):  # otherwise they may be any names
             low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
             if low < 0 or high >= self.num_nodes:

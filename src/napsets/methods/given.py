@@ -114,6 +114,8 @@ class Given:
             ),
             apart,
             _scores_at(score, bound, apart, self.labels[apart]) if apart.size else np.empty(0),
+            self.labels[reference],
+            self.labels[apart],
         )
 
     def parts(self, size: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -134,6 +136,10 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, labels: IntArray)
         ) from error
 
 
+def _nobody() -> IntArray:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Scored(Sealed):
     """Labelled nodes with their scores: those that thresholds are made of, and those kept apart for the level.
@@ -152,6 +158,9 @@ class Scored(Sealed):
         Nodes, scores and graph.
     apart, apart_scores : numpy.ndarray
         The nodes kept apart, and the score of each at its label.
+    labels, apart_labels : numpy.ndarray
+        The labels of the reference nodes and of those kept apart; empty where they are not known any more: a file
+        keeps them only for methods that judge labels by groups.
     """
 
     score: Any
@@ -161,9 +170,11 @@ class Scored(Sealed):
     reference: Reference
     apart: IntArray
     apart_scores: FloatArray
+    labels: IntArray = field(default_factory=_nobody)
+    apart_labels: IntArray = field(default_factory=_nobody)
 
     def __post_init__(self) -> None:
-        for name in ("u", "apart", "apart_scores"):
+        for name in ("u", "apart", "apart_scores", "labels", "apart_labels"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @cached_property

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, overload
 
 from napsets.checks.arguments import ArrayLike, check_flag, shown
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
+from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay
@@ -31,6 +32,7 @@ class _Predictor:
     score: Any
     seed: int
     allow_empty: bool
+    by: Any
     calibrated_: Calibrated | None
 
     def __post_init__(self) -> None:
@@ -43,6 +45,7 @@ class _Predictor:
         """Check the settings, which may have been assigned since the last time, and bring them to one form."""
         method = self._method()
         self.score, self.seed, self.allow_empty = method.score, method.seed, method.allow_empty
+        self.by = method.groups
         return method
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
@@ -171,6 +174,9 @@ class NAPS(_Predictor):
     exact : bool
         Set the level on labels kept apart, so that coverage holds in finite samples whatever the weights (see
         `napsets.levels`).
+    by : str, array or Groups, optional
+        Within what coverage is to hold: "class", "clusters" (of classes, with an exact level), "degree", "community",
+        or an array with the group of each node (see `napsets.groups`).
 
     Examples
     --------
@@ -192,6 +198,7 @@ class NAPS(_Predictor):
     pool: float = 0.0
     alike: float = 0.0
     exact: bool = False
+    by: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
@@ -201,7 +208,7 @@ class NAPS(_Predictor):
         if exact and self.fallback != "full":
             raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
         self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
-        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty)
+        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
 
     @classmethod
     def _of(cls, method: Method, asked: Choosing | None) -> NAPS:
@@ -209,7 +216,7 @@ class NAPS(_Predictor):
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
             localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
-            localiser.alike, isinstance(method.level, Exact),
+            localiser.alike, isinstance(method.level, Exact), method.groups,
         )  # fmt: skip
 
     def calibrate(
@@ -261,22 +268,25 @@ class SplitConformal(_Predictor):
 
     Parameters
     ----------
-    score, seed, allow_empty
-        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the threshold.
+    score, seed, allow_empty, by
+        As in `NAPS`. A score or a grouping that learns from labels gets a part of them, and the rest sets the
+        threshold.
     """
 
     score: Any = field(default_factory=APS)
     seed: int = 0
     allow_empty: bool = True
+    by: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
-        score = make_score(self.score)
-        return Method(score, Everyone(), Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+        score, groups = make_score(self.score), make_groups(self.by)
+        level = Exact() if learns(score) or learns(groups) else Nominal()
+        return Method(score, Everyone(), level, self.seed, self.allow_empty, groups)
 
     @classmethod
     def _of(cls, method: Method, asked: Choosing | None) -> SplitConformal:
-        return cls(method.score, method.seed, method.allow_empty)
+        return cls(method.score, method.seed, method.allow_empty, method.groups)
 
     def calibrate(
         self,
@@ -302,8 +312,8 @@ class Auto(_Predictor):
         The error rate that the choice is made for, and that `predict` takes where it is not told another.
     prefer : {"even", "small"}
         Sets that are small and evenly reliable, or as small as they can be.
-    seed, allow_empty
-        As in `NAPS`.
+    seed, allow_empty, by
+        As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
     max_hops : int
         How far localisers may look, from 0 to 4.
 
@@ -318,14 +328,17 @@ class Auto(_Predictor):
     seed: int = 0
     allow_empty: bool = True
     max_hops: int = 3
+    by: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
     _asked: Choosing | None = field(default=None, init=False, repr=False)
 
     def _choosing(self) -> Choosing:
-        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops)
+        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by)
 
     def _settle(self) -> Any:
-        return self._choosing()
+        choosing = self._choosing()
+        self.by = choosing.by
+        return choosing
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
         """Return the calibration, or say that there is none for the settings as they are now."""
@@ -342,7 +355,10 @@ class Auto(_Predictor):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
         calibrated = self.calibrated("save")
-        save(calibrated, path, kind="Auto", asked=None if self._asked is None else asdict(self._asked))
+        asked = None
+        if self._asked is not None:  # the groups are those of the method
+            asked = {one.name: getattr(self._asked, one.name) for one in fields(self._asked) if one.name != "by"}
+        save(calibrated, path, kind="Auto", asked=asked)
 
     def _fits(self, method: Method) -> bool:
         return True  # any method may have been chosen
@@ -351,7 +367,7 @@ class Auto(_Predictor):
     def _of(cls, method: Method, asked: Choosing | None) -> Auto:
         if asked is None:  # an older file
             return cls(seed=method.seed, allow_empty=method.allow_empty)
-        predictor = cls(**asdict(asked))
+        predictor = cls(**{one.name: getattr(asked, one.name) for one in fields(asked)})
         predictor._asked = asked
         return predictor
 
