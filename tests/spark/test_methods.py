@@ -16,6 +16,7 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods.method import Method
 from napsets.methods.table import make_method
+from napsets.spark.methods import check_method
 
 from .cases import Case, assert_same_bits, random_case
 from .lost_executor import Rows
@@ -203,5 +204,5 @@ def test_a_method_says_at_which_level() -> None:
 
 
 def test_groups_are_refused_rather_than_left_out():
-    with pytest.raises(InvalidInputError, match="`method` must have no groups on Spark; by-class judges by groups"):
+    with pytest.raises(ns.InvalidInputError, match="`method` must have no groups on Spark; by-class judges by groups"):
         check_method(make_method("by-class"), "by-class")
