@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         sscv,
     )
     from napsets.graph import Graph
+    from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
     from napsets.levels import Exact, Nominal
     from napsets.localisers import Everyone, Hops
     from napsets.localisers.decay import hop_weights
@@ -81,10 +82,15 @@ __all__ = [
     "SAPS",
     "THR",
     "Auto",
+    "ByClass",
+    "ByCommunity",
+    "ByDegree",
+    "ByGroup",
     "ByLabel",
     "Calibrated",
     "CalibrationIndex",
     "Choice",
+    "Clustered",
     "CoverageGap",
     "Diffused",
     "Everyone",
@@ -151,6 +157,11 @@ _CORE = {
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",
+    "ByClass": "napsets.groups",
+    "ByCommunity": "napsets.groups",
+    "ByDegree": "napsets.groups",
+    "ByGroup": "napsets.groups",
+    "Clustered": "napsets.groups",
     "Exact": "napsets.levels",
     "Hops": "napsets.localisers",
     "Informed": "napsets.scores",

@@ -28,13 +28,13 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal, fewest_ranks
 from napsets.localisers import Cut, Everyone, Hops, Localiser, share_search
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method
 from napsets.quantile import weighted_quantile
-from napsets.scores import APS, THR, ByLabel, Informed, Sharpened
+from napsets.scores import APS, THR, ByLabel, Informed, Sharpened, learns
 from napsets.scores.by_label import BoundByLabel
 from napsets.scores.informed import BoundInformed, evidence_of
 
@@ -160,6 +160,8 @@ class Choosing:
         As in `Method`.
     max_hops : int
         How far localisers may look, from 0 to 4.
+    by : Groups, str or array, optional
+        The groups of a `Method`. The choice is made for all nodes together; then each group has a level of its own.
     """
 
     alpha: float = 0.1
@@ -167,8 +169,10 @@ class Choosing:
     seed: int = 0
     allow_empty: bool = True
     max_hops: int = 3
+    by: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "by", make_groups(self.by))
         check_alpha(self.alpha)
         choose("prefer", self.prefer, {"even": 1, "small": 1})
         check_seed(self.seed)
@@ -177,15 +181,16 @@ class Choosing:
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Choose, and calibrate what was chosen; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
@@ -220,7 +225,9 @@ class Choosing:
         return replace(method.on(scores), choice=choice)
 
     def _method(self, score: Any, localiser: Localiser, level: Any) -> Method:
-        return Method(score, localiser, level, self.seed, self.allow_empty)
+        # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
+        groups = self.by if level.keeps_apart or not learns(self.by) else None
+        return Method(score, localiser, level, self.seed, self.allow_empty, groups)
 
     # -- the score -----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_column,
     check_alpha,
     check_flag,
     check_index,
@@ -28,10 +30,12 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
+from napsets.groups import Grouping, make_groups
 from napsets.levels import FittedLevel, Level, Nominal
 from napsets.localisers import Everyone, HopsLocal, Local, Localiser, LocalThresholds, share_search
 from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
+from napsets.methods.grouped import Grouped
 from napsets.scores import APS, BoundScore, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
 
@@ -40,7 +44,7 @@ __all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
 
 @dataclass(frozen=True)
 class Method:
-    """A score × a localiser × a level.
+    """A score × a localiser × a level, × groups where coverage is wanted for each class or group.
 
     Parameters
     ----------
@@ -54,6 +58,9 @@ class Method:
         Seed of each node's uniform number and of the split, functions of seed and node id alone.
     allow_empty : bool
         With False, a set that would be empty gets the best label.
+    groups : Groups, str or array, optional
+        Within what coverage is to hold: "class", "clusters" (of classes), "degree", "community", or an array with the
+        group of each node (see `napsets.groups`).
 
     Examples
     --------
@@ -68,9 +75,11 @@ class Method:
     level: Level = field(default_factory=Nominal)
     seed: int = 0
     allow_empty: bool = True
+    groups: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", make_score(self.score))
+        object.__setattr__(self, "groups", make_groups(self.groups))
         object.__setattr__(self, "seed", check_seed(self.seed))
         object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
         for name in ("localiser", "level"):
@@ -82,23 +91,30 @@ class Method:
                 )
         check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
         check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
-        if learns(self.score) and not self.level.keeps_apart:
-            raise InvalidInputError(
-                f"`level` must be exact for a score that learns from labels; {type(self.score).__name__} does. Pass "
-                f"exact=True, or level=Exact()."
-            )
+        for what, learner in (("score", self.score), ("grouping", self.groups)):
+            if learns(learner) and not self.level.keeps_apart:
+                raise InvalidInputError(
+                    f"`level` must be exact for a {what} that learns from labels; {type(learner).__name__} does. Pass "
+                    f"exact=True, or level=Exact()."
+                )
+
+    def __repr__(self) -> str:
+        # Most methods have no groups: they are not spoken of then.
+        told = [one for one in fields(self) if one.name != "groups" or self.groups is not None]
+        return f"Method({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in told)})"
 
     def calibrate(
         self,
-        graph: Graph | None,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Score the labelled nodes and set the level; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
@@ -108,7 +124,29 @@ class Method:
         """Calibrate on nodes that were scored already."""
         local = self.localiser.fit(scored.reference)
         shares = local.ranks(scored.apart, scored.apart_scores) if scored.apart.size else np.empty(0)
-        return Calibrated(self, scored, local, self.level.fit(scored.reference, shares, scored.apart_scores))
+        return self.with_ranks(scored, local, shares)
+
+    def with_ranks(
+        self, scored: Scored, local: Local, shares: FloatArray, grouping: Grouping | None = None
+    ) -> Calibrated:
+        """Calibrate on nodes that were scored and ranked already; groups that were found already may be given."""
+        level = self.level.fit(scored.reference, shares, scored.apart_scores)
+        if self.groups is None:
+            return Calibrated(self, scored, local, level)
+        if scored.labels.size != scored.reference.nodes.size:
+            raise InvalidInputError(
+                "`by` must be set before calibrate(...): a file keeps labels only of methods that judge by groups"
+            )
+        if grouping is None:
+            grouping = self.groups.fit(scored.reference, scored.labels, scored.bound.probabilities.shape[1])
+        grouped = Grouped(
+            grouping,
+            Calibrated(replace(self, groups=None), scored, local, level),
+            grouping.of_labelled(scored.reference.nodes, scored.labels),
+            grouping.of_labelled(scored.apart, scored.apart_labels),
+            shares,
+        )
+        return Calibrated(self, scored, local, level, grouped=grouped)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +165,8 @@ class Calibrated:
         The level that the labels kept apart gave.
     choice : Choice or None
         How the method was chosen, where it was (see `napsets.methods.auto`).
+    grouped : Grouped or None
+        A calibration for each group, where coverage is wanted for each.
     """
 
     method: Method
@@ -134,6 +174,7 @@ class Calibrated:
     local: Local
     level: FittedLevel
     choice: Any = None
+    grouped: Grouped | None = None
 
     def __repr__(self) -> str:
         labels, apart = self.scored.calibration.size, self.scored.apart.size
@@ -216,6 +257,9 @@ class Calibrated:
         for _, a, rows, piece in fill_sets([self], [found], chosen, allowed):
             member[a, rows] = piece
         sets = [self.sets(chosen, sealed(member[a]), found, a, alphas[a]) for a in range(len(alphas))]
+        caveat = None if self.grouped is None else self.grouped.caveat(alphas)
+        if caveat is not None:
+            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
         return sets if several else sets[0]
 
     def sets(
@@ -230,8 +274,11 @@ class Calibrated:
             support,
             effective_size,
             alpha,
+            class_names=self.scored.class_names,
             num_nodes=self.num_nodes,
-            level=self.level.level(alpha) if self.is_exact else None,
+            ids=None if self.scored.ids is None else self.scored.ids[nodes],
+            level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
+            label_thresholds=None if found.by_group is None else sealed(found.of_labels(row, slice(None))),
         )
 
     def stand_in(self, matrix: FloatArray, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
@@ -248,7 +295,7 @@ class Calibrated:
 
     def check_nodes(self, nodes: ArrayLike, *, stacklevel: int) -> IntArray:
         """Return node indices, with a warning where some of them helped to calibrate."""
-        chosen = check_index("nodes", nodes, self.num_nodes)
+        chosen = check_index("nodes", self._places_of(nodes), self.num_nodes)
         calibrates = np.zeros(self.num_nodes, dtype=bool)
         calibrates[self.scored.calibration] = True
         both = int(calibrates[chosen].sum())
@@ -260,6 +307,26 @@ class Calibrated:
                 stacklevel=stacklevel + 1,
             )
         return chosen
+
+    def _places_of(self, nodes: ArrayLike) -> ArrayLike:
+        """Return the indices of nodes that are given by name, and anything else as it is."""
+        named = as_column("nodes", nodes)
+        if named.dtype.kind not in "UO" or not all(isinstance(name, str) for name in named.flat):
+            return nodes
+        if self.scored.ids is None:
+            raise InvalidInputError("`nodes` must be numbers, or calibrate(...) be given the nodes' names as ids=")
+        asked = named.reshape(-1).astype(str)
+        order = np.argsort(self.scored.ids.astype(str), kind="stable")
+        known = self.scored.ids[order].astype(str)
+        places = np.searchsorted(known, asked)
+        lost = (places == known.size) | (known[np.minimum(places, known.size - 1)] != asked)
+        if lost.any():
+            raise InvalidInputError(
+                f"`nodes` must hold names that are among the ids; {int(lost.sum())} are not, "
+                f"{shown(str(asked[lost][0]))} first"
+            )
+        found: IntArray = order[places]
+        return found
 
 
 def check_rates(alpha: Any) -> tuple[bool, list[float]]:
@@ -293,8 +360,8 @@ def fill_sets(
         for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
             for m in group:
                 best = calibrated[m].stand_in(matrix, nodes[rows], allow_empty)
-                for a, thresholds in enumerate(found[m].values):
-                    yield m, a, rows, members(matrix, thresholds[rows], top_labels=best)
+                for a in range(len(found[m].values)):
+                    yield m, a, rows, members(matrix, found[m].of_labels(a, rows), top_labels=best)
 
 
 def find_thresholds(
@@ -313,7 +380,10 @@ def find_thresholds(
     found: list[LocalThresholds | None] = [None] * len(calibrated)
     together: dict[int, list[int]] = {}
     for i, each in enumerate(calibrated):
-        if isinstance(each.local, HopsLocal):
+        if each.grouped is not None:
+            find = partial(find_thresholds, threads=threads)
+            found[i] = each.grouped.thresholds(nodes, alphas, find)
+        elif isinstance(each.local, HopsLocal):
             together.setdefault(id(each.local.reference), []).append(i)
         else:
             found[i] = each.local.thresholds(nodes, cuts[i], threads=threads)
@@ -324,4 +394,8 @@ def find_thresholds(
             found[i] = one
     if progress is not None and nodes.size and not together:
         progress(nodes.size, nodes.size)
-    return [each.level.thresholds(one, nodes, alphas) for each, one in zip(calibrated, found, strict=True) if one]
+    return [
+        one if each.grouped is not None else each.level.thresholds(one, nodes, alphas)
+        for each, one in zip(calibrated, found, strict=True)
+        if one is not None
+    ]
