@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_integers, check_kind
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_kind
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.groups import group_names
 from napsets.sets import Per, PredictionSets
 
 __all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "worst_deviation"]
@@ -196,13 +197,7 @@ def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, Flo
 
 def _own_groups(sets: PredictionSets, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
     """Return the group of each set's node."""
-    column = as_column("groups", groups)
-    if column.dtype.kind == "O" and all(isinstance(name, str) for name in column.flat):
-        column = column.astype(str)
-    if column.dtype.kind != "U":
-        column = check_integers("groups", column)
-    if column.ndim != 1:
-        raise InvalidInputError(f"`groups` must have 1 dimension; got shape {column.shape}")
+    column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})
     needed = len(sets) if not by_node else sets.num_nodes
     if needed is None:  # the sets do not know the graph, and `labels` passed: as many as there are ids

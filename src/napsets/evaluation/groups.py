@@ -14,6 +14,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, IntArray, check_count, check_index, check_integers, check_probabilities
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
+from napsets.groups import by_quantiles
 
 __all__ = [
     "groups_by_class",
@@ -124,11 +125,4 @@ def usual_groups(
 
 def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:
     count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
-    chosen = np.arange(values.size) if nodes is None else check_index("nodes", nodes, values.size)
-    groups = np.full(values.size, -1, dtype=np.int64)
-    if chosen.size:
-        inside = np.sort(values[chosen])
-        # The smallest value of each group, from the sorted values themselves: no interpolation, no rounding.
-        lows = np.unique(inside[np.arange(count) * chosen.size // count])
-        groups[chosen] = np.searchsorted(lows, values[chosen], side="right") - 1
-    return groups
+    return by_quantiles(values, count, None if nodes is None else check_index("nodes", nodes, values.size))

@@ -77,20 +77,19 @@ class Ground:
     ----------
     graph : Graph
         On the test nodes, numbered 0..n−1.
-    probabilities, labels, features
+    probabilities, labels : numpy.ndarray
         Of these nodes.
     """
 
     graph: Graph
     probabilities: npt.NDArray[Any]
     labels: IntArray
-    features: Any
 
     @classmethod
     def build(cls, data: NodeDataset, predictions: NodePredictions) -> Ground:
         """Put together what belongs to the test nodes."""
-        nodes, said = data.test, predictions.take(data.test)
-        return cls(data.graph.subgraph(nodes), said.probabilities, data.labels[nodes], data.features[nodes])
+        probabilities = predictions.take(data.test).probabilities
+        return cls(data.graph.subgraph(data.test), probabilities, data.labels[data.test])
 
     @property
     def accuracy(self) -> float:
