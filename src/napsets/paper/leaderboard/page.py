@@ -44,6 +44,13 @@ and coverage as even. It goes by means, so that neighbours on it may be equal bu
 where its mean coverage lies more than three standard errors below {target:g}.
 """
 
+_SOURCES = """\
+Amazon Computers comes with the package; the others lie in `benchmarks/data`, whose README names their sources and
+licences (all MIT). Graphs that are there twice, with and without the direction of edges, are counted once. The two
+wiki graphs have a number for each node, cut into five classes by its quintiles. The constants of the methods that
+choose, and the priors of the evidence, were chosen on these same graphs: their figures are a little flattering.
+"""
+
 
 def write_page(path: str | os.PathLike[str], rows: Sequence[Row]) -> Path:
     """Write the page, and its figures into ``figures`` beside it."""
@@ -83,7 +90,8 @@ def page_text(rows: Sequence[Row]) -> str:
         "## Graph by graph",
         *(table.markdown() for share, some in by_share.items() for table in _graph_tables(some, share)),
         "## The graphs",
-        _graphs(found),
+        _graph_table(rows).markdown(),
+        _SOURCES,
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
@@ -130,7 +138,7 @@ def findings(some: Sequence[Standing]) -> list[str]:
     wide = [one for one in found if one.coverage > 1.0 - some[0].alpha / 2]
     if wide:
         told.append(
-            "Far above it, with sets that are larger than they need be: "
+            "Far above the coverage asked for, with sets that are larger than they need be: "
             + ", ".join(f"`{one.method}` ({one.coverage:.3f})" for one in wide)
             + "."
         )
@@ -197,7 +205,10 @@ def _overall_table(some: Sequence[Standing], share: float) -> Table:
         ]
         for one in overall(some)
     ]  # fmt: skip
-    notes = ["Rank: mean place by size among the methods that cover. Seconds: to calibrate and predict, on one thread."]
+    notes = [
+        "Rank: mean place by size among the methods that cover. Seconds: to calibrate and predict, where scores that "
+        "methods share count for the first that asks for them."
+    ]
     heading = f"{share:.0%} labelled, all models: against `{BASELINE}`, the smallest sets first"
     return Table(_name("overall", share), heading, columns, rows, {"rank": 1, "worst": 2}, notes, for_screen=False)
 
@@ -283,17 +294,28 @@ def _graph_tables(some: Sequence[Standing], share: float) -> list[Table]:
     ]
 
 
-def _graphs(found: Sequence[Standing]) -> str:
-    names = list(dict.fromkeys(one.dataset for one in found))
-    lines = [f"- `{name}`: {DATASETS[name].summary}" for name in names if name in DATASETS]
-    return (
-        "\n".join(lines)
-        + "\n\nAmazon Computers comes with the package; the others lie in `benchmarks/data`, whose README "
-        "names their sources and licences (all MIT). Graphs that are there twice, with and without the direction of "
-        "edges, are counted once. The two wiki graphs have a number for each node, cut into five classes by its "
-        "quintiles. The constants of the methods that choose, and the priors of the evidence, were chosen on these "
-        "same graphs: their figures are a little flattering."
-    )
+def _graph_table(rows: Sequence[Row]) -> Table:
+    """Return what each graph is, how many nodes are labelled and judged, and how often models are right."""
+    base = [row for row in rows if row["method"] == BASELINE]
+    graphs, shares, models = (sorted({row[name] for row in base}) for name in ("dataset", "share", "model"))
+
+    def mean(name: str, **wanted: Any) -> Entry:
+        values = [row[name] for row in base if all(row[key] == value for key, value in wanted.items())]
+        return sum(values) / len(values) if values else None
+
+    columns = ["graph", "what it is", *(f"labels, {share:.0%}" for share in shares), *(f"right, {m}" for m in models)]
+    lines: list[list[Entry]] = [
+        [
+            graph,
+            DATASETS[graph].summary if graph in DATASETS else None,
+            *(mean("labels", dataset=graph, share=share) for share in shares),
+            *(mean("accuracy", dataset=graph, model=model) for model in models),
+        ]
+        for graph in graphs
+    ]
+    digits = {name: 0 for name in columns if name.startswith("labels")}
+    heading = "What each is, labelled nodes, and the share of nodes whose most likely label is right"
+    return Table("leaderboard-graphs", heading, columns, lines, digits, for_screen=False)
 
 
 def _by_share(found: Sequence[Standing]) -> dict[float, list[Standing]]:
