@@ -32,10 +32,10 @@ def repetition_rows(
     name: str, model: str, task: Ground, share: float, repetition: int, methods: Sequence[str] = METHODS
 ) -> list[dict[str, Any]]:
     """Measure all methods on one draw of labelled nodes, which is the same for every model."""
-    drawn = draw(task, share, (name, f"{share:g}", repetition), repetition)
+    drawn = draw(task, share, (name, f"{share:g}", repetition), repetition, ALPHA)
     rows = []
     for method in methods:
-        judged = judge_method(method, drawn, ALPHA)
+        judged = judge_method(method, drawn)
         worth, choice = judged.worth, judged.calibrated.choice
         row = {
             "dataset": name,

@@ -79,17 +79,20 @@ class Ground:
         On the test nodes, numbered 0..n−1.
     probabilities, labels : numpy.ndarray
         Of these nodes.
+    features : numpy.ndarray or scipy.sparse.csr_array
+        Theirs, as they come with the graph: for methods that compare nodes by them.
     """
 
     graph: Graph
     probabilities: npt.NDArray[Any]
     labels: IntArray
+    features: Any
 
     @classmethod
     def build(cls, data: NodeDataset, predictions: NodePredictions) -> Ground:
         """Put together what belongs to the test nodes."""
-        probabilities = predictions.take(data.test).probabilities
-        return cls(data.graph.subgraph(data.test), probabilities, data.labels[data.test])
+        nodes, said = data.test, predictions.take(data.test)
+        return cls(data.graph.subgraph(nodes), said.probabilities, data.labels[nodes], data.features[nodes])
 
     @property
     def accuracy(self) -> float:

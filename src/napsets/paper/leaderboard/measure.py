@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Any
 
@@ -16,7 +16,7 @@ from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
 from napsets.evaluation.gaps import CoverageGap
 from napsets.evaluation.groups import usual_groups
 from napsets.evaluation.judgement import Judgement, judge
-from napsets.methods import Given, make_method
+from napsets.methods import Given, Settings, make_method
 from napsets.paper.cells import Row
 from napsets.paper.leaderboard.cells import LeaderboardCell
 from napsets.paper.leaderboard.ground import Ground
@@ -41,15 +41,15 @@ class Draw:
         The labels of all nodes.
     groups : mapping
         What coverage is to be even over.
-    seed : int
-        For the methods' own choices.
+    settings : Settings
+        What all methods are told.
     """
 
     given: Given
     rest: IntArray
     truth: IntArray
     groups: Mapping[str, IntArray]
-    seed: int
+    settings: Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Judged:
         return int(scored.apart.size or scored.calibration.size)
 
 
-def draw(ground: Ground, share: float, words: Sequence[object], seed: int) -> Draw:
+def draw(ground: Ground, share: float, words: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
     """Label a share of the nodes at random: the same for every model and method.
 
     Parameters
@@ -86,6 +86,8 @@ def draw(ground: Ground, share: float, words: Sequence[object], seed: int) -> Dr
         What the draw is called: it depends on these words and nothing else.
     seed : int
         For the methods' own choices, and for the neighbourhoods that judge them.
+    alpha : float
+        Error rate.
     """
     text = "/".join(map(str, words)).encode()
     rng = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
@@ -97,17 +99,21 @@ def draw(ground: Ground, share: float, words: Sequence[object], seed: int) -> Dr
     seen[labelled] = ground.labels[labelled]
     given = Given.check(ground.graph, ground.probabilities, seen, labelled)
     groups = usual_groups(ground.graph, ground.probabilities, ground.labels, rest, seed=seed)
-    return Draw(given, rest, ground.labels, groups, seed)
+    # What a method may be told beside graph, probabilities and labels, as far as there is a setting for it.
+    told = {"seed": seed, "alpha": alpha, "features": ground.features}
+    known = {one.name for one in fields(Settings)}
+    settings = Settings(**{name: value for name, value in told.items() if name in known})
+    return Draw(given, rest, ground.labels, groups, settings)
 
 
-def judge_method(name: str, drawn: Draw, alpha: float) -> Judged:
+def judge_method(name: str, drawn: Draw) -> Judged:
     """Let a method make the sets of all nodes that are not labelled, and judge them."""
     start = time.perf_counter()
     with warnings.catch_warnings():
         # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
         warnings.simplefilter("ignore", NapsetsWarning)
-        calibrated = make_method(name, seed=drawn.seed, alpha=alpha).fit(drawn.given)
-        sets = calibrated.predict(drawn.rest, alpha, threads=1)
+        calibrated = make_method(name, drawn.settings).fit(drawn.given)
+        sets = calibrated.predict(drawn.rest, drawn.settings.alpha, threads=1)
     seconds = time.perf_counter() - start
     worth = judge(sets, drawn.truth, strata=[(0, sets.num_classes)], groups=drawn.groups)
     return Judged(calibrated, worth, sets.num_classes, seconds)
@@ -120,11 +126,11 @@ def measure_draw(cells: Sequence[LeaderboardCell], ground: Ground, skipped: dict
     """
     first = cells[0]
     words = (first.dataset, f"{first.share:g}", first.seed, first.repetition)
-    drawn = draw(ground, first.share, words, 1000 * first.seed + first.repetition)
+    drawn = draw(ground, first.share, words, 1000 * first.seed + first.repetition, first.alpha)
     rows = []
     for cell in cells:
         try:
-            judged = judge_method(cell.method, drawn, cell.alpha)
+            judged = judge_method(cell.method, drawn)
         except NapsetsError as error:
             skipped[cell.method] = str(error)
             continue
