@@ -217,7 +217,8 @@ def _compare(
             laboratory.run(cells, progress=steps.advance, stage=steps.within, jobs=jobs)
     for name, reason in sorted(laboratory.skipped.items()):
         run.note(f"{name} is left out where it cannot run: {reason}")
-    wanted = {cell.key for cell in cells}
+    # Sparing says what to run, not what to show: another run may have gone further.
+    wanted = {cell.key for cell in leaderboard_cells(replace(board, sparing=()))}
     rows = [row for row in laboratory.store.rows("leaderboard") if row["key"] in wanted]
     tables = board_tables(rows)
     data = {table.name: {"columns": table.columns, "rows": table.rows} for table in tables}

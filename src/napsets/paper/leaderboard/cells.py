@@ -84,7 +84,7 @@ class Board:
 BOARD = Board()
 #: A version of one or two minutes: four graphs of different kinds, two models, one seed. Its cells are the full one's.
 QUICK_BOARD = Board(
-    datasets=("cora-ml", "citeseer-full", "squirrel-filtered", "blogcatalog"),
+    datasets=("cora-ml", "citeseer-full", "squirrel-filtered", "tolokers"),
     models=(MODELS[0], MODELS[-1]),
     seeds=(0,),
     shares=(0.3,),
