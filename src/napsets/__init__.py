@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from napsets.graph import Graph
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
+    from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
     from napsets.localisers import Everyone, Hops
     from napsets.localisers.decay import hop_weights
@@ -63,12 +64,16 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CQR,
         RAPS,
         SAPS,
         THR,
+        AbsoluteResidual,
         ByLabel,
         Diffused,
         Informed,
+        InformedIntervals,
+        NormalisedResidual,
         Sharpened,
         aps_scores,
         informed_probabilities,
@@ -77,10 +82,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CQR",
     "NAPS",
     "RAPS",
     "SAPS",
     "THR",
+    "AbsoluteResidual",
     "Auto",
     "ByClass",
     "ByCommunity",
@@ -99,6 +106,7 @@ __all__ = [
     "Graph",
     "Hops",
     "Informed",
+    "InformedIntervals",
     "InvalidInputError",
     "Method",
     "MissingDependencyError",
@@ -106,7 +114,9 @@ __all__ = [
     "NapsetsWarning",
     "NodePredictions",
     "Nominal",
+    "NormalisedResidual",
     "NotCalibratedError",
+    "PredictionIntervals",
     "PredictionSets",
     "Sharpened",
     "SplitConformal",
@@ -163,6 +173,11 @@ _CORE = {
     "ByGroup": "napsets.groups",
     "Clustered": "napsets.groups",
     "Exact": "napsets.levels",
+    "AbsoluteResidual": "napsets.scores",
+    "CQR": "napsets.scores",
+    "InformedIntervals": "napsets.scores",
+    "NormalisedResidual": "napsets.scores",
+    "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
     "Informed": "napsets.scores",
     "Method": "napsets.methods",

@@ -19,7 +19,7 @@ from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
 from napsets.methods.saving import load_asked, save
-from napsets.scores import APS, learns, make_score
+from napsets.scores import APS, SCORES, learns, make_score
 from napsets.sets import PredictionSets
 
 __all__ = ["NAPS", "Auto", "SplitConformal"]
@@ -92,7 +92,7 @@ class _Predictor:
         threads: int | None = None,
         progress: Any = None,
     ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`.
+        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
 
         Parameters
         ----------
@@ -351,6 +351,8 @@ class Auto(_Predictor):
         As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
     max_hops : int
         How far localisers may look, from 0 to 4.
+    score : IntervalScore or str, optional
+        For numbers instead of labels: "cqr", "absolute" or "normalised". For labels the score is chosen.
 
     Attributes
     ----------
@@ -364,15 +366,16 @@ class Auto(_Predictor):
     allow_empty: bool = True
     max_hops: int = 3
     by: Any = None
+    score: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
     _asked: Choosing | None = field(default=None, init=False, repr=False)
 
     def _choosing(self) -> Choosing:
-        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by)
+        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
 
     def _settle(self) -> Any:
         choosing = self._choosing()
-        self.by = choosing.by
+        self.by, self.score = choosing.by, choosing.score
         return choosing
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
@@ -392,7 +395,13 @@ class Auto(_Predictor):
         calibrated = self.calibrated("save")
         asked = None
         if self._asked is not None:  # the groups are those of the method
-            asked = {one.name: getattr(self._asked, one.name) for one in fields(self._asked) if one.name != "by"}
+            asked = {
+                one.name: getattr(self._asked, one.name)
+                for one in fields(self._asked)
+                if one.name not in ("by", "score")
+            }
+            if self._asked.score is not None:
+                asked["score"] = SCORES.name_of(type(self._asked.score))
         save(calibrated, path, kind="Auto", asked=asked)
 
     def _fits(self, method: Method) -> bool:
