@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from napsets.graph import Graph
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Everyone, Hops
+    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         neighbourhood_thresholds,
         split_thresholds,
     )
-    from napsets.methods import NAPS, Calibrated, Method, SplitConformal, make_method
+    from napsets.methods import NAPS, Calibrated, Method, RandomisedNAPS, SplitConformal, make_method
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
     from napsets.scores import (
@@ -81,6 +81,7 @@ __all__ = [
     "SAPS",
     "THR",
     "Auto",
+    "Balls",
     "ByLabel",
     "Calibrated",
     "CalibrationIndex",
@@ -94,6 +95,7 @@ __all__ = [
     "Hops",
     "Informed",
     "InvalidInputError",
+    "InverseDegree",
     "Method",
     "MissingDependencyError",
     "NapsetsError",
@@ -101,7 +103,9 @@ __all__ = [
     "NodePredictions",
     "Nominal",
     "NotCalibratedError",
+    "PageRank",
     "PredictionSets",
+    "RandomisedNAPS",
     "Sharpened",
     "SplitConformal",
     "aps_scores",
@@ -148,14 +152,18 @@ _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
     "Auto": "napsets.methods",
+    "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",
     "Exact": "napsets.levels",
     "Hops": "napsets.localisers",
     "Informed": "napsets.scores",
+    "InverseDegree": "napsets.localisers",
     "Method": "napsets.methods",
     "Nominal": "napsets.levels",
+    "PageRank": "napsets.localisers",
+    "RandomisedNAPS": "napsets.methods",
     "Sharpened": "napsets.scores",
     "informed_probabilities": "napsets.scores",
     "make_method": "napsets.methods",
