@@ -188,3 +188,29 @@ def test_recomputed_outputs_keep_old_and_new_nodes_exchangeable_and_stale_ones_d
     assert stats.binomtest(covered, draws, 0.9).pvalue > LEVEL
     stale = sum(grown(rng, graph, half, fresh=False) for _ in range(draws))
     assert stats.binom.cdf(stale, draws, 0.9) < LEVEL
+
+
+@pytest.mark.parametrize(
+    "score",
+    [ns.Similarity(neighbours=5), ns.Diffused("thr"), ns.TunedDiffused("aps", strengths=(0.0, 0.5, 0.9))],
+    ids=lambda score: type(score).__name__,
+)
+def test_scores_that_look_around_cover_exactly_as_often_as_they_say(score):
+    # They treat all nodes alike: given calibration, coverage is beta-distributed whatever the graph and the features.
+    world, draws, labelled = Mixed(size=160, degree=6), 200, 40
+    level = ns.Exact() if getattr(score, "learns", False) else ns.Nominal()
+    if isinstance(score, ns.Similarity):
+        score = ns.Similarity(score.base, np.random.default_rng(0).normal(size=(160, 3)), 5)
+    rng, places = np.random.default_rng(9), np.empty(draws)
+    for draw in range(draws):
+        order = rng.permutation(world.size)
+        nodes = order[labelled:]
+        calibrated = Method(score, level=level, seed=draw).calibrate(
+            world.graph, world.probabilities, world.labels, order[:labelled]
+        )
+        covered = calibrated.predict(nodes, ALPHA, threads=1).contains(world.labels).sum()
+        apart = calibrated.scored.apart.size or labelled
+        place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
+        law = stats.betabinom(nodes.size, place, apart + 1 - place)
+        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    assert stats.kstest(places, "uniform").pvalue > LEVEL

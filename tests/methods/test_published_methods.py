@@ -16,7 +16,7 @@ GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE - 10, size=(2, 1500)), SIZE) 
 Y = RNG.integers(CLASSES, size=SIZE)
 P = 0.5 * np.eye(CLASSES)[Y] + 0.5 * RNG.dirichlet(np.ones(CLASSES), SIZE)
 CALIBRATION, NODES = np.arange(0, SIZE, 2), np.arange(1, SIZE, 2)
-NAMES = ["rlcp", "pagerank", "pagerank-exact", "node-ex", "edge-ex"]
+NAMES = ["snaps", "daps-thr", "daps-tuned", "rlcp", "pagerank", "pagerank-exact", "node-ex", "edge-ex"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +47,9 @@ def test_what_explains_a_node_adds_up_to_its_threshold(name):
 
 
 def test_they_go_by_the_names_of_their_papers():
-    assert [title(name) for name in NAMES] == ["RLCP", "PageRank", "PageRank exact", "NodeEx", "EdgeEx"]
+    assert [title(name) for name in NAMES] == [
+        "SNAPS", "DAPS THR", "DAPS tuned", "RLCP", "PageRank", "PageRank exact", "NodeEx", "EdgeEx",
+    ]  # fmt: skip
 
 
 def test_methods_keep_labels_apart_where_their_score_learns():

@@ -25,7 +25,8 @@ from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, Diffused, Informed, learns, make_score
+from napsets.scores import APS, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
 
@@ -40,6 +41,8 @@ class Settings:
         As in `NAPS`. None leaves a choice to the method.
     alpha : float
         The error rate that a method which chooses is to choose for.
+    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
+        What nodes are compared by, where a method compares them.
     """
 
     score: Any = field(default_factory=APS)
@@ -51,6 +54,10 @@ class Settings:
     allow_empty: bool = True
     fallback: Any = "full"
     alpha: float = 0.1
+    features: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", check_features("features", self.features))
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
@@ -62,6 +69,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 #: What the methods of other papers are called there, where a rule would not find it.
 _TITLES = {
     "rlcp": "RLCP",
+    "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
     "edge-ex": "EdgeEx",
     "pagerank": "PageRank",
@@ -175,6 +183,28 @@ def _diffused(settings: Settings) -> Method:
     score = _wrapped(settings.score, Diffused)
     level = Exact() if learns(score) else Nominal()
     return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
+
+
+@METHODS.add("daps-thr")
+def _diffused_threshold(settings: Settings) -> Method:
+    """Probabilities averaged over neighbours, one threshold for all: the smallest sets, the least even ones. Exact."""
+    return Method(Diffused(THR()), Everyone(), Nominal(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("daps-tuned")
+def _diffused_tuned(settings: Settings) -> Method:
+    """DAPS with its strength tuned on labels that then set no level: no diffusion where neighbours differ. Exact."""
+    score = TunedDiffused(make_score(settings.score), settings.alpha)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("snaps")
+def _similar(settings: Settings) -> Method:
+    """Scores averaged over neighbours and over nodes with similar features (SNAPS): small sets. Exact."""
+    score = make_score(settings.score)
+    if not isinstance(score, Similarity):
+        score = Similarity(score, settings.features)
+    return Method(score, Everyone(), Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("rlcp")

@@ -8,7 +8,9 @@ from napsets.scores.diffused import Diffused
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
 from napsets.scores.sharpened import Sharpened
+from napsets.scores.similarity import Similarity, similar_nodes
 from napsets.scores.threshold import THR
+from napsets.scores.tuned import TunedDiffused
 
 __all__ = [
     "APS",
@@ -26,9 +28,12 @@ __all__ = [
     "RowScore",
     "Score",
     "Sharpened",
+    "Similarity",
+    "TunedDiffused",
     "aps_scores",
     "bind",
     "informed_probabilities",
     "learns",
     "make_score",
+    "similar_nodes",
 ]
