@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         sscv,
     )
     from napsets.graph import Graph
+    from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
+    from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
     from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
     from napsets.localisers.decay import hop_weights
@@ -62,12 +64,16 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CQR,
         RAPS,
         SAPS,
         THR,
+        AbsoluteResidual,
         ByLabel,
         Diffused,
         Informed,
+        InformedIntervals,
+        NormalisedResidual,
         Sharpened,
         Similarity,
         TunedDiffused,
@@ -79,16 +85,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CQR",
     "NAPS",
     "RAPS",
     "SAPS",
     "THR",
+    "AbsoluteResidual",
     "Auto",
     "Balls",
+    "ByClass",
+    "ByCommunity",
+    "ByDegree",
+    "ByGroup",
     "ByLabel",
     "Calibrated",
     "CalibrationIndex",
     "Choice",
+    "Clustered",
     "CoverageGap",
     "Diffused",
     "Everyone",
@@ -97,6 +110,7 @@ __all__ = [
     "Graph",
     "Hops",
     "Informed",
+    "InformedIntervals",
     "InvalidInputError",
     "InverseDegree",
     "Method",
@@ -105,8 +119,10 @@ __all__ = [
     "NapsetsWarning",
     "NodePredictions",
     "Nominal",
+    "NormalisedResidual",
     "NotCalibratedError",
     "PageRank",
+    "PredictionIntervals",
     "PredictionSets",
     "RandomisedNAPS",
     "Sharpened",
@@ -162,7 +178,17 @@ _CORE = {
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",
+    "ByClass": "napsets.groups",
+    "ByCommunity": "napsets.groups",
+    "ByDegree": "napsets.groups",
+    "ByGroup": "napsets.groups",
+    "Clustered": "napsets.groups",
     "Exact": "napsets.levels",
+    "AbsoluteResidual": "napsets.scores",
+    "CQR": "napsets.scores",
+    "InformedIntervals": "napsets.scores",
+    "NormalisedResidual": "napsets.scores",
+    "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
     "Informed": "napsets.scores",
     "InverseDegree": "napsets.localisers",

@@ -62,11 +62,26 @@ class LocalThresholds:
         How many reference nodes have weight, shape (nodes,); (cuts, nodes) where that depends on the cut.
     effective_size : numpy.ndarray
         (Σw)²/Σw² of their weights, in the same shape.
+    by_group : numpy.ndarray or None
+        Where groups of labels have thresholds of their own: shape (cuts, nodes, groups); `values` then has the smallest
+        and `support` the fewest.
+    groups : numpy.ndarray or None
+        Which of these groups each label is in.
     """
 
     values: FloatArray
     support: IntArray
     effective_size: FloatArray
+    by_group: FloatArray | None = None
+    groups: IntArray | None = None
+
+    def of_labels(self, row: int, nodes: slice) -> FloatArray:
+        """Return the thresholds of some nodes in one row: of shape (nodes,), or (nodes, labels) by groups of labels."""
+        if self.by_group is None or self.groups is None:
+            one: FloatArray = self.values[row, nodes]
+            return one
+        each: FloatArray = self.by_group[row, nodes][:, self.groups]
+        return each
 
     def rests_on(self, row: int) -> tuple[IntArray, FloatArray]:
         """Return support and effective size of the thresholds in one row."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from napsets.checks.names import Table, choose
+from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
 from napsets.localisers.decay import Decay
@@ -37,7 +38,7 @@ class Settings:
 
     Attributes
     ----------
-    score, hops, decay, pool, alike, seed, allow_empty, fallback
+    score, hops, decay, pool, alike, seed, allow_empty, fallback, by
         As in `NAPS`. None leaves a choice to the method.
     alpha : float
         The error rate that a method which chooses is to choose for.
@@ -54,6 +55,7 @@ class Settings:
     allow_empty: bool = True
     fallback: Any = "full"
     alpha: float = 0.1
+    by: Any = None
     features: Any = None
 
     def __post_init__(self) -> None:
@@ -86,7 +88,17 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     Hops(hops=3, decay='uniform', pool=0.0, alike=0.0)
     """
     known_settings(changes)
-    return choose("method", name, METHODS)(replace(settings or Settings(), **changes))
+    asked = replace(settings or Settings(), **changes)
+    made = choose("method", name, METHODS)(asked)
+    return made if asked.by is None else _grouped(made, make_groups(asked.by))
+
+
+def _grouped(made: Any, groups: Any) -> Any:
+    """Return a method with groups; those that learn from labels need some kept apart."""
+    if isinstance(made, Choosing):
+        return replace(made, by=groups)
+    level = made.level if made.level.keeps_apart or not learns(groups) else Exact()
+    return replace(made, groups=groups, level=level)
 
 
 def known_settings(names: Iterable[str]) -> None:
@@ -244,6 +256,34 @@ def _node_exchangeable(settings: Settings) -> Method:
 def _edge_exchangeable(settings: Settings) -> Method:
     """For graphs that grew edge by edge (EdgeEx): weights of 1/degree, because hubs are labelled sooner than others."""
     return _one_split(settings, InverseDegree())
+
+
+@METHODS.add("by-class")
+def _by_class(settings: Settings) -> Method:
+    """Each label judged by nodes of that label: coverage for every class, at the price of larger sets. Exact."""
+    made: Method = _grouped(_split(settings), ByClass())
+    return made
+
+
+@METHODS.add("clustered")
+def _clustered(settings: Settings) -> Method:
+    """Labels with alike scores judged together: coverage nearly by class where labels are many and rare. Exact."""
+    made: Method = _grouped(_split(settings), Clustered(seed=settings.seed))
+    return made
+
+
+@METHODS.add("by-degree")
+def _by_degree(settings: Settings) -> Method:
+    """Nodes judged by nodes with about as many neighbours: coverage for hubs and for loners. Exact."""
+    made: Method = _grouped(_split(settings), ByDegree())
+    return made
+
+
+@METHODS.add("by-community")
+def _by_community(settings: Settings) -> Method:
+    """Nodes judged by nodes of their own community (Louvain): coverage for each that has enough labels. Exact."""
+    made: Method = _grouped(_split(settings), ByCommunity(seed=settings.seed))
+    return made
 
 
 @METHODS.add("informed")
