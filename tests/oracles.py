@@ -162,3 +162,43 @@ def same_bits(a, b) -> bool:
     """Whether two arrays of floats agree in every bit."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def weighed_threshold(scores, weights, own: float, level: float, rule: str = "nominal") -> float:
+    """The smallest score whose mass is, of own + total, at least the level; +∞ where none is, −∞ where 0 is enough."""
+    order = sorted(range(len(scores)), key=lambda i: scores[i])
+    whole = own + sum(weights)
+    for count in range(len(order) + 1):
+        share = sum(weights[i] for i in order[:count]) / whole
+        slack = 1e-9 if rule == "nominal" else 1e-12
+        if share >= level * (1 - slack) if rule != "above" else share > level + slack:
+            return scores[order[count - 1]] if count else -float("inf")
+    return float("inf")
+
+
+def ball(distance, node: int, min_size: int, furthest: int = 6) -> set[int]:
+    """The smallest ball with so many nodes, or all nodes; `distance` holds infinities between components."""
+    for radius in range(furthest + 1):
+        inside = {u for u in range(len(distance)) if distance[node][u] <= radius}
+        if len(inside) >= min_size:
+            return inside
+    return set(range(len(distance)))
+
+
+def anchored_weights(distance, reference, node: int, anchor: int, min_size: int) -> tuple[list[float], float]:
+    """H(i, a) of each reference node but the node itself, and H(v, a)."""
+
+    def share(i: int) -> float:
+        inside = ball(distance, i, min_size)
+        return (anchor in inside) / len(inside)
+
+    return [share(i) if i != node else 0.0 for i in reference], share(node)
+
+
+def pagerank(neighbours, source: int, restart: float):
+    """Where a walk ends that stops at every step with probability `restart`, or where it cannot go on."""
+    n = len(neighbours)
+    step = np.zeros((n, n))
+    for u, row in enumerate(neighbours):
+        step[list(row) or [u], u] = 1.0 / max(len(row), 1)
+    return np.linalg.solve(np.eye(n) - (1 - restart) * step, restart * np.eye(n)[source])

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
     from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Everyone, Hops
+    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         neighbourhood_thresholds,
         split_thresholds,
     )
-    from napsets.methods import NAPS, Calibrated, Method, SplitConformal, make_method
+    from napsets.methods import NAPS, Calibrated, Method, RandomisedNAPS, SplitConformal, make_method
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
     from napsets.scores import (
@@ -75,8 +75,11 @@ if TYPE_CHECKING:
         InformedIntervals,
         NormalisedResidual,
         Sharpened,
+        Similarity,
+        TunedDiffused,
         aps_scores,
         informed_probabilities,
+        similar_nodes,
     )
     from napsets.sets import PredictionSets
 
@@ -89,6 +92,7 @@ __all__ = [
     "THR",
     "AbsoluteResidual",
     "Auto",
+    "Balls",
     "ByClass",
     "ByCommunity",
     "ByDegree",
@@ -108,6 +112,7 @@ __all__ = [
     "Informed",
     "InformedIntervals",
     "InvalidInputError",
+    "InverseDegree",
     "Method",
     "MissingDependencyError",
     "NapsetsError",
@@ -116,10 +121,14 @@ __all__ = [
     "Nominal",
     "NormalisedResidual",
     "NotCalibratedError",
+    "PageRank",
     "PredictionIntervals",
     "PredictionSets",
+    "RandomisedNAPS",
     "Sharpened",
+    "Similarity",
     "SplitConformal",
+    "TunedDiffused",
     "aps_scores",
     "coverage",
     "coverage_by_class",
@@ -149,6 +158,7 @@ __all__ = [
     "pccv",
     "report",
     "sbm_favours_naps",
+    "similar_nodes",
     "singleton_rate",
     "size_given_coverage",
     "spark",
@@ -164,6 +174,7 @@ _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
     "Auto": "napsets.methods",
+    "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",
@@ -180,9 +191,15 @@ _CORE = {
     "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
     "Informed": "napsets.scores",
+    "InverseDegree": "napsets.localisers",
     "Method": "napsets.methods",
     "Nominal": "napsets.levels",
+    "PageRank": "napsets.localisers",
+    "RandomisedNAPS": "napsets.methods",
     "Sharpened": "napsets.scores",
+    "Similarity": "napsets.scores",
+    "TunedDiffused": "napsets.scores",
+    "similar_nodes": "napsets.scores",
     "informed_probabilities": "napsets.scores",
     "make_method": "napsets.methods",
     "hop_weights": "napsets.localisers.decay",

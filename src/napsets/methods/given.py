@@ -153,6 +153,7 @@ class Given:
                 self.outputs.shape[0],
                 self.graph,
                 bound.probabilities,
+                u,
             ),
             apart,
             _scores_at(score, bound, apart, self.labels[apart]) if apart.size else np.empty(0),

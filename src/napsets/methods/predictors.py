@@ -14,7 +14,7 @@ from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, N
 from napsets.graph import check_graph
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops
+from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
@@ -22,7 +22,7 @@ from napsets.methods.saving import load_asked, save
 from napsets.scores import APS, SCORES, learns, make_score
 from napsets.sets import PredictionSets
 
-__all__ = ["NAPS", "Auto", "SplitConformal"]
+__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal"]
 
 Self = TypeVar("Self", bound="_Predictor")
 
@@ -440,4 +440,64 @@ class Auto(_Predictor):
             graph, probabilities, labels, calibration, ids=ids, class_names=class_names
         )
         self._asked = choosing
+        return self
+
+
+@dataclass(eq=False)
+class RandomisedNAPS(_Predictor):
+    """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
+
+    A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
+    with one over the size of its ball. Because of the draw, P(Y ∈ set) ≥ 1 − alpha in finite samples if calibration
+    nodes and the node to predict are exchangeable, with all labels used for thresholds. Another seed draws another
+    node, and gives another set. The graph must be undirected.
+
+    Parameters
+    ----------
+    min_size : int
+        A ball is the smallest around a node, itself included, that holds so many nodes, labelled or not; where none
+        does within 6 hops, it is all nodes. With more than there are nodes this is split conformal prediction.
+    score, seed, allow_empty
+        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the level.
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p, y = np.tile([0.7, 0.3], (100, 1)), np.arange(100) % 2
+    >>> randomised = ns.RandomisedNAPS(min_size=11).calibrate(ring, p, y, calibration=np.arange(1, 100))
+    >>> int(randomised.predict([0], alpha=0.2).support[0])
+    10
+    """
+
+    min_size: int = 100
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+
+    def _method(self) -> Method:
+        localiser, score = Balls(self.min_size), make_score(self.score)
+        self.min_size = localiser.min_size
+        return Method(score, localiser, Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+
+    @classmethod
+    def _of(cls, method: Method, asked: Choosing | None) -> RandomisedNAPS:
+        localiser: Any = method.localiser
+        return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
+
+    def calibrate(
+        self,
+        graph: Any,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> RandomisedNAPS:
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`."""
+        _need(graph)
+        method = self._settle()
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
         return self

@@ -36,11 +36,11 @@ from napsets.scores import BOUND, SCORES, BoundIntervals, BoundScore, InformedIn
 __all__ = ["load", "load_asked", "save"]
 
 #: The classes that a file can be loaded as.
-KINDS = ("NAPS", "SplitConformal", "Auto", "Method")
+KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")
 
 FORMAT, FIRST_FORMAT = "napsets-predictor-2", "napsets-predictor-1"
 #: Which localiser a class that knows only one has.
-_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone"}
+_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone", "RandomisedNAPS": "balls"}
 #: How deep a header may be nested: some thirty scores one in another.
 _DEEPEST = 64
 #: How far numbers computed again may be from those in a file: sums in another order differ in the last digits.
@@ -230,7 +230,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
             f"`calibration` must hold {wanted} of {nodes.size + apart.size} labelled nodes at the level of the file; "
             f"it holds {nodes.size}"
         )
-    reference = Reference(nodes, scores, size, graph, bound.probabilities)
+    reference = Reference(nodes, scores, size, graph, bound.probabilities, u)
     local = method.localiser.fit(reference)
     scored = Scored(
         method.score, method.seed, u, bound, reference, apart, apart_scores, **_names(header, arrays, bound)

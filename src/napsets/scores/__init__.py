@@ -10,7 +10,9 @@ from napsets.scores.informed_intervals import InformedIntervals
 from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
 from napsets.scores.residuals import CQR, AbsoluteResidual, BoundIntervals, NormalisedResidual, is_regression
 from napsets.scores.sharpened import Sharpened
+from napsets.scores.similarity import Similarity, similar_nodes
 from napsets.scores.threshold import THR
+from napsets.scores.tuned import TunedDiffused
 
 __all__ = [
     "APS",
@@ -33,10 +35,13 @@ __all__ = [
     "RowScore",
     "Score",
     "Sharpened",
+    "Similarity",
+    "TunedDiffused",
     "aps_scores",
     "bind",
     "informed_probabilities",
     "is_regression",
     "learns",
     "make_score",
+    "similar_nodes",
 ]
