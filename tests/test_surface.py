@@ -39,10 +39,10 @@ def in_new_process(code, **environment):
 def test_the_exported_names_are_these_and_no_others():
     assert sorted(ns.__all__) == [
         "APS", "AbsoluteResidual", "Auto", "Balls", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "ByLabel",
-        "CQR", "Calibrated", "CalibrationIndex", "Choice", "Clustered", "CoverageGap", "Diffused", "Everyone",
-        "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InformedIntervals", "InvalidInputError",
-        "InverseDegree", "Method", "MissingDependencyError", "NAPS", "NapsetsError", "NapsetsWarning",
-        "NodePredictions", "Nominal", "NormalisedResidual", "NotCalibratedError", "PageRank",
+        "CFGNN", "CQR", "Calibrated", "CalibrationIndex", "Choice", "Clustered", "CoverageGap", "Diffused",
+        "Everyone", "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InformedIntervals",
+        "InvalidInputError", "InverseDegree", "Method", "MissingDependencyError", "NAPS", "NapsetsError",
+        "NapsetsWarning", "NodePredictions", "Nominal", "NormalisedResidual", "NotCalibratedError", "PageRank",
         "PredictionIntervals", "PredictionSets", "RAPS", "RandomisedNAPS", "SAPS", "Sharpened", "Similarity",
         "SplitConformal", "THR", "TunedDiffused", "aps_scores", "coverage", "coverage_by_class",
         "coverage_by_degree", "coverage_gap", "coverage_gap_bound", "datasets", "empty_rate",

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CFGNN,
         CQR,
         RAPS,
         SAPS,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CFGNN",
     "CQR",
     "NAPS",
     "RAPS",
@@ -175,6 +177,7 @@ __all__ = [
 _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
+    "CFGNN": "napsets.scores",
     "Auto": "napsets.methods",
     "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",

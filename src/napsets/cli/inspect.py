@@ -25,6 +25,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
     ScoreOption,
     Seed,
@@ -77,6 +78,7 @@ def inspect(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -115,6 +117,7 @@ def inspect(
             ids=ids.value,
             skip_unknown=skip_unknown,
             labels_are=labels_are.value,
+            logits=logits,
             predicting=False,
             stage=steps.stage,
         )

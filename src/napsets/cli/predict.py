@@ -30,6 +30,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Nodes,
     Probabilities,
     ScoreOption,
@@ -51,8 +52,14 @@ EXAMPLES = [
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
+    "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
+    "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
+
+
+#: Options on how files are written: whoever explains the sets from the same files needs them too.
+_AS_WRITTEN = ("columns", "separator", "format")
 
 
 class Engine(str, Enum):
@@ -70,7 +77,12 @@ def predict(
     labels: Labels,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, whole or not at all; - is standard "
+            "output.",
+        ),
     ],
     nodes: Nodes = None,
     method: MethodOption = None,
@@ -88,6 +100,7 @@ def predict(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
 ) -> None:
@@ -119,17 +132,20 @@ def predict(
         "directed": directed,
         "features": None if features is None else str(features),
     }
-    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown, "logits": logits}
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
+    settings |= {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         used_here = {
             "--fallback": fallback is not FallbackName.full,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
+            "--logits": logits,
         }
+        used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
@@ -138,6 +154,7 @@ def predict(
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
         result = _predict_here(run, files, output, made, settings, reading, features)
+    result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     run.summary(result, _summary_table(result))
     if "choice" in result:

@@ -22,6 +22,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
     ScoreOption,
     Seed,
@@ -71,6 +72,7 @@ def report(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Write the report: methods side by side on your own nodes, in one HTML file.
 
@@ -84,7 +86,14 @@ def report(
     reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
     with run.steps() as steps:
         inputs = read_inputs(
-            edges, probabilities, labels, directed=directed, predicting=False, stage=steps.stage, **reading
+            edges,
+            probabilities,
+            labels,
+            directed=directed,
+            logits=logits,
+            predicting=False,
+            stage=steps.stage,
+            **reading,
         )
         y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
         if truth is None:
@@ -122,7 +131,7 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
-            settings=reading,
+            settings=reading | {"logits": logits},
         )
     for note in inputs.notes:
         run.note(note)

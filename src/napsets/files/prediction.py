@@ -99,7 +99,9 @@ def write_predictions(
     said = getattr(getattr(calibrated, "score", None), "probabilities", None)
     names = inputs.class_names
     with (
-        writing_sets(path, inputs.ids.output_type, metadata, predicting=said is not None) as writer,
+        writing_sets(
+            path, inputs.ids.output_type, metadata, predicting=said is not None, integer_labels=inputs.integer_labels
+        ) as writer,
         warnings.catch_warnings(),
     ):
         # `read_inputs` has noted labelled nodes once; other warnings are to be seen.

@@ -83,6 +83,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "allow_empty": _YES_OR_NO,
     "directed": _YES_OR_NO,
     "skip_unknown": _YES_OR_NO,
+    "logits": _YES_OR_NO,
     "num_nodes": _integer(_COUNT),
     "calibration": _integer(_COUNT),
 }

@@ -26,7 +26,7 @@ from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores import APS, CFGNN, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
 from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
@@ -70,6 +70,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 
 #: What the methods of other papers are called there, where a rule would not find it.
 _TITLES = {
+    "cf-gnn": "CF-GNN",
     "rlcp": "RLCP",
     "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
@@ -123,8 +124,8 @@ def title(name: str, score: Any = None) -> str:
 
     Examples
     --------
-    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
-    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
+    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
+    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split', 'CF-GNN')
     """
     if name in _TITLES:
         return _TITLES[name]
@@ -179,14 +180,14 @@ def _exact(settings: Settings) -> Method:
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
 
 
-def _wrapped(score: Any, kind: Any) -> Any:
+def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
     """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
     inner = made = make_score(score)
     while inner is not None:
         if isinstance(inner, kind):
             return made
         inner = getattr(inner, "base", None)
-    return kind(made)
+    return kind(made, **settings)
 
 
 @METHODS.add("daps")
@@ -290,6 +291,13 @@ def _by_community(settings: Settings) -> Method:
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
     return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("cf-gnn")
+def _corrected(settings: Settings) -> Method:
+    """Probabilities corrected by a second network trained for small sets (CF-GNN), with a guarantee. Needs torch."""
+    score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")
