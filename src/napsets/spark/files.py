@@ -28,6 +28,7 @@ from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.scores import SCORES
 from napsets.sets import SetsSummary
+from napsets.spark.batches import literally
 from napsets.spark.choice import PLANS, Plan
 from napsets.spark.job import Result
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
@@ -161,7 +162,7 @@ def predict_files(
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
             about = _described(settings, shapes, tables["probabilities"])
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
-            return _summary(spark.read.parquet(written), len(shapes.class_names))
+            return _summary(spark.read.parquet(literally(written)), len(shapes.class_names))
 
 
 def _named(method: str | Method | None, exact: bool) -> dict[str, str]:

@@ -29,6 +29,7 @@ from napsets.errors import InvalidInputError
 from napsets.methods.method import Method
 from napsets.scores import APS, RowScore, learns
 from napsets.spark import arrow, numbering, shares
+from napsets.spark.batches import literally
 from napsets.spark.job import SETS, Result, with_kinds, with_level
 from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.numbering import NumberedPart, RowsPart
@@ -119,7 +120,7 @@ class GraphJob:
         schema = f"node {self.tables.id_type}, {SETS}"
         # One by one, so that drafts of tasks that were killed are not read.
         read = self.spark.read.schema(schema)
-        places = [f"file://{file}" for file in files]
+        places = [literally(f"file://{file}") for file in files]
         sets = read.parquet(*places) if places else self.spark.createDataFrame([], schema)
         level = told["level"]
         return Result(with_level(sets, level), level, GRAPH_PLAN, told["choice"], files)
@@ -154,7 +155,7 @@ class GraphJob:
         store.step("arrays", partial(self._fill_nodes, [nodes]))
         edges = store.step("edges", partial(self._write_edges, self.tables.edges))
         if edges["stray"] and store.done("graph") is None:
-            stray = self.spark.read.schema(self.tables.edges.schema).parquet(self._stray(edges["folder"]))
+            stray = self.spark.read.schema(self.tables.edges.schema).parquet(literally(self._stray(edges["folder"])))
             ends = (stray.select(sf.col(name).alias("node")) for name in ("source", "target"))
             strangers = next(ends).union(next(ends)).distinct()
             more = store.step("strangers", partial(self._write_nodes, strangers, but=store))
