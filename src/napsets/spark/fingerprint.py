@@ -22,6 +22,9 @@ from napsets.version import __version__
 
 __all__ = ["Content", "content", "of"]
 
+#: Bits of a hash that are summed together.
+_PIECE = (1 << 24) - 1
+
 #: A function as a decay is known by what it gives at up to so many hops.
 _HOPS = 64
 
@@ -32,16 +35,18 @@ class Content:
 
     schema: str
     rows: int
-    total: int
+    totals: tuple[int, ...]
 
 
 def content(table: DataFrame) -> Content:
     """Read a table once."""
     columns = [named(column) for column in table.columns]
-    # A sum, because it does not depend on the order, and of decimals, because those do not overflow.
-    row = table.agg(sf.count(sf.lit(1)), sf.sum(sf.xxhash64(*columns).cast("decimal(28, 0)"))).first()
-    rows, total = row or (0, 0)
-    return Content(table.schema.simpleString(), int(rows or 0), int(total or 0))
+    # Sums, because they do not depend on the order; of a hash in three pieces, because those of 2³⁹ rows do not
+    # overflow, and plain integers are added faster than decimals.
+    hashed = sf.xxhash64(*columns)
+    pieces = (sf.shiftrightunsigned(hashed, shift).bitwiseAND(sf.lit(_PIECE)) for shift in (0, 24, 48))
+    rows, *totals = table.agg(sf.count(sf.lit(1)), *(sf.sum(piece) for piece in pieces)).first() or (0, 0, 0, 0)
+    return Content(table.schema.simpleString(), int(rows or 0), tuple(int(total or 0) for total in totals))
 
 
 def of(tables: Mapping[str, Content | None], settings: Mapping[str, Any]) -> str:
