@@ -47,7 +47,7 @@ def method_table() -> str:
 
 
 def _made_of(method: Any) -> str:
-    parts = [getattr(method, part, None) for part in ("score", "localiser", "level")]
+    parts = [getattr(method, part, None) for part in ("score", "localiser", "level", "groups")]
     return " × ".join(f"`{_short(part)}`" for part in parts if part is not None) or "chosen by evidence"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from napsets.checks.arguments import (
     as_column,
     check_alpha,
     check_count,
+    check_index,
     check_integers,
     check_names,
 )
@@ -47,8 +48,11 @@ def score_pieces(score: BoundScore, nodes: IntArray) -> Iterator[tuple[slice, Fl
 
 
 def members(score_matrix: FloatArray, thresholds: FloatArray, *, top_labels: IntArray | None = None) -> BoolArray:
-    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given."""
-    member: BoolArray = score_matrix <= thresholds[:, None]
+    """Return which labels belong to which set: S(x, y) ≤ τ, and where that leaves none, the top label if given.
+
+    Thresholds have the shape (nodes,), or (nodes, labels) where each label has its own.
+    """
+    member: BoolArray = score_matrix <= (thresholds[:, None] if thresholds.ndim == 1 else thresholds)
     if top_labels is not None:
         empty = np.flatnonzero(~member.any(axis=1))
         member[empty, top_labels[empty]] = True
@@ -130,7 +134,7 @@ class PredictionSets(Sealed):
     member : numpy.ndarray
         Boolean of shape ``(nodes, classes)``: ``member[i, y]`` says whether y is in the set of ``nodes[i]``.
     thresholds : numpy.ndarray
-        τ of each node; +∞ gives the full set.
+        τ of each node; +∞ gives the full set. Where each label has its own, the smallest of them.
     support : numpy.ndarray
         How many calibration nodes each threshold rests on.
     effective_size : numpy.ndarray
@@ -142,7 +146,19 @@ class PredictionSets(Sealed):
     num_nodes : int, optional
         Nodes of the whole graph: how many labels `contains` and the metrics expect.
     level : float, optional
-        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha.
+        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha, or at a
+        level for each group.
+    label_thresholds : numpy.ndarray, optional
+        Of shape ``(nodes, classes)``, where a method has a threshold for each label.
+    ids : array of str, optional
+        What the nodes are called, one name a set: ``sets["user-7"]`` finds one, and tables have them.
+
+    Examples
+    --------
+    >>> sets = PredictionSets([4, 2], [[True, True], [False, True]], [0.9, 0.8], [30, 30], [30.0, 30.0], 0.1,
+    ...                       class_names=["cat", "dog"], ids=["tom", "rex"])
+    >>> sets[0], sets["rex"], [len(labels) for labels in sets]
+    (['cat', 'dog'], ['dog'], [2, 1])
     """
 
     nodes: IntArray
@@ -154,6 +170,8 @@ class PredictionSets(Sealed):
     class_names: Sequence[str] | None = None
     num_nodes: int | None = None
     level: float | None = None
+    label_thresholds: FloatArray | None = None
+    ids: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("member", "thresholds", "support", "effective_size"):
@@ -174,6 +192,18 @@ class PredictionSets(Sealed):
                 )
             if name != "nodes" and (column.dtype.kind not in "fiub" or np.isnan(column).any()):
                 raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
+        if self.label_thresholds is not None:
+            each = frozen(as_array("label_thresholds", self.label_thresholds))
+            if each.shape != self.member.shape:
+                raise InvalidInputError(
+                    f"`label_thresholds` must have the shape of `member`, {self.member.shape}; got {each.shape}"
+                )
+            object.__setattr__(self, "label_thresholds", each)
+        if self.ids is not None:
+            names = as_column("ids", self.ids)
+            if names.shape != self.member.shape[:1]:
+                raise InvalidInputError(f"`ids` must have one name a set, {len(self)}; got shape {names.shape}")
+            object.__setattr__(self, "ids", frozen(names.astype(str)))
         if self.num_nodes is not None and len(self):  # otherwise they may be any names
             low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
             if low < 0 or high >= self.num_nodes:
@@ -186,6 +216,53 @@ class PredictionSets(Sealed):
 
     def __len__(self) -> int:
         return int(self.member.shape[0])
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return (self._labels_of(row) for row in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+
+    def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
+        """Return the labels of one set, by its place or by its node's name; some of the sets for anything longer."""
+        if isinstance(which, str):
+            return self._labels_of(self._place_of(which))
+        if isinstance(which, slice):
+            return self._take(np.arange(len(self))[which])
+        chosen = as_array("which", which)
+        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
+            if not -len(self) <= int(chosen) < len(self):
+                raise IndexError(f"there are {len(self)} sets, numbered from 0; got {int(chosen)}")
+            return self._labels_of(int(chosen))
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen) if chosen.shape == (len(self),) else check_index("which", chosen, len(self))
+        return self._take(check_index("which", chosen, len(self)))
+
+    def _labels_of(self, row: int) -> list[Any]:
+        found = np.flatnonzero(self.member[row]).tolist()
+        return found if self.class_names is None else [self.class_names[y] for y in found]
+
+    def _place_of(self, name: str) -> int:
+        place = self._places.get(name)
+        if place is None:
+            known = "the sets have no ids: pass ids=... to calibrate" if not self._places else "no set is of that node"
+            raise KeyError(f"{name!r}: {known}")
+        return place
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        named = self.nodes if self.ids is None and self.nodes.dtype.kind in "UO" else self.ids
+        return {} if named is None else {str(name): row for row, name in enumerate(named.tolist())}
+
+    def _take(self, rows: IntArray) -> PredictionSets:
+        """Return some of the sets, in the order of `rows`."""
+        several = ("nodes", "member", "thresholds", "support", "effective_size", "label_thresholds", "ids")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in several}
+        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, **taken)
 
     @property
     def num_classes(self) -> int:
@@ -274,7 +351,7 @@ class PredictionSets(Sealed):
         list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
         return pa.table(
             {
-                "node": pa.array(self.nodes),
+                "node": pa.array(self.nodes if self.ids is None else self.ids),
                 "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
                 "size": pa.array(self.sizes, pa.int32()),
                 "threshold": pa.array(self.thresholds),
@@ -291,6 +368,14 @@ class PredictionSets(Sealed):
         except ImportError as error:
             raise MissingDependencyError("pandas", "spark") from error
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the same table as a Polars frame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingDependencyError("polars", "polars") from error
+        return polars.from_arrow(self.to_arrow())
 
     # -- for people --------------------------------------------------------------------------------------------
 
@@ -317,7 +402,7 @@ class PredictionSets(Sealed):
             labels: npt.NDArray[Any] = np.flatnonzero(self.member[i])
             names = [str(y) if self.class_names is None else self.class_names[y] for y in labels]
             yield (
-                escape(str(self.nodes[i])),
+                escape(str(self.nodes[i] if self.ids is None else self.ids[i])),
                 escape("{" + ", ".join(names) + "}"),
                 str(self.sizes[i]),
                 f"{self.thresholds[i]:.4f}" if np.isfinite(self.thresholds[i]) else "∞",

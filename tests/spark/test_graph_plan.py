@@ -127,7 +127,9 @@ def test_nodes_of_edges_alone_are_walked_through(spark: Any, tmp_path: Path) -> 
     tables["probabilities"] = tables["probabilities"].where(tables["probabilities"]["node"].isin(names))
     sets = ns.spark.predict_sets(spark, **tables, alpha=0.3, plan=PLAN, checkpoint_dir=str(tmp_path))
     assert_same_bits(sets, few, few.expected(2, "uniform", 0.3, 0))
-    with pytest.raises(ns.InvalidInputError, match="a row for each node of `edges` where scores look at other nodes"):
+    with pytest.raises(
+        ns.InvalidInputError, match="a row for each node of `edges` for methods that look at other nodes"
+    ):
         ns.spark.predict_sets(spark, **tables, method="informed", checkpoint_dir=str(tmp_path))
 
 

@@ -16,6 +16,7 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods.method import Method
 from napsets.methods.table import make_method
+from napsets.spark.methods import check_method
 
 from .cases import Case, assert_same_bits, random_case
 from .lost_executor import Rows
@@ -195,3 +196,8 @@ def test_other_methods_are_refused_before_spark_is_asked() -> None:
 def test_a_method_says_at_which_level() -> None:
     with pytest.raises(ns.InvalidInputError, match="`exact` must be left out where a `method` is given"):
         ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method="naps", exact=True)
+
+
+def test_groups_are_refused_rather_than_left_out():
+    with pytest.raises(ns.InvalidInputError, match="`method` must have no groups on Spark; by-class judges by groups"):
+        check_method(make_method("by-class"), "by-class")

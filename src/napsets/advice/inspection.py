@@ -13,8 +13,8 @@ from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray,
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
-from napsets.localisers import Everyone, HopsLocal, Reference
-from napsets.methods import NAPS, Auto, Calibrated, SplitConformal
+from napsets.localisers import Everyone, HopsLocal, Reference, WeighedLocal
+from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
 from napsets.quantile import required_mass
 from napsets.scores.informed import evidence_of
 from napsets.sets import PredictionSets
@@ -101,6 +101,8 @@ class NodeInspection:
         of all calibration nodes.
     evidence : NodeEvidence or None
         What `probabilities` are made of, where the score takes the labels around a node as evidence.
+    label_thresholds : numpy.ndarray or None
+        The threshold of each label, where each has its own; `threshold` is then the smallest.
     """
 
     node: int
@@ -127,6 +129,7 @@ class NodeInspection:
     level: float | None = None
     is_quantile: bool = True
     evidence: NodeEvidence | None = None
+    label_thresholds: FloatArray | None = None
 
     def nearest(self, count: int) -> IntArray:
         """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
@@ -136,11 +139,17 @@ class NodeInspection:
 
     def reason(self) -> str:
         """Say where the threshold comes from, and where a label is in the set for another reason."""
-        if not self.member.any() or (self.scores <= self.threshold).any():
+        each = self.threshold if self.label_thresholds is None else self.label_thresholds
+        if not self.member.any() or (self.scores <= each).any():
             return self._threshold_reason()
         return f"{self._threshold_reason()} No label's score is that low: the best label stands in for the empty set."
 
     def _threshold_reason(self) -> str:
+        if self.label_thresholds is not None:
+            return (
+                f"Each label is judged by labelled nodes of its own group of labels: thresholds go from "
+                f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
+            )
         if not self.is_quantile:
             return (
                 f"The threshold {self.threshold:.4f} is the method's own for this node: no quantile of others' scores."
@@ -197,13 +206,13 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
 
 
 def inspect_node(
-    predictor: NAPS | SplitConformal | Auto | Calibrated, node: ArrayLike, alpha: float = 0.1
+    predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated, node: ArrayLike, alpha: float = 0.1
 ) -> NodeInspection:
     """Take apart the prediction of one node.
 
     Parameters
     ----------
-    predictor : NAPS, SplitConformal, Auto or Calibrated
+    predictor : NAPS, SplitConformal, Auto, RandomisedNAPS or Calibrated
         A calibrated predictor, or what `Method.calibrate` gave.
     node : int
         The node.
@@ -219,7 +228,7 @@ def inspect_node(
     >>> seen.support, round(seen.threshold, 2), seen.hops[0].within
     (3, 0.2, 2)
     """
-    if not isinstance(predictor, NAPS | SplitConformal | Auto | Calibrated):
+    if not isinstance(predictor, NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated):
         raise InvalidInputError(
             f"`predictor` must be a NAPS or another calibrated method; got {type(predictor).__name__}"
         )
@@ -228,11 +237,15 @@ def inspect_node(
     alpha = check_alpha(alpha)
     calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
     chosen = np.array([check_node("node", node, calibrated.num_nodes)])
-    around = calibrated.local.thresholds(chosen, calibrated.level.cuts([alpha]), threads=1)
     sets = _predicted(calibrated, chosen, alpha)
+    # Where nodes are judged by their groups, the node's own group explains its threshold.
+    judge: Calibrated = calibrated if calibrated.grouped is None else calibrated.grouped.judge(int(chosen[0]), alpha)
+    around = judge.local.thresholds(chosen, judge.level.cuts([alpha]), threads=1)
     threshold = float(sets.thresholds[0])
-    seen = _around(calibrated, int(chosen[0]), threshold)
-    level = calibrated.level.level(alpha)
+    seen = _around(judge, int(chosen[0]), threshold)
+    if sets.label_thresholds is not None:
+        seen["is_quantile"] = False
+    level = judge.level.level(alpha)
     total = seen["total_mass"]
     return NodeInspection(
         node=int(chosen[0]),
@@ -251,6 +264,7 @@ def inspect_node(
         fell_back=bool(np.isinf(around.values[0, 0])),
         level=level if calibrated.is_exact else None,
         evidence=_evidence(calibrated, int(chosen[0])),
+        label_thresholds=None if sets.label_thresholds is None else sets.label_thresholds[0],
         **seen,
     )
 
@@ -276,6 +290,18 @@ def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, An
         total = float(sum(row.mass for row in found["hops"])) + sum(part[0] for part in parts)
         reached = float(sum(row.weight * row.within for row in found["hops"])) + sum(part[1] for part in parts)
         return found | {"total_mass": total, "reached_mass": reached, "is_quantile": True}
+    if isinstance(local, WeighedLocal):
+        weighed = local.weights(node)
+        return {
+            "hops": (),
+            "neighbours": weighed.nodes,
+            "neighbour_hops": np.zeros(weighed.nodes.size, dtype=np.int64),
+            "neighbour_weights": weighed.weights,
+            "neighbour_scores": weighed.scores,
+            "total_mass": float(weighed.weights.sum()),
+            "reached_mass": float(weighed.weights[weighed.scores <= threshold].sum()),
+            "is_quantile": True,
+        }
     everyone = isinstance(calibrated.method.localiser, Everyone)
     others = np.flatnonzero((reference.nodes != node) & everyone)
     others = others[np.lexsort((reference.nodes[others], reference.scores[others]))]

@@ -22,6 +22,7 @@ from napsets.checks.names import Table
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex
+from napsets.randomness import node_uniforms
 
 __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
 
@@ -61,11 +62,26 @@ class LocalThresholds:
         How many reference nodes have weight, shape (nodes,); (cuts, nodes) where that depends on the cut.
     effective_size : numpy.ndarray
         (Σw)²/Σw² of their weights, in the same shape.
+    by_group : numpy.ndarray or None
+        Where groups of labels have thresholds of their own: shape (cuts, nodes, groups); `values` then has the smallest
+        and `support` the fewest.
+    groups : numpy.ndarray or None
+        Which of these groups each label is in.
     """
 
     values: FloatArray
     support: IntArray
     effective_size: FloatArray
+    by_group: FloatArray | None = None
+    groups: IntArray | None = None
+
+    def of_labels(self, row: int, nodes: slice) -> FloatArray:
+        """Return the thresholds of some nodes in one row: of shape (nodes,), or (nodes, labels) by groups of labels."""
+        if self.by_group is None or self.groups is None:
+            one: FloatArray = self.values[row, nodes]
+            return one
+        each: FloatArray = self.by_group[row, nodes][:, self.groups]
+        return each
 
     def rests_on(self, row: int) -> tuple[IntArray, FloatArray]:
         """Return support and effective size of the thresholds in one row."""
@@ -88,6 +104,8 @@ class Reference(Sealed):
         The graph whose neighbourhoods count; localisers that know of no neighbours need none.
     probabilities : numpy.ndarray or None
         What the scores were made of, for localisers that ask who looks alike.
+    u : numpy.ndarray or None
+        The uniform number of every node, for localisers that draw at random.
     """
 
     nodes: IntArray
@@ -95,10 +113,16 @@ class Reference(Sealed):
     num_nodes: int
     graph: Graph | None = None
     probabilities: npt.NDArray[Any] | None = None
+    u: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("nodes", "scores"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @cached_property
+    def uniforms(self) -> FloatArray:
+        """A uniform number for every node; where none were given, those of 0..n−1 with seed 0."""
+        return node_uniforms(np.arange(self.num_nodes)) if self.u is None else self.u
 
     @cached_property
     def index(self) -> CalibrationIndex:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_column,
     check_alpha,
     check_flag,
     check_index,
@@ -28,11 +30,14 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
+from napsets.groups import ByClass, Clustered, Grouping, make_groups
+from napsets.intervals import PredictionIntervals
 from napsets.levels import FittedLevel, Level, Nominal
 from napsets.localisers import Everyone, HopsLocal, Local, Localiser, LocalThresholds, share_search
 from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
-from napsets.scores import APS, BoundScore, learns, make_score
+from napsets.methods.grouped import Grouped
+from napsets.scores import APS, BoundIntervals, BoundScore, is_regression, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
 
 __all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
@@ -40,7 +45,7 @@ __all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
 
 @dataclass(frozen=True)
 class Method:
-    """A score × a localiser × a level.
+    """A score × a localiser × a level, × groups where coverage is wanted for each class or group.
 
     Parameters
     ----------
@@ -54,6 +59,9 @@ class Method:
         Seed of each node's uniform number and of the split, functions of seed and node id alone.
     allow_empty : bool
         With False, a set that would be empty gets the best label.
+    groups : Groups, str or array, optional
+        Within what coverage is to hold: "class", "clusters" (of classes), "degree", "community", or an array with the
+        group of each node (see `napsets.groups`).
 
     Examples
     --------
@@ -68,9 +76,11 @@ class Method:
     level: Level = field(default_factory=Nominal)
     seed: int = 0
     allow_empty: bool = True
+    groups: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "score", make_score(self.score))
+        object.__setattr__(self, "groups", make_groups(self.groups))
         object.__setattr__(self, "seed", check_seed(self.seed))
         object.__setattr__(self, "allow_empty", check_flag("allow_empty", self.allow_empty))
         for name in ("localiser", "level"):
@@ -82,23 +92,35 @@ class Method:
                 )
         check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
         check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
-        if learns(self.score) and not self.level.keeps_apart:
+        for what, learner in (("score", self.score), ("grouping", self.groups)):
+            if learns(learner) and not self.level.keeps_apart:
+                raise InvalidInputError(
+                    f"`level` must be exact for a {what} that learns from labels; {type(learner).__name__} does. Pass "
+                    f"exact=True, or level=Exact()."
+                )
+
+        if is_regression(self.score) and isinstance(self.groups, ByClass | Clustered):
             raise InvalidInputError(
-                f"`level` must be exact for a score that learns from labels; {type(self.score).__name__} does. Pass "
-                f"exact=True, or level=Exact()."
+                f"`by` must group nodes with a score of numbers, which has no classes; got {type(self.groups).__name__}"
             )
+
+    def __repr__(self) -> str:
+        # Most methods have no groups: they are not spoken of then.
+        told = [one for one in fields(self) if one.name != "groups" or self.groups is not None]
+        return f"Method({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in told)})"
 
     def calibrate(
         self,
-        graph: Graph | None,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Score the labelled nodes and set the level; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+        return self.fit(check_given(self.score, graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
@@ -108,7 +130,29 @@ class Method:
         """Calibrate on nodes that were scored already."""
         local = self.localiser.fit(scored.reference)
         shares = local.ranks(scored.apart, scored.apart_scores) if scored.apart.size else np.empty(0)
-        return Calibrated(self, scored, local, self.level.fit(scored.reference, shares, scored.apart_scores))
+        return self.with_ranks(scored, local, shares)
+
+    def with_ranks(
+        self, scored: Scored, local: Local, shares: FloatArray, grouping: Grouping | None = None
+    ) -> Calibrated:
+        """Calibrate on nodes that were scored and ranked already; groups that were found already may be given."""
+        level = self.level.fit(scored.reference, shares, scored.apart_scores)
+        if self.groups is None:
+            return Calibrated(self, scored, local, level)
+        if scored.labels.size != scored.reference.nodes.size:
+            raise InvalidInputError(
+                "`by` must be set before calibrate(...): a file keeps labels only of methods that judge by groups"
+            )
+        if grouping is None:
+            grouping = self.groups.fit(scored.reference, scored.labels, num_labels(scored.bound))
+        grouped = Grouped(
+            grouping,
+            Calibrated(replace(self, groups=None), scored, local, level),
+            grouping.of_labelled(scored.reference.nodes, scored.labels),
+            grouping.of_labelled(scored.apart, scored.apart_labels),
+            shares,
+        )
+        return Calibrated(self, scored, local, level, grouped=grouped)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +171,8 @@ class Calibrated:
         The level that the labels kept apart gave.
     choice : Choice or None
         How the method was chosen, where it was (see `napsets.methods.auto`).
+    grouped : Grouped or None
+        A calibration for each group, where coverage is wanted for each.
     """
 
     method: Method
@@ -134,6 +180,7 @@ class Calibrated:
     local: Local
     level: FittedLevel
     choice: Any = None
+    grouped: Grouped | None = None
 
     def __repr__(self) -> str:
         labels, apart = self.scored.calibration.size, self.scored.apart.size
@@ -159,6 +206,11 @@ class Calibrated:
     def is_exact(self) -> bool:
         """Whether labels were kept apart to set the level."""
         return self.method.level.keeps_apart
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether it gives intervals of numbers instead of sets of labels."""
+        return isinstance(self.score, BoundIntervals)
 
     @overload
     def predict(
@@ -212,6 +264,12 @@ class Calibrated:
         chosen = self.check_nodes(nodes, stacklevel=stacklevel)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
+        caveat = None if self.grouped is None else self.grouped.caveat(alphas)
+        if caveat is not None:
+            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
+        if self.is_regression:
+            intervals = [self.intervals(chosen, found, a, alphas[a]) for a in range(len(alphas))]
+            return intervals if several else intervals[0]
         member = np.empty((len(alphas), chosen.size, self.score.probabilities.shape[1]), dtype=bool)
         for _, a, rows, piece in fill_sets([self], [found], chosen, allowed):
             member[a, rows] = piece
@@ -230,8 +288,30 @@ class Calibrated:
             support,
             effective_size,
             alpha,
+            class_names=self.scored.class_names,
             num_nodes=self.num_nodes,
-            level=self.level.level(alpha) if self.is_exact else None,
+            ids=None if self.scored.ids is None else self.scored.ids[nodes],
+            level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
+            label_thresholds=None if found.by_group is None else sealed(found.of_labels(row, slice(None))),
+        )
+
+    def intervals(self, nodes: IntArray, found: LocalThresholds, row: int, alpha: float) -> PredictionIntervals:
+        """Put together what was found for one alpha, where targets are numbers."""
+        support, effective_size = found.rests_on(row)
+        bound: Any = self.score
+        lower, upper = bound.interval(nodes, found.values[row])
+        return PredictionIntervals(
+            nodes,
+            lower,
+            upper,
+            found.values[row],
+            support,
+            effective_size,
+            alpha,
+            num_nodes=self.num_nodes,
+            level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
+            ids=None if self.scored.ids is None else self.scored.ids[nodes],
+            centre=bound.centre(nodes),
         )
 
     def stand_in(self, matrix: FloatArray, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
@@ -248,7 +328,7 @@ class Calibrated:
 
     def check_nodes(self, nodes: ArrayLike, *, stacklevel: int) -> IntArray:
         """Return node indices, with a warning where some of them helped to calibrate."""
-        chosen = check_index("nodes", nodes, self.num_nodes)
+        chosen = check_index("nodes", self._places_of(nodes), self.num_nodes)
         calibrates = np.zeros(self.num_nodes, dtype=bool)
         calibrates[self.scored.calibration] = True
         both = int(calibrates[chosen].sum())
@@ -260,6 +340,53 @@ class Calibrated:
                 stacklevel=stacklevel + 1,
             )
         return chosen
+
+    def _places_of(self, nodes: ArrayLike) -> ArrayLike:
+        """Return the indices of nodes that are given by name, and anything else as it is."""
+        named = as_column("nodes", nodes)
+        if named.dtype.kind not in "UO" or not all(isinstance(name, str) for name in named.flat):
+            return nodes
+        if self.scored.ids is None:
+            raise InvalidInputError("`nodes` must be numbers, or calibrate(...) be given the nodes' names as ids=")
+        asked = named.reshape(-1).astype(str)
+        order = np.argsort(self.scored.ids.astype(str), kind="stable")
+        known = self.scored.ids[order].astype(str)
+        places = np.searchsorted(known, asked)
+        lost = (places == known.size) | (known[np.minimum(places, known.size - 1)] != asked)
+        if lost.any():
+            raise InvalidInputError(
+                f"`nodes` must hold names that are among the ids; {int(lost.sum())} are not, "
+                f"{shown(str(asked[lost][0]))} first"
+            )
+        found: IntArray = order[places]
+        return found
+
+
+def check_given(
+    score: Any,
+    graph: Any,
+    outputs: ArrayLike,
+    labels: ArrayLike,
+    calibration: ArrayLike,
+    ids: ArrayLike | None,
+    class_names: Sequence[str] | None = None,
+) -> Given:
+    """Refuse arguments that a score cannot be calibrated on: probabilities and labels, or outputs and targets."""
+    if not is_regression(score):
+        return Given.check(graph, outputs, labels, calibration, ids, class_names)
+    if class_names is not None:
+        raise InvalidInputError(f"`class_names` must be None with a score of numbers; {type(score).__name__} is one")
+    return Given.of_targets(graph, outputs, labels, calibration, ids)
+
+
+def num_rows(bound: BoundScore) -> int:
+    """Return how many nodes a bound score knows."""
+    return int((bound.outputs if isinstance(bound, BoundIntervals) else bound.probabilities).shape[0])
+
+
+def num_labels(bound: BoundScore) -> int:
+    """Return how many labels there are; none where targets are numbers."""
+    return 0 if isinstance(bound, BoundIntervals) else int(bound.probabilities.shape[1])
 
 
 def check_rates(alpha: Any) -> tuple[bool, list[float]]:
@@ -293,8 +420,8 @@ def fill_sets(
         for rows, matrix in score_pieces(calibrated[group[0]].score, nodes):
             for m in group:
                 best = calibrated[m].stand_in(matrix, nodes[rows], allow_empty)
-                for a, thresholds in enumerate(found[m].values):
-                    yield m, a, rows, members(matrix, thresholds[rows], top_labels=best)
+                for a in range(len(found[m].values)):
+                    yield m, a, rows, members(matrix, found[m].of_labels(a, rows), top_labels=best)
 
 
 def find_thresholds(
@@ -313,7 +440,10 @@ def find_thresholds(
     found: list[LocalThresholds | None] = [None] * len(calibrated)
     together: dict[int, list[int]] = {}
     for i, each in enumerate(calibrated):
-        if isinstance(each.local, HopsLocal):
+        if each.grouped is not None:
+            find = partial(find_thresholds, threads=threads)
+            found[i] = each.grouped.thresholds(nodes, alphas, find)
+        elif isinstance(each.local, HopsLocal):
             together.setdefault(id(each.local.reference), []).append(i)
         else:
             found[i] = each.local.thresholds(nodes, cuts[i], threads=threads)
@@ -324,4 +454,8 @@ def find_thresholds(
             found[i] = one
     if progress is not None and nodes.size and not together:
         progress(nodes.size, nodes.size)
-    return [each.level.thresholds(one, nodes, alphas) for each, one in zip(calibrated, found, strict=True) if one]
+    return [
+        one if each.grouped is not None else each.level.thresholds(one, nodes, alphas)
+        for each, one in zip(calibrated, found, strict=True)
+        if one is not None
+    ]

@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, overload
 
 from napsets.checks.arguments import ArrayLike, check_flag, shown
+from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import Graph, check_graph
+from napsets.graph import check_graph
+from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops
+from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
 from napsets.methods.saving import load_asked, save
-from napsets.scores import APS, learns, make_score
+from napsets.scores import APS, SCORES, learns, make_score
 from napsets.sets import PredictionSets
 
-__all__ = ["NAPS", "Auto", "SplitConformal"]
+__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal"]
 
 Self = TypeVar("Self", bound="_Predictor")
 
@@ -31,6 +33,7 @@ class _Predictor:
     score: Any
     seed: int
     allow_empty: bool
+    by: Any
     calibrated_: Calibrated | None
 
     def __post_init__(self) -> None:
@@ -43,6 +46,7 @@ class _Predictor:
         """Check the settings, which may have been assigned since the last time, and bring them to one form."""
         method = self._method()
         self.score, self.seed, self.allow_empty = method.score, method.seed, method.allow_empty
+        self.by = method.groups
         return method
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
@@ -88,7 +92,7 @@ class _Predictor:
         threads: int | None = None,
         progress: Any = None,
     ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`.
+        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
 
         Parameters
         ----------
@@ -114,6 +118,27 @@ class _Predictor:
     def _caveat(self) -> str | None:
         """Return what should be known of all sets that these settings make."""
         return None
+
+    # -- as scikit-learn's tools expect it -----------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name; there are no estimators inside that `deep` would look into."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}  # type: ignore[arg-type]
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Change settings by name, all of them or, where one cannot be, none; return this object."""
+        choices = self.get_params()
+        for name in params:
+            choose("params", name, choices)
+        type(self)(**(choices | params))  # refuses what cannot be
+        for name, value in params.items():
+            setattr(self, name, value)
+        self._settle()
+        return self
+
+    def __sklearn_clone__(self: Self) -> Self:
+        """Return the same settings without the calibration, for ``sklearn.base.clone``."""
+        return type(self)(**self.get_params())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
@@ -141,6 +166,11 @@ class _Predictor:
     @classmethod
     def _of(cls: type[Self], method: Method, asked: Choosing | None) -> Self:
         raise NotImplementedError
+
+
+def _need(graph: object) -> None:
+    if graph is None:
+        check_graph(graph)
 
 
 @dataclass(eq=False)
@@ -171,6 +201,9 @@ class NAPS(_Predictor):
     exact : bool
         Set the level on labels kept apart, so that coverage holds in finite samples whatever the weights (see
         `napsets.levels`).
+    by : str, array or Groups, optional
+        Within what coverage is to hold: "class", "clusters" (of classes, with an exact level), "degree", "community",
+        or an array with the group of each node (see `napsets.groups`).
 
     Examples
     --------
@@ -192,6 +225,7 @@ class NAPS(_Predictor):
     pool: float = 0.0
     alike: float = 0.0
     exact: bool = False
+    by: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
@@ -201,7 +235,7 @@ class NAPS(_Predictor):
         if exact and self.fallback != "full":
             raise InvalidInputError("`fallback` must be 'full' with an exact level, under which nothing falls back")
         self.hops, self.decay, self.pool, self.alike = localiser.hops, localiser.decay, localiser.pool, localiser.alike
-        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty)
+        return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
 
     @classmethod
     def _of(cls, method: Method, asked: Choosing | None) -> NAPS:
@@ -209,24 +243,26 @@ class NAPS(_Predictor):
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
             localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
-            localiser.alike, isinstance(method.level, Exact),
+            localiser.alike, isinstance(method.level, Exact), method.groups,
         )  # fmt: skip
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> NAPS:
         """Score the calibration nodes.
 
         Parameters
         ----------
-        graph : Graph
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes.
+        graph : Graph or another library's
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
+            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
         probabilities : array of shape (nodes, classes)
             Any model's probabilities.
         labels : array of shape (nodes,)
@@ -234,16 +270,19 @@ class NAPS(_Predictor):
         calibration : array
             Node indices or a boolean mask: whose labels may be used.
         ids : array of integers or strings, optional
-            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1.
+            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1. Where
+            they are text, `predict` takes them as nodes too, and the sets know them.
+        class_names : sequence of str, optional
+            What the classes are called, for the sets.
 
         Returns
         -------
         NAPS
             This object.
         """
-        check_graph(graph)
+        _need(graph)
         method = self._settle()
-        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
         return self
 
     def _caveat(self) -> str | None:
@@ -261,22 +300,25 @@ class SplitConformal(_Predictor):
 
     Parameters
     ----------
-    score, seed, allow_empty
-        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the threshold.
+    score, seed, allow_empty, by
+        As in `NAPS`. A score or a grouping that learns from labels gets a part of them, and the rest sets the
+        threshold.
     """
 
     score: Any = field(default_factory=APS)
     seed: int = 0
     allow_empty: bool = True
+    by: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
-        score = make_score(self.score)
-        return Method(score, Everyone(), Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+        score, groups = make_score(self.score), make_groups(self.by)
+        level = Exact() if learns(score) or learns(groups) else Nominal()
+        return Method(score, Everyone(), level, self.seed, self.allow_empty, groups)
 
     @classmethod
     def _of(cls, method: Method, asked: Choosing | None) -> SplitConformal:
-        return cls(method.score, method.seed, method.allow_empty)
+        return cls(method.score, method.seed, method.allow_empty, method.groups)
 
     def calibrate(
         self,
@@ -285,10 +327,13 @@ class SplitConformal(_Predictor):
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
-        graph: Graph | None = None,
+        graph: Any = None,
+        class_names: Sequence[str] | None = None,
     ) -> SplitConformal:
         """Score the calibration nodes; arguments as in `NAPS.calibrate`, the graph only for scores that look at it."""
-        self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = self._settle().calibrate(
+            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
+        )
         return self
 
 
@@ -302,10 +347,12 @@ class Auto(_Predictor):
         The error rate that the choice is made for, and that `predict` takes where it is not told another.
     prefer : {"even", "small"}
         Sets that are small and evenly reliable, or as small as they can be.
-    seed, allow_empty
-        As in `NAPS`.
+    seed, allow_empty, by
+        As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
     max_hops : int
         How far localisers may look, from 0 to 4.
+    score : IntervalScore or str, optional
+        For numbers instead of labels: "cqr", "absolute" or "normalised". For labels the score is chosen.
 
     Attributes
     ----------
@@ -318,14 +365,18 @@ class Auto(_Predictor):
     seed: int = 0
     allow_empty: bool = True
     max_hops: int = 3
+    by: Any = None
+    score: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
     _asked: Choosing | None = field(default=None, init=False, repr=False)
 
     def _choosing(self) -> Choosing:
-        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops)
+        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
 
     def _settle(self) -> Any:
-        return self._choosing()
+        choosing = self._choosing()
+        self.by, self.score = choosing.by, choosing.score
+        return choosing
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
         """Return the calibration, or say that there is none for the settings as they are now."""
@@ -342,7 +393,16 @@ class Auto(_Predictor):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
         calibrated = self.calibrated("save")
-        save(calibrated, path, kind="Auto", asked=None if self._asked is None else asdict(self._asked))
+        asked = None
+        if self._asked is not None:  # the groups are those of the method
+            asked = {
+                one.name: getattr(self._asked, one.name)
+                for one in fields(self._asked)
+                if one.name not in ("by", "score")
+            }
+            if self._asked.score is not None:
+                asked["score"] = SCORES.name_of(type(self._asked.score))
+        save(calibrated, path, kind="Auto", asked=asked)
 
     def _fits(self, method: Method) -> bool:
         return True  # any method may have been chosen
@@ -351,7 +411,7 @@ class Auto(_Predictor):
     def _of(cls, method: Method, asked: Choosing | None) -> Auto:
         if asked is None:  # an older file
             return cls(seed=method.seed, allow_empty=method.allow_empty)
-        predictor = cls(**asdict(asked))
+        predictor = cls(**{one.name: getattr(asked, one.name) for one in fields(asked)})
         predictor._asked = asked
         return predictor
 
@@ -365,16 +425,79 @@ class Auto(_Predictor):
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Auto:
         """Choose a method and calibrate it; arguments as in `NAPS.calibrate`."""
-        check_graph(graph)
+        _need(graph)
         choosing = self._choosing()
-        self.calibrated_ = choosing.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = choosing.calibrate(
+            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
+        )
         self._asked = choosing
+        return self
+
+
+@dataclass(eq=False)
+class RandomisedNAPS(_Predictor):
+    """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
+
+    A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
+    with one over the size of its ball. Because of the draw, P(Y ∈ set) ≥ 1 − alpha in finite samples if calibration
+    nodes and the node to predict are exchangeable, with all labels used for thresholds. Another seed draws another
+    node, and gives another set. The graph must be undirected.
+
+    Parameters
+    ----------
+    min_size : int
+        A ball is the smallest around a node, itself included, that holds so many nodes, labelled or not; where none
+        does within 6 hops, it is all nodes. With more than there are nodes this is split conformal prediction.
+    score, seed, allow_empty
+        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the level.
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p, y = np.tile([0.7, 0.3], (100, 1)), np.arange(100) % 2
+    >>> randomised = ns.RandomisedNAPS(min_size=11).calibrate(ring, p, y, calibration=np.arange(1, 100))
+    >>> int(randomised.predict([0], alpha=0.2).support[0])
+    10
+    """
+
+    min_size: int = 100
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+
+    def _method(self) -> Method:
+        localiser, score = Balls(self.min_size), make_score(self.score)
+        self.min_size = localiser.min_size
+        return Method(score, localiser, Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+
+    @classmethod
+    def _of(cls, method: Method, asked: Choosing | None) -> RandomisedNAPS:
+        localiser: Any = method.localiser
+        return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
+
+    def calibrate(
+        self,
+        graph: Any,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> RandomisedNAPS:
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`."""
+        _need(graph)
+        method = self._settle()
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
         return self

@@ -9,26 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_flag, check_index, check_scores, shown
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    as_column,
+    check_flag,
+    check_index,
+    check_integers,
+    check_labels,
+    check_names,
+    check_scores,
+    shown,
+)
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.archive import read_archive, write_archive
 from napsets.graph import Graph
+from napsets.groups import GROUPS, ByGroup, Grouping
 from napsets.levels import LEVELS
 from napsets.localisers import LOCALISERS, Reference
 from napsets.methods.auto import Choosing
 from napsets.methods.given import Scored
-from napsets.methods.method import Calibrated, Method
-from napsets.scores import BOUND, SCORES, BoundScore, RowScore
+from napsets.methods.method import Calibrated, Method, num_labels, num_rows
+from napsets.scores import BOUND, SCORES, BoundIntervals, BoundScore, InformedIntervals, RowScore
 
 __all__ = ["load", "load_asked", "save"]
 
 #: The classes that a file can be loaded as.
-KINDS = ("NAPS", "SplitConformal", "Auto", "Method")
+KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")
 
 FORMAT, FIRST_FORMAT = "napsets-predictor-2", "napsets-predictor-1"
 #: Which localiser a class that knows only one has.
-_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone"}
+_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone", "RandomisedNAPS": "balls"}
 #: How deep a header may be nested: some thirty scores one in another.
 _DEEPEST = 64
 #: How far numbers computed again may be from those in a file: sums in another order differ in the last digits.
@@ -74,6 +86,11 @@ def save(
         level: Any = calibrated.level
         arrays |= {"apart": scored.apart, "apart_scores": scored.apart_scores}
         arrays |= {"level_shares": level.shares, "level_scores": level.scores}
+    if scored.ids is not None:
+        arrays["ids"] = scored.ids.astype(str)
+    if calibrated.grouped is not None:
+        arrays |= {"labels": scored.labels, "apart_labels": scored.apart_labels}
+        arrays |= {"grouping": calibrated.grouped.grouping.groups}
     if graph is not None:
         arrays |= {"indptr": graph.indptr, "indices": graph.indices}
     header = {
@@ -86,10 +103,23 @@ def save(
         "settings": {"seed": method.seed, "allow_empty": method.allow_empty},
         "directed": None if graph is None else graph.directed,
     }
+    if scored.class_names is not None:
+        header["class_names"] = list(scored.class_names)
+    if calibrated.grouped is not None:
+        header["groups"] = _describe_groups(method.groups, arrays)
+        header["grouped"] = calibrated.grouped.grouping.of
     if asked is not None:
         header["asked"] = dict(asked)
     _check_depth(header)
     write_archive(path, header, arrays)
+
+
+def _describe_groups(groups: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return what the header says of groups; those that are an array are among the arrays."""
+    if isinstance(groups, ByGroup):
+        arrays["groups"] = groups.groups
+        return {"name": GROUPS.name_of(ByGroup), "settings": {}}
+    return GROUPS.describe("by", groups)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[str, Calibrated]:
@@ -120,7 +150,7 @@ def _asked(header: dict[str, Any], method: Method) -> Choosing | None:
     """Return the settings of whoever chose; older files have none."""
     if header.get("asked") is None:
         return None
-    asked = Choosing(**header["asked"])
+    asked = Choosing(**header["asked"], by=method.groups)
     for name in ("seed", "allow_empty"):
         if getattr(asked, name) != getattr(method, name):
             raise InvalidInputError(
@@ -173,10 +203,11 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
         LEVELS.rebuild("level", header["level"]),
         settings["seed"],
         settings["allow_empty"],
+        _rebuild_groups(header.get("groups"), arrays),
     )
     _check_bound(method.score, header["bound"])
     bound = choose("bound", header["bound"]["name"], BOUND).from_parts(header["bound"], arrays)
-    size = bound.probabilities.shape[0]
+    size = num_rows(bound)
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
@@ -199,9 +230,15 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
             f"`calibration` must hold {wanted} of {nodes.size + apart.size} labelled nodes at the level of the file; "
             f"it holds {nodes.size}"
         )
-    reference = Reference(nodes, scores, size, graph, bound.probabilities)
+    reference = Reference(nodes, scores, size, graph, bound.probabilities, u)
     local = method.localiser.fit(reference)
-    scored = Scored(method.score, method.seed, u, bound, reference, apart, apart_scores)
+    scored = Scored(
+        method.score, method.seed, u, bound, reference, apart, apart_scores, **_names(header, arrays, bound)
+    )
+    if method.groups is not None:
+        scored = _with_labels(scored, arrays)
+        ranks = local.ranks(apart, apart_scores) if apart.size else np.empty(0)
+        return method.with_ranks(scored, local, ranks, _grouping(header, arrays, size, num_labels(bound)))
     shares, ranked = np.empty(0), np.empty(0)
     if apart.size:
         shares, ranked = (
@@ -209,6 +246,60 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
         )
         _check_ranks(local.ranks(apart, apart_scores), apart_scores, shares, ranked)
     return Calibrated(method, scored, local, method.level.fit(reference, shares, ranked))
+
+
+def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) -> dict[str, Any]:
+    """Return what nodes and classes are called, where the file says it."""
+    nodes, classes = num_rows(bound), num_labels(bound)
+    found: dict[str, Any] = {}
+    if "ids" in arrays:
+        found["ids"] = as_column("ids", arrays["ids"])
+        if found["ids"].shape != (nodes,) or found["ids"].dtype.kind != "U":
+            raise InvalidInputError(f"`ids` must have one name a node, {nodes}; got shape {found['ids'].shape}")
+    if header.get("class_names") is not None:
+        names = check_names("class_names", header["class_names"]) or ()
+        if len(names) != classes:
+            raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
+        found["class_names"] = names
+    return found
+
+
+def _rebuild_groups(described: Any, arrays: dict[str, Any]) -> Any:
+    if described is None:
+        return None
+    if described["name"] == GROUPS.name_of(ByGroup):
+        return ByGroup(arrays["groups"])
+    return GROUPS.rebuild("by", described)
+
+
+def _with_labels(scored: Scored, arrays: dict[str, Any]) -> Scored:
+    """Add the labels of the labelled nodes, which must be those that have the scores of the file."""
+    found: dict[str, Any] = {}
+    for name, nodes, scores in (
+        ("labels", scored.reference.nodes, scored.reference.scores),
+        ("apart_labels", scored.apart, scored.apart_scores),
+    ):
+        labels: Any = arrays[name]
+        if isinstance(scored.bound, BoundIntervals):
+            labels = check_scores(name, labels, size=nodes.size)
+        else:
+            labels = check_labels(labels, size=nodes.size, num_classes=num_labels(scored.bound))
+            if (labels < 0).any():
+                raise InvalidInputError(f"`{name}` must be known; entry {int((labels < 0).argmax())} is −1")
+        if nodes.size and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
+            raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
+        found[name] = labels
+    return replace(scored, **found)
+
+
+def _grouping(header: dict[str, Any], arrays: dict[str, Any], num_nodes: int, num_classes: int) -> Grouping:
+    """Return the groups that were found when the file was written."""
+    of = choose("grouped", header["grouped"], {"label": "label", "node": "node"})
+    groups = check_integers("grouping", arrays["grouping"]).astype(np.int64)
+    size = num_classes if of == "label" else num_nodes
+    if groups.shape != (size,) or groups.min(initial=0) < -1 or groups.max(initial=-1) >= size:
+        raise InvalidInputError(f"`grouping` must have a group for each {of}, {size}, from −1 to {size - 1}")
+    return Grouping(of, groups)  # type: ignore[arg-type]
 
 
 def _check_bound(score: Any, described: dict[str, Any]) -> None:
@@ -222,6 +313,8 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
         if "inner" not in described:
             break
         described, score = described["inner"], getattr(score, "base", None)
+    if isinstance(score, InformedIntervals):  # it changes outputs, and is bound to the score of what they became
+        score = score.base
     if "score" in described and SCORES.rebuild("score", described["score"]) != score:
         raise InvalidInputError(f"`bound` must be of the score {shown(score)}; got {shown(described['score'])}")
 
@@ -230,11 +323,12 @@ def _part(
     name: str, named_scores: str, arrays: dict[str, Any], score: Any, bound: BoundScore
 ) -> tuple[IntArray, FloatArray]:
     """Return some labelled nodes and their scores, checked."""
-    nodes = check_index(name, arrays[name], bound.probabilities.shape[0], unique=True)
+    nodes = check_index(name, arrays[name], num_rows(bound), unique=True)
     if nodes.size == 0:
         raise InvalidInputError(f"`{name}` must hold at least one node; it is empty")
     scores = check_scores(named_scores, arrays[named_scores], size=nodes.size)
-    _check_own(named_scores, score, bound, nodes, scores)
+    if not isinstance(bound, BoundIntervals):  # a number may have any score
+        _check_own(named_scores, score, bound, nodes, scores)
     return nodes, scores
 
 

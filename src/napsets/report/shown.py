@@ -43,7 +43,7 @@ def shown_methods(found: Comparison) -> list[ShownMethod]:
             result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
             texts.get(result.name, ""),
             _kind(result),
-            result.calibrated.is_exact or _kind(result) == "everyone",
+            result.calibrated.is_exact or isinstance(result.calibrated.method.localiser, Everyone),
         )
         for result in found
     ]
@@ -55,6 +55,8 @@ def focus(found: Comparison) -> int:
 
 
 def _kind(result: MethodResult) -> Literal["hops", "everyone", "other"]:
+    if result.calibrated.grouped is not None:
+        return "other"
     if isinstance(result.calibrated.local, HopsLocal):
         return "hops"
     return "everyone" if isinstance(result.calibrated.method.localiser, Everyone) else "other"

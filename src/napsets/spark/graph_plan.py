@@ -26,12 +26,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError
-from napsets.methods.method import Method
-from napsets.scores import APS, RowScore, learns
+from napsets.scores import APS
 from napsets.spark import arrow, numbering, shares
 from napsets.spark.batches import literally
 from napsets.spark.job import SETS, Result, with_kinds, with_level
 from napsets.spark.mapped import Folder, offsets_of
+from napsets.spark.methods import joins_know
 from napsets.spark.numbering import NumberedPart, RowsPart
 from napsets.spark.session import plain_errors
 from napsets.spark.shares import Asked, Calibration
@@ -40,7 +40,7 @@ from napsets.spark.tables import Tables
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["GRAPH_PLAN", "GraphJob", "depends_on_order", "looks_around"]
+__all__ = ["GRAPH_PLAN", "GraphJob", "looks_around"]
 
 GRAPH_PLAN = "graph-on-every-worker"
 
@@ -58,17 +58,12 @@ Found = TypeVar("Found")
 
 
 def looks_around(method: Any) -> bool:
-    """Tell whether a method's scores depend on other nodes' probabilities or labels."""
-    if not isinstance(method, Method):
-        return True
-    score = method.score
-    rows = isinstance(score, RowScore) or all(callable(getattr(score, part, None)) for part in ("matrix", "at"))
-    return learns(score) or not rows
+    """Tell whether a method may depend on other nodes' probabilities, and on the order of nodes.
 
-
-#: Sums over neighbours and over labelled nodes are taken in the order of their numbers, so that a last digit may depend
-#: on it; scores of single rows, thresholds and levels do not.
-depends_on_order = looks_around
+    Sums over neighbours and over labelled nodes are taken in the order of their numbers, so that a last digit may
+    depend on it; scores of single rows, thresholds of hops and levels, which is all that joins know, do not.
+    """
+    return not joins_know(method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +144,7 @@ class GraphJob:
     def _numbered(self) -> int:
         """Give the nodes numbers and write their edges as pairs of numbers; return how many have probabilities."""
         store, rows = self.store, self.tables.rows
-        if depends_on_order(self.method):
+        if looks_around(self.method):
             rows = rows.orderBy(*self.tables.order)
         nodes = store.step("nodes", partial(self._write_nodes, rows.select("node", "probabilities")))
         store.step("arrays", partial(self._fill_nodes, [nodes]))
@@ -222,7 +217,7 @@ class GraphJob:
         )
         if stray and looks_around(self.method):
             raise InvalidInputError(
-                f"`probabilities` must have a row for each node of `edges` where scores look at other nodes; "
+                f"`probabilities` must have a row for each node of `edges` for methods that look at other nodes; "
                 f"{stray:,} edges lead to nodes without one"
             )
         return {"stray": stray}

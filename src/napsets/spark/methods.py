@@ -8,7 +8,7 @@ from napsets.errors import InvalidInputError
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods.method import Method
-from napsets.scores import RowScore, learns
+from napsets.scores import RowScore, is_regression, learns
 
 __all__ = ["check_method", "joins_know"]
 
@@ -26,6 +26,11 @@ def check_method(method: Any, name: str | None = None) -> Any:
     if not callable(getattr(method, "fit", None)):
         called = type(method).__name__ if name is None else name
         raise InvalidInputError(f"`method` must be a Method, or the name of one; got {called}")
+    if is_regression(getattr(method, "score", None)):
+        raise InvalidInputError(
+            "`score` must be one of labels on Spark; intervals of numbers are made on one machine, in Python or with "
+            "--engine local"
+        )
     return method
 
 

@@ -24,7 +24,7 @@ from napsets.spark import arrow, fingerprint
 from napsets.spark.batches import Checkpoints
 from napsets.spark.choice import JOINS, PLANS, Plan, Size, choose_plan
 from napsets.spark.fingerprint import Content
-from napsets.spark.graph_plan import GRAPH_PLAN, GraphJob, depends_on_order
+from napsets.spark.graph_plan import GRAPH_PLAN, GraphJob, looks_around
 from napsets.spark.job import Job, Result
 from napsets.spark.mapped import Folder
 from napsets.spark.methods import check_method, joins_know
@@ -228,7 +228,7 @@ def predict(
             )
         return _job(spark, tables, chosen, alpha, labels_are, directed, cap).run(spark)
     with plain_errors():
-        contents = _contents(given, tables, ordered=depends_on_order(chosen))
+        contents = _contents(given, tables, ordered=looks_around(chosen))
         place = absolute(spark, checkpoint_dir)
         taken = choose_plan(
             spark, plan, chosen, _size(contents, tables, directed), folder=local_path(place), joins=joins,

@@ -154,7 +154,7 @@ def calibrate(asked: Calibration) -> Told:
         state,
         int(calibration.size),
         int(targets.size),
-        calibrated.level.level(asked.alpha) if calibrated.is_exact else None,
+        calibrated.level.level(asked.alpha) if calibrated.is_exact and calibrated.grouped is None else None,
         None if choice is None else str(choice),
     )
 

@@ -1,0 +1,313 @@
+"""Groups within which coverage is to hold: of candidate labels, or of nodes by anything but their label.
+
+*Of labels* (`ByClass`, `Clustered`): whether y is in a set is decided by a threshold of y's group, made from labelled
+nodes whose label is in that group. If labelled and other nodes are exchangeable, P(y ∈ set | Y in the group) ≥ 1−α.
+
+*Of nodes* (`ByGroup`, `ByDegree`, `ByCommunity`): a node's threshold is made from labelled nodes of its own group, and
+P(Y ∈ set | group) ≥ 1−α (Vovk's Mondrian conformal prediction).
+
+A group with too few labelled nodes for a threshold gets that of all labelled nodes, and its coverage holds on the
+average over all nodes only; predictors say so. To add a grouping, write a class with `fit` and enter it in `GROUPS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_column,
+    check_count,
+    check_integers,
+    check_number,
+    check_seed,
+)
+from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.names import Table, choose
+from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.graph import Graph
+from napsets.localisers.base import Reference
+
+__all__ = ["GROUPS", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "Clustered", "Grouping", "Groups"]
+__all__ += ["by_quantiles", "make_groups"]
+
+#: Groupings by the name that settings, files and the command line call them by.
+GROUPS: Table[Any] = Table()
+
+_MOST_GROUPS = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping(Sealed):
+    """Which group each label, or each node, is in.
+
+    Attributes
+    ----------
+    of : {"label", "node"}
+        What is grouped.
+    groups : numpy.ndarray
+        The number of its group, from 0; −1 for those in none, which all labelled nodes judge together.
+    """
+
+    of: Literal["label", "node"]
+    groups: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", frozen(self.groups))
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.groups.max(initial=-1)) + 1
+
+    def of_labelled(self, nodes: IntArray, labels: IntArray) -> IntArray:
+        """Return the groups of nodes whose labels are known."""
+        found: IntArray = self.groups[labels if self.of == "label" else nodes]
+        return found
+
+
+@runtime_checkable
+class Groups(Protocol):
+    """What a method asks of a grouping. One that learns from reference labels also says ``learns = True``."""
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return the groups, for reference nodes with these labels."""
+        ...
+
+
+@GROUPS.add("class")
+@dataclass(frozen=True)
+class ByClass:
+    """Each label is judged by nodes of that label: coverage for each class (Vovk, Gammerman and Shafer, 2005)."""
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return a group for each label."""
+        return Grouping("label", np.arange(num_classes))
+
+
+@GROUPS.add("clusters")
+@dataclass(frozen=True)
+class Clustered:
+    """Labels with alike scores are judged together: coverage nearly by class, from fewer labels of each.
+
+    Clusters of classes by the quantiles of their scores (Ding, Angelopoulos, Bates, Jordan and Tibshirani, NeurIPS
+    2023), found on the reference labels, which then set no level: it needs an exact one. Exact within clusters; within
+    a class as good as its cluster is alike. Classes with too few reference nodes for a quantile are in no cluster.
+
+    Attributes
+    ----------
+    clusters : int or None
+        How many; None takes half as many as the rarest clustered class has reference nodes, at most one for two
+        classes.
+    seed : int
+        Where k-means starts.
+    """
+
+    clusters: int | None = None
+    seed: int = 0
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.clusters is not None:
+            check_count("clusters", self.clusters, minimum=1, maximum=_MOST_GROUPS)
+        check_seed(self.seed)
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return the cluster of each label; −1 for those that are too rare."""
+        counts = np.bincount(labels, minlength=num_classes)
+        often = np.flatnonzero(counts >= _FEWEST_OF_A_CLASS)
+        groups = np.full(num_classes, -1, dtype=np.int64)
+        if often.size:
+            wanted = self.clusters or max(1, min(int(counts[often].min()) // 2, often.size // 2))
+            ranks = _ranks(reference.scores)
+            shapes = np.stack([np.quantile(ranks[labels == y], _SHAPE, method="inverted_cdf") for y in often])
+            groups[often] = _weighted_kmeans(shapes, np.sqrt(counts[often]), min(wanted, often.size), self.seed)
+        return Grouping("label", groups)
+
+
+@GROUPS.add("group")
+@dataclass(frozen=True, eq=False)
+class ByGroup:
+    """Nodes are judged by nodes of their own group: any column that does not look at labels.
+
+    Attributes
+    ----------
+    groups : array of integers or strings
+        The group of each node; nodes of group −1, or without a name, are in none.
+    """
+
+    groups: npt.NDArray[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", frozen(group_names("groups", self.groups)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByGroup) and np.array_equal(self.groups, other.groups)
+
+    def __hash__(self) -> int:
+        return hash((self.groups.size, self.groups[:8].tobytes()))
+
+    def __repr__(self) -> str:
+        return f"ByGroup({np.unique(self.groups).size} groups of {self.groups.size} nodes)"
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return the group of each node, numbered in ascending order of what they are called."""
+        if self.groups.size != reference.num_nodes:
+            raise InvalidInputError(
+                f"`groups` must have one entry a node, {reference.num_nodes}; got {self.groups.size}"
+            )
+        inside = self.groups != "" if self.groups.dtype.kind == "U" else self.groups >= 0
+        groups = np.full(self.groups.size, -1, dtype=np.int64)
+        groups[inside] = np.unique(self.groups[inside], return_inverse=True)[1]
+        return Grouping("node", groups)
+
+
+@GROUPS.add("degree")
+@dataclass(frozen=True)
+class ByDegree:
+    """Nodes are judged by nodes with about as many neighbours.
+
+    Attributes
+    ----------
+    bins : int
+        So many groups of about equal size at the most: nodes of equal degree fall into the same.
+    """
+
+    bins: int = 5
+
+    def __post_init__(self) -> None:
+        check_count("bins", self.bins, minimum=1, maximum=_MOST_GROUPS)
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return the group of each node: 0 has the fewest neighbours."""
+        return Grouping("node", by_quantiles(_graph_of(reference, "degrees").degrees, self.bins))
+
+
+@GROUPS.add("community")
+@dataclass(frozen=True)
+class ByCommunity:
+    """Nodes are judged by nodes of their own community: Louvain's, by scikit-network (extra `communities`).
+
+    Attributes
+    ----------
+    resolution : float
+        Larger values give more and smaller communities.
+    seed : int
+        The order in which nodes are looked at.
+    """
+
+    resolution: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_number("resolution", self.resolution, largest=1e6)
+        check_seed(self.seed)
+
+    def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
+        """Return the community of each node: 0 is the largest."""
+        graph = _graph_of(reference, "communities")
+        try:
+            from sknetwork.clustering import Louvain
+        except ImportError as error:
+            raise MissingDependencyError("scikit-network", "communities") from error
+        found = Louvain(resolution=self.resolution, random_state=self.seed % 2**32)
+        adjacency = scipy.sparse.csr_matrix(graph.to_scipy())  # it knows no sparse arrays
+        if not adjacency.nnz:  # Louvain asks for an edge
+            return Grouping("node", np.arange(graph.num_nodes))
+        return Grouping("node", np.asarray(found.fit_predict(adjacency), dtype=np.int64))
+
+
+def make_groups(by: object) -> Any:
+    """Return a grouping from itself, from its name, or from an array with the group of each node; None from None.
+
+    Examples
+    --------
+    >>> make_groups("class"), make_groups([0, 0, 1])
+    (ByClass(), ByGroup(2 groups of 3 nodes))
+    """
+    if by is None or (isinstance(by, Groups) and not isinstance(by, type)):
+        return by
+    if isinstance(by, str):
+        if by == "group":
+            raise InvalidInputError("`by` must be an array with the group of each node, or ByGroup(array); got 'group'")
+        return choose("by", by, GROUPS)()
+    if isinstance(by, type):
+        raise InvalidInputError(f"`by` must be a grouping; got the class {by.__name__} (write {by.__name__}())")
+    return ByGroup(by)  # type: ignore[arg-type]
+
+
+def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
+    """Return the group of each node as integers or strings, or refuse what is neither."""
+    column = as_column(argument, values)
+    if column.dtype.kind == "O" and all(isinstance(name, str) for name in column.flat):
+        column = column.astype(str)
+    if column.dtype.kind != "U":
+        column = check_integers(argument, column)
+    if column.ndim != 1:
+        raise InvalidInputError(f"`{argument}` must have 1 dimension; got shape {column.shape}")
+    return column
+
+
+def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | None = None) -> IntArray:
+    """Return groups of about equal size by a number that each node has; nodes that were not chosen are in none."""
+    inside = np.arange(values.size) if chosen is None else chosen
+    groups = np.full(values.size, -1, dtype=np.int64)
+    if inside.size:
+        ordered = np.sort(values[inside])
+        # The smallest value of each group, from the sorted values themselves: no interpolation, no rounding.
+        lows = np.unique(ordered[np.arange(bins) * inside.size // bins])
+        groups[inside] = np.searchsorted(lows, values[inside], side="right") - 1
+    return groups
+
+
+def _graph_of(reference: Reference, what: str) -> Graph:
+    if reference.graph is None:
+        raise InvalidInputError(f"`graph` must be given to group nodes by their {what}; got None")
+    return reference.graph
+
+
+#: A class is clustered by its scores from so many reference nodes on.
+_FEWEST_OF_A_CLASS = 10
+#: The quantiles that say how the scores of a class lie.
+_SHAPE = (0.5, 0.6, 0.7, 0.8, 0.9)
+_ROUNDS = 100
+
+
+def _ranks(scores: FloatArray) -> FloatArray:
+    """Return the share of scores at or below each: classes are compared on one scale, whatever the score."""
+    shares: FloatArray = np.searchsorted(np.sort(scores), scores, side="right") / scores.size
+    return shares
+
+
+def _weighted_kmeans(points: FloatArray, weights: FloatArray, clusters: int, seed: int) -> IntArray:
+    """Return the cluster of each point, numbered by first appearance: Lloyd's iteration from k-means++ starts."""
+    rng = np.random.default_rng(seed)
+    centres = points[[rng.choice(len(points), p=weights / weights.sum())]]
+    while len(centres) < clusters:
+        chances = weights * _squares(points, centres).min(axis=1)
+        if not chances.sum():
+            break  # fewer different points than clusters
+        centres = np.concatenate([centres, points[[rng.choice(len(points), p=chances / chances.sum())]]])
+    nearest = _squares(points, centres).argmin(axis=1)
+    for _ in range(_ROUNDS):
+        held = np.unique(nearest)
+        centres = np.stack([np.average(points[nearest == c], axis=0, weights=weights[nearest == c]) for c in held])
+        moved = _squares(points, centres).argmin(axis=1)
+        if np.array_equal(held[moved], nearest):
+            break
+        nearest = moved
+    _, first, numbered = np.unique(nearest, return_index=True, return_inverse=True)
+    found: IntArray = np.argsort(np.argsort(first))[numbered]
+    return found
+
+
+def _squares(points: FloatArray, centres: FloatArray) -> FloatArray:
+    found: FloatArray = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return found

@@ -1,0 +1,293 @@
+"""Coverage within classes and groups: thresholds from their own labels, against brute force and the law."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import betabinom, kstest
+
+import napsets as ns
+from napsets.advice.inspection import inspect_node
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.evaluation.comparison import compare
+from napsets.methods import load, make_method
+from napsets.report.shown import shown_methods
+from oracles import same_bits
+
+#: Level of each test of fit, with fixed seeds.
+LEVEL = 1e-3
+
+
+def world(rng, size=60, classes=3):
+    graph = ns.Graph.from_edge_index(rng.integers(size, size=(2, 3 * size)), num_nodes=size)
+    p = rng.dirichlet(np.full(classes, 0.6), size)
+    y = (rng.random((size, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    return graph, p, y
+
+
+def quantile(scores, alpha):
+    """The ⌈(n+1)(1−α)⌉-th smallest, or ∞."""
+    place = math.ceil(round((len(scores) + 1) * (1 - alpha), 9))
+    return np.inf if place > len(scores) else np.sort(scores)[place - 1]
+
+
+def brute_force(scores, labels, calibration, nodes, group_of_label, group_of_node, alpha):
+    """Sets of a nominal split by groups of labels or of nodes, a node and a label at a time."""
+    member = np.zeros((len(nodes), scores.shape[1]), dtype=bool)
+    for row, v in enumerate(nodes):
+        others = [i for i in calibration if i != v]
+        for y in range(scores.shape[1]):
+            if group_of_label is not None:
+                group, alike = group_of_label[y], [i for i in others if group_of_label[labels[i]] == group_of_label[y]]
+                held = [i for i in calibration if group_of_label[labels[i]] == group]
+            else:
+                group, alike = group_of_node[v], [i for i in others if group_of_node[i] == group_of_node[v]]
+                held = [i for i in calibration if group_of_node[i] == group]
+            enough = group >= 0 and len(held) >= math.ceil(round((1 - alpha) / alpha, 9))
+            judges = alike if enough else others
+            member[row, y] = scores[v, y] <= quantile([scores[i, labels[i]] for i in judges], alpha)
+    return member
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), alpha=st.sampled_from([0.1, 0.25, 0.5]), kind=st.sampled_from(["class", "node"]))
+def test_a_split_by_groups_is_what_brute_force_gives(seed, alpha, kind):
+    rng = np.random.default_rng(seed)
+    _, p, y = world(rng, size=40)
+    calibration = np.sort(rng.choice(40, 25, replace=False))
+    groups = rng.integers(-1, 3, size=40)
+    split = ns.SplitConformal(by="class" if kind == "class" else groups, seed=3)
+    split.calibrate(p, y, calibration=calibration)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)
+        sets = split.predict(np.arange(40), alpha)
+    scores = ns.aps_scores(p, ns.node_uniforms(np.arange(40), 3))
+    by_label = np.arange(3) if kind == "class" else None
+    assert np.array_equal(sets.member, brute_force(scores, y, calibration, range(40), by_label, groups, alpha))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("by", ["class", "groups"])
+def test_hops_within_groups_are_what_a_method_of_each_group_alone_gives(exact, by):
+    rng = np.random.default_rng(1)
+    graph, p, y = world(rng, 400)
+    calibration, rest = np.arange(0, 400, 2), np.arange(1, 400, 2)
+    groups = rng.integers(3, size=400)
+    naps = ns.NAPS(hops=2, pool=5.0, exact=exact, by="class" if by == "class" else groups)
+    sets = naps.calibrate(graph, p, y, calibration=calibration).predict(rest, 0.2)
+    kinds = y if by == "class" else groups
+    plain = ns.NAPS(hops=2, pool=5.0, exact=exact)
+    for group in range(3):
+        if exact:
+            # All reference nodes serve every group; only the level is its own.
+            whole = plain.calibrate(graph, p, y, calibration=calibration).calibrated()
+            mine = kinds[whole.scored.apart] == group
+            shares = whole.local.ranks(whole.scored.apart, whole.scored.apart_scores)
+            level = whole.method.level.fit(whole.scored.reference, shares[mine], whole.scored.apart_scores[mine])
+            found = whole.local.thresholds(rest, level.cuts([0.2]))
+            thresholds = level.thresholds(found, rest, [0.2]).values[0]
+        else:
+            own = calibration[kinds[calibration] == group]
+            thresholds = plain.calibrate(graph, p, y, calibration=own).predict(rest, 0.2).thresholds
+        if by == "class":
+            assert same_bits(sets.label_thresholds[:, group], thresholds)
+        else:
+            rows = kinds[rest] == group
+            assert same_bits(sets.thresholds[rows], thresholds[rows])
+
+
+def covered_in_groups(method, rng, draws, sizes, tested, alpha):
+    """How often each group's tested nodes were covered, turned into numbers that are uniform if the law holds."""
+    kinds = np.repeat(np.arange(len(sizes)), [size + tested for size in sizes])
+    calibrates = np.concatenate([np.arange(size + tested) < size for size in sizes])
+    found = []
+    for draw in range(draws):
+        p = rng.dirichlet(np.full(len(sizes), 0.7), kinds.size)
+        y = kinds if method == "class" else (rng.random((kinds.size, 1)) > p.cumsum(axis=1)).sum(axis=1)
+        # One kind of node is harder than the others: a common threshold would fail it.
+        p = np.where((kinds == 0)[:, None], p[:, ::-1], p)
+        split = ns.SplitConformal(by="class" if method == "class" else kinds, seed=draw)
+        split.calibrate(p, np.minimum(y, len(sizes) - 1), calibration=calibrates)
+        inside = split.predict(~calibrates, alpha).contains(np.minimum(y, len(sizes) - 1))
+        for group, size in enumerate(sizes):
+            place = math.ceil(round((size + 1) * (1 - alpha), 9))
+            law = betabinom(tested, place, size + 1 - place)
+            count = int(inside[kinds[~calibrates] == group].sum())
+            found.append((group, law.cdf(count - 1) + rng.random() * law.pmf(count)))
+    return found
+
+
+@pytest.mark.parametrize("method", ["class", "node"])
+def test_coverage_within_each_group_follows_the_beta_binomial_law(method):
+    found = covered_in_groups(method, np.random.default_rng(8), draws=400, sizes=(19, 30, 44), tested=20, alpha=0.1)
+    for group in range(3):
+        assert kstest([u for which, u in found if which == group], "uniform").pvalue > LEVEL
+
+
+def test_a_common_threshold_fails_the_class_that_is_hard():
+    rng = np.random.default_rng(2)
+    size = 4000
+    y = rng.integers(2, size=size)
+    right = np.where(y == 0, rng.beta(8, 2, size), rng.beta(3, 2, size))
+    p = np.where(np.arange(2) == y[:, None], right[:, None], 1 - right[:, None])
+    calibration, rest = np.arange(0, size, 2), np.arange(1, size, 2)
+    common, own = (
+        ns.SplitConformal(by=by).calibrate(p, y, calibration=calibration).predict(rest, 0.1).contains(y)
+        for by in (None, "class")
+    )
+    hard = y[rest] == 1
+    slack = 4 * np.sqrt(0.09 / hard.sum() + 0.09 / (size / 4))
+    assert common[hard].mean() < 0.9 - slack
+    assert abs(own[hard].mean() - 0.9) < slack
+
+
+def test_groups_with_too_few_labels_are_judged_by_all_and_that_is_said():
+    rng = np.random.default_rng(3)
+    _, p, y = world(rng, 200)
+    groups = np.zeros(200, dtype=int)
+    groups[:8] = 1
+    everyone = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100))
+    split = ns.SplitConformal(by=groups).calibrate(p, y, calibration=np.arange(100))
+    with pytest.warns(NapsetsWarning, match=r"1 of 2 groups have fewer than 9 labels \(group 1\): all labelled nodes"):
+        sets = split.predict(np.arange(200), 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)
+        assert same_bits(sets.thresholds[:8], everyone.predict(np.arange(8), 0.1).thresholds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NapsetsWarning)
+        split.predict(np.arange(100, 200), 0.2)  # eight are enough for four fifths
+
+
+def test_one_group_is_the_method_without_groups_to_the_bit():
+    graph, p, y = world(np.random.default_rng(4), 100)
+    for exact in (False, True):
+        plain, one = (
+            ns.NAPS(pool=3.0, exact=exact, by=by).calibrate(graph, p, y, calibration=np.arange(60)).predict([70, 80])
+            for by in (None, np.zeros(100, dtype=int))
+        )
+        assert same_bits(plain.thresholds, one.thresholds)
+        assert np.array_equal(plain.support, one.support)
+        assert np.array_equal(plain.member, one.member)
+
+
+def test_several_alphas_are_those_asked_for_one_by_one():
+    graph, p, y = world(np.random.default_rng(5), 150)
+    for by in ("class", "degree"):
+        naps = ns.NAPS(pool=3.0, by=by).calibrate(graph, p, y, calibration=np.arange(100))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            together = naps.predict(np.arange(100, 150), [0.05, 0.3])
+            for sets, alpha in zip(together, (0.05, 0.3), strict=True):
+                alone = naps.predict(np.arange(100, 150), alpha)
+                assert same_bits(alone.thresholds, sets.thresholds)
+                assert np.array_equal(alone.member, sets.member)
+                assert np.array_equal(alone.support, sets.support)
+
+
+def test_a_label_is_in_the_set_up_to_its_own_threshold_and_the_smallest_is_shown():
+    graph, p, y = world(np.random.default_rng(6), 200)
+    naps = ns.NAPS(pool=5.0, by="class").calibrate(graph, p, y, calibration=np.arange(150))
+    sets = naps.predict(np.arange(150, 200), 0.2)
+    scores = naps.calibrated().score.matrix(sets.nodes)
+    assert np.array_equal(sets.member, scores <= sets.label_thresholds)
+    assert same_bits(sets.thresholds, sets.label_thresholds.min(axis=1))
+    assert sets.infinite == np.isinf(sets.label_thresholds).all(axis=1).sum()
+
+
+@pytest.mark.parametrize(
+    ("by", "exact"),
+    [("class", False), ("degree", False), ("array", False), ("clusters", True), ("community", True), ("names", True)],
+)
+def test_a_saved_method_with_groups_predicts_what_it_did(tmp_path, by, exact):
+    rng = np.random.default_rng(7)
+    graph, p, y = world(rng, 200)
+    groups = {"array": rng.integers(3, size=200), "names": rng.choice(["a", "b", ""], 200)}.get(by, by)
+    naps = ns.NAPS(pool=5.0, exact=exact, by=groups).calibrate(graph, p, y, calibration=np.arange(150))
+    naps.save(tmp_path / "naps.npz")
+    again = ns.NAPS.load(tmp_path / "naps.npz")
+    assert again.by == naps.by
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)
+        one, other = (which.predict(np.arange(150, 200), 0.2) for which in (naps, again))
+    assert same_bits(one.thresholds, other.thresholds)
+    assert np.array_equal(one.member, other.member)
+
+
+def test_a_file_whose_labels_do_not_fit_its_scores_is_refused(tmp_path):
+    from napsets.files.archive import read_archive, write_archive
+
+    graph, p, y = world(np.random.default_rng(7), 200)
+    ns.NAPS(by="class").calibrate(graph, p, y, calibration=np.arange(150)).save(tmp_path / "one.npz")
+    with read_archive(tmp_path / "one.npz") as (header, arrays):
+        changed = {name: np.array(value) for name, value in arrays.items()}
+    changed["labels"] = (changed["labels"] + 1) % 3
+    write_archive(tmp_path / "two.npz", header, changed)
+    with pytest.raises(ns.FileFormatError, match="`labels` must be those that the nodes were scored at"):
+        load(tmp_path / "two.npz")
+
+
+def test_auto_sets_a_level_for_each_group_of_what_it_chose():
+    graph, p, y = world(np.random.default_rng(9), 800)
+    calibration, rest = np.arange(0, 800, 2), np.arange(1, 800, 2)
+    plain, grouped = (ns.Auto(by=by).calibrate(graph, p, y, calibration=calibration) for by in (None, "class"))
+    assert grouped.choice.method.localiser == plain.choice.method.localiser
+    assert grouped.choice.method.groups == ns.ByClass()
+    assert grouped.predict(rest).label_thresholds is not None
+
+
+def test_groups_that_learn_need_labels_kept_apart():
+    with pytest.raises(InvalidInputError, match="`level` must be exact for a grouping that learns"):
+        ns.NAPS(by="clusters")
+    assert make_method("split", by="clusters").level == ns.Exact()
+    assert make_method("clustered").level == ns.Exact()
+
+
+def test_a_setting_gives_groups_to_any_method_of_the_table():
+    for name in ns.methods():
+        made = make_method(name, by="degree")
+        assert getattr(made, "groups", None) == ns.ByDegree() or made.by == ns.ByDegree()
+
+
+def test_groups_changed_after_loading_ask_for_another_calibration(tmp_path):
+    graph, p, y = world(np.random.default_rng(7), 100)
+    ns.NAPS().calibrate(graph, p, y, calibration=np.arange(50)).save(tmp_path / "naps.npz")
+    naps = ns.NAPS.load(tmp_path / "naps.npz")
+    naps.by = "class"
+    with pytest.raises(InvalidInputError, match="`by` must be set before calibrate"):
+        naps.predict([60])
+
+
+def test_an_inspected_node_is_explained_by_its_own_group():
+    graph, p, y = world(np.random.default_rng(10), 200)
+    groups = np.arange(200) % 2
+    naps = ns.NAPS(hops=2, by=groups).calibrate(graph, p, y, calibration=np.arange(150))
+    seen = inspect_node(naps, 160, alpha=0.3)
+    assert set(groups[seen.neighbours]) <= {0}
+    assert seen.threshold == naps.predict([160], 0.3).thresholds[0]
+    assert seen.label_thresholds is None
+
+
+def test_an_inspected_node_has_a_threshold_for_each_label_where_labels_are_judged_apart():
+    graph, p, y = world(np.random.default_rng(11), 200)
+    naps = ns.NAPS(hops=2, pool=10.0, by="class").calibrate(graph, p, y, calibration=np.arange(150))
+    seen = inspect_node(naps, 160, alpha=0.3)
+    assert np.array_equal(seen.member, seen.scores <= seen.label_thresholds)
+    assert seen.reason().startswith("Each label is judged by labelled nodes of its own group of labels")
+
+
+def test_methods_with_groups_are_compared_and_reported_like_others():
+    graph, p, y = world(np.random.default_rng(12), 400)
+    calibration, rest = np.arange(0, 400, 2), np.arange(1, 400, 2)
+    names = ("split", "by-class", "clustered", "by-degree", "by-community")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)
+        found = compare(graph, p, y, calibration, rest, methods=names)
+        for result in found:
+            alone = make_method(result.name).calibrate(graph, p, y, calibration).predict(rest, 0.1)
+            assert np.array_equal(result.sets.member, alone.member)
+    assert {shown.exact for shown in shown_methods(found)} == {True}
