@@ -16,7 +16,6 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods.method import Method
 from napsets.methods.table import make_method
-from napsets.spark.methods import check_method
 
 from .cases import Case, assert_same_bits, random_case
 from .lost_executor import Rows
@@ -198,6 +197,11 @@ def test_a_method_says_at_which_level() -> None:
         ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method="naps", exact=True)
 
 
-def test_groups_are_refused_rather_than_left_out():
-    with pytest.raises(ns.InvalidInputError, match="`method` must have no groups on Spark; by-class judges by groups"):
-        check_method(make_method("by-class"), "by-class")
+def test_joins_know_no_groups_and_spark_knows_no_intervals() -> None:
+    pytest.importorskip("pyspark")
+    from napsets.spark.methods import check_method, joins_know
+
+    assert joins_know(make_method("naps-exact"))
+    assert not joins_know(make_method("by-class"))
+    with pytest.raises(ns.InvalidInputError, match="`score` must be one of labels on Spark; intervals of numbers"):
+        check_method(Method("cqr"))
