@@ -62,6 +62,14 @@ EXAMPLES = [
 _AS_WRITTEN = ("columns", "separator", "format")
 
 
+class PlanName(str, Enum):
+    """How Spark goes about it."""
+
+    auto = "auto"
+    graph_on_every_worker = "graph-on-every-worker"
+    joins = "joins"
+
+
 class Engine(str, Enum):
     """Where thresholds are computed."""
 
@@ -103,6 +111,14 @@ def predict(
     logits: Logits = False,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
+    plan: Annotated[
+        PlanName,
+        typer.Option(
+            "--plan",
+            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            "or joins. By default the first, where the graph fits into the memory of each machine.",
+        ),
+    ] = PlanName.auto,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
@@ -117,7 +133,7 @@ def predict(
     nodes × classes × 64 bytes more.
     """
     began = perf_counter()
-    method = chosen_method(context, method, everywhere=engine is Engine.spark)
+    method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
     settings: dict[str, Any] = {
         "method": method,
         "alpha": alpha,
@@ -149,10 +165,12 @@ def predict(
         for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        result = _predict_on_spark(run, files, output, made, method, settings, master)
+        result = _predict_on_spark(run, files, output, made, method, settings, master, plan)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
+        if plan is not PlanName.auto:
+            raise typer.BadParameter("needs --engine spark", param_hint="--plan")
         result = _predict_here(run, files, output, made, settings, reading, features)
     result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
@@ -239,11 +257,12 @@ def _predict_on_spark(
     method: str,
     settings: dict[str, Any],
     master: str | None,
+    plan: PlanName,
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    with wrong_use("--method"):
-        import_module("napsets.spark.methods").check_method(made, method)
+    if plan is PlanName.joins and not import_module("napsets.spark.methods").joins_know(made):
+        raise typer.BadParameter(f"joins do not know {method}; leave it out", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target, files.values())
         import_module("napsets.spark.places").check_early(str(target))
@@ -251,11 +270,11 @@ def _predict_on_spark(
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "alpha", "seed", "allow_empty", "ids", "labels_are")},
-            **{key: settings.get(key) for key in ("decay", "pool", "alike")},
-            method=method,
+            **{key: settings[key] for key in ("alpha", "ids", "labels_are")},
+            method=made,
+            name=method,
+            plan=plan.value,
             output=str(target),
-            score=make_score(settings["score"]),
             directed=settings["directed"],
             master=master,
             progress=steps.advance,
