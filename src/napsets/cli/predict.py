@@ -8,7 +8,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,9 +39,13 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
+from napsets.files import Inputs, check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
+from napsets.methods import title
 from napsets.sets import SetsSummary
+
+if TYPE_CHECKING:
+    from napsets.evaluation.verdict import Verdict
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -131,7 +135,9 @@ def predict(
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
         result = _predict_here(run, files, output, made, settings, reading)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
-    run.summary(result, _summary_table(result))
+    # Spark's workers hold the labels: what they say of them is not known here.
+    lines = result["verdict"]["lines"] if "verdict" in result else []
+    run.summary(result, _summary_table(result), *lines)
     if "choice" in result:
         run.note(f"{method} chose {result['choice']}")
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
@@ -164,8 +170,28 @@ def _predict_here(
         summary = write_predictions(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+        verdict = _verdict(calibrated, inputs, summary, settings)
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
     return told if choice is None else told | {"choice": str(choice)}
+
+
+def _verdict(calibrated: Any, inputs: Inputs, summary: SetsSummary, settings: dict[str, Any]) -> Verdict:
+    """Say what is known of sets that no truth judges: what was chosen, what is expected, what is promised."""
+    from napsets.evaluation.verdict import foresee, predicted_classes
+
+    return foresee(
+        calibrated,
+        settings["method"],
+        title(settings["method"], calibrated.method.score),
+        alpha=settings["alpha"],
+        nodes=summary.nodes,
+        size=summary.mean_size,
+        infinite=summary.infinite,
+        graph=inputs.graph,
+        predicted=predicted_classes(inputs.probabilities),
+        asked=inputs.nodes,
+        class_names=inputs.class_names,
+    )
 
 
 def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
