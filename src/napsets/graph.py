@@ -219,13 +219,23 @@ class Graph:
     @classmethod
     @_undirected_too
     def from_pyg(cls, data: Any, *, directed: bool = False) -> Graph:
-        """Make a graph from a PyTorch Geometric ``Data``, or from anything with ``edge_index`` and ``num_nodes``."""
+        """Make a graph from a PyTorch Geometric ``Data``, or from anything like it.
+
+        It has ``edge_index`` and ``num_nodes``, or ``adj_t``: a sparse tensor of torch or of torch_sparse whose rows
+        are the targets of edges.
+        """
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:
-            raise InvalidInputError(
-                f"`data` must have an `edge_index`; {type(data).__name__} has none. Where it has adj_t, use "
-                f"Graph.from_scipy(data.adj_t.to_scipy())."
-            )
+            transposed = getattr(data, "adj_t", None)
+            if transposed is None:
+                raise InvalidInputError(
+                    f"`data` must have an `edge_index` or an `adj_t`; {type(data).__name__} has neither"
+                )
+            if hasattr(transposed, "to_sparse_coo"):  # torch's own
+                target, source = transposed.to_sparse_coo().coalesce().indices()
+                ends = (as_array("data.adj_t", source), as_array("data.adj_t", target))
+                return cls._from_ends(*ends, int(transposed.shape[0]), directed, "data.adj_t")
+            return cls.from_scipy(transposed.to_scipy().T, directed=directed)
         return cls.from_edge_index(edge_index, getattr(data, "num_nodes", None), directed=directed)
 
     @classmethod
@@ -363,6 +373,37 @@ def _too_many(name: str, nodes: int) -> str:
         f"`{name}` must hold ids from 0 to the number of nodes less one; {shown(nodes)} nodes do not fit into memory. "
         f"Number the nodes from 0 first (numpy.unique(ids, return_inverse=True) does)."
     )
+
+
+def as_graph(graph: Any, num_nodes: int | None = None) -> Graph:
+    """Return a graph from whatever holds one, undirected unless it is a `Graph` or a NetworkX graph that is not.
+
+    Parameters
+    ----------
+    graph : Graph or another library's
+        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a NetworkX graph, a SciPy sparse matrix, a
+        table with the columns ``source`` and ``target``, or an ``edge_index`` of shape (2, edges).
+    num_nodes : int, optional
+        How many nodes there are, for an ``edge_index`` or a table.
+
+    Examples
+    --------
+    >>> as_graph([[0, 1], [1, 2]], num_nodes=4)
+    Graph(4 nodes, 4 stored edges, undirected)
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if getattr(graph, "edge_index", None) is not None or getattr(graph, "adj_t", None) is not None:
+        return Graph.from_pyg(graph)
+    if hasattr(graph, "tocoo"):
+        return Graph.from_scipy(graph)
+    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        return Graph.from_networkx(graph)
+    if hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+        return Graph.from_table(graph, num_nodes)
+    if isinstance(graph, list | tuple) or hasattr(graph, "__array__"):
+        return Graph.from_edge_index(graph, num_nodes)
+    return check_graph(graph)
 
 
 def check_graph(graph: object, name: str = "graph") -> Graph:
