@@ -60,7 +60,7 @@ def test_labels_of_hubs_alone_are_said_to_differ_in_degree_and_by_how_much(graph
     assert degree.distance > 0.7
     assert degree.shares[0] > degree.shares[1]
     assert str(degree).startswith("labelled nodes differ from other ones in degree: nodes with ")
-    assert f"{degree.distance:.0%} of them would have to be exchanged" in str(degree)
+    assert f"({100 * degree.distance:.0f} % would have to be exchanged; p < 10⁻⁶)" in str(degree)
 
 
 def test_labels_that_avoid_a_class_are_said_to_differ_in_it_by_its_name(graph, predicted) -> None:

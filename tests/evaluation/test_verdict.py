@@ -270,7 +270,7 @@ def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart()
     assert drift[0].startswith(
         "calibrating nodes differ from judged ones in predicted class: nodes predicted to be cat"
     )
-    assert "are 0% of the calibrating and" in drift[0]
+    assert "are 0 % of the calibrating and" in drift[0]
 
 
 def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded
+from napsets.cli._methods import Alike, LevelOption, MethodOption, Pool, chosen_method, ignored, make, recorded
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -86,6 +86,7 @@ def predict(
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     directed: Directed = False,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
@@ -118,6 +119,7 @@ def predict(
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
+        "level": None if level is None else level.value,
         "directed": directed,
     }
     reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
@@ -126,7 +128,12 @@ def predict(
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
+        here_only = {
+            "--fallback": fallback is not FallbackName.full,
+            "--level": level is not None,
+            "--skip-unknown": skip_unknown,
+        }
+        for flag, used in here_only.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
         result = _predict_on_spark(run, files, output, made, method, settings, master)

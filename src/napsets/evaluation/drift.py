@@ -63,9 +63,9 @@ class Drift:
         first, second = self.between
         sure = "p < 10⁻⁶" if self.p_value < 1e-6 else f"p = {self.p_value:.2g}"
         return (
-            f"{first} nodes differ from {second} ones in {self.what}: nodes {self.group} are {self.shares[0]:.0%} of "
-            f"the {first} and {self.shares[1]:.0%} of the {second} ({self.distance:.0%} of them would have to be "
-            f"exchanged; {sure})"
+            f"{first} nodes differ from {second} ones in {self.what}: nodes {self.group} are "
+            f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} "
+            f"({100 * self.distance:.0f} % would have to be exchanged; {sure})"
         )
 
 

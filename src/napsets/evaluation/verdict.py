@@ -535,7 +535,8 @@ def warnings_on(
     share = infinite / max(nodes, 1)
     if share >= _WORTH_SAYING and rank_place(count, alpha) <= count:
         told.append(
-            f"{infinite:,} of {nodes:,} nodes ({share:.0%}) get every label, because too few labelled nodes are near"
+            f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) get every label, because too few labelled nodes "
+            f"are near"
         )
     serious = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
     return [*told, *(f"{look}; coverage may differ there" for look in serious)]

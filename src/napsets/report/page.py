@@ -18,13 +18,13 @@ from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
-from napsets.report.charts import charts
+from napsets.report.charts import FIRST_CLASSES, charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
 from napsets.report.encodings import LOOKS
 from napsets.report.explorer import FOCUS_COVERS, Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
-from napsets.report.words import cards, cell, headline, method_table, summary_table
+from napsets.report.words import cards, cell, method_table, sentence, summary_table
 from napsets.scores import Score
 
 __all__ = ["render", "write_page", "write_report"]
@@ -143,16 +143,19 @@ def render(data: ReportData) -> str:
         finalize=_shown,
     )
     environment.filters["cell"] = cell
+    environment.filters["sentence"] = sentence
     return environment.get_template("report.html.j2").render(
         data=data,
         methods=data.shown,
         focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
-        headline=headline(data),
+        verdict=data.verdict,
         cards=cards(data),
         method_table=method_table(data),
         summary_table=summary_table(data),
         looks=LOOKS,
+        first_classes=FIRST_CLASSES,
+        class_count=len({row["order"] for row in data.by_class}),
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
         specs=_json(charts(data)),
