@@ -28,7 +28,7 @@ LEAST_NODES = 10
 FIRST_CLASSES, MOST_SIZES = 20, 12
 #: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
 SPREAD_MARKS = 60
-CHANCE_TIPS = [("chance_low", "By chance from", ".1%"), ("chance_high", "to", ".1%")]
+CHANCE_TIPS = [("chance_low", "By chance from", ".1%"), ("chance_high", "By chance to", ".1%")]
 CURVE_TIPS = [
     ("method", "Method", None),
     ("alpha", "Alpha", ".3~f"),
