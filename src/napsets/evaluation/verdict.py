@@ -42,6 +42,8 @@ _MISS = 0.05
 _SHORT = 0.001
 #: A smaller share of nodes without a threshold of their own is not worth a word.
 _WORTH_SAYING = 0.1
+#: Drift of this size is graver than few labels or little support.
+_GRAVE = 0.2
 #: Labels are few where another draw of them could cost this much coverage.
 _FEW = 0.05
 #: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
@@ -531,30 +533,34 @@ def warnings_on(
             f"it covers {100 * hits / nodes:.1f} % where {100 * (1 - alpha):g} % were asked for, less than chance "
             f"explains; labels and judged nodes may differ"
         )
-    told += _on_labels(count, alpha)
+    large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
+    drifted = [f"{look}; coverage may differ there" for look in large]
+    grave = sum(look.distance >= _GRAVE for look in large)
+    few, too_few = _on_labels(count, alpha)
     share = infinite / max(nodes, 1)
-    if share >= _WORTH_SAYING and rank_place(count, alpha) <= count:
-        told.append(
-            f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) get every label, because too few labelled nodes "
-            f"are near"
-        )
-    serious = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
-    return [*told, *(f"{look}; coverage may differ there" for look in serious)]
+    told_short = f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) get every label"
+    short = [f"{told_short}, because too few labelled nodes are near"]
+    return [
+        *told,
+        *too_few,
+        *drifted[:grave],
+        *(short if share >= _WORTH_SAYING and not too_few else []),
+        *few,
+        *drifted[grave:],
+    ]
 
 
-def _on_labels(count: int, alpha: float) -> list[str]:
+def _on_labels(count: int, alpha: float) -> tuple[list[str], list[str]]:
+    """Return what to say where labels are few, and where they are too few for any threshold."""
     needed = fewest_ranks(alpha)
     if count < needed:
-        return [
-            f"{count:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}: every set "
-            f"holds every label"
-        ]
+        told = f"{count:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
+        return [], [f"{told}: every set holds every label"]
     low, high = coverage_band(count, alpha)
-    if low < 1.0 - alpha - _FEW:
-        return [
-            f"{count:,} labels are few: with others, coverage could as well be {100 * low:.0f} or {100 * high:.0f} %"
-        ]
-    return []
+    if low >= 1.0 - alpha - _FEW:
+        return [], []
+    told = f"{count:,} labels are few: with others, coverage could as well be {100 * low:.0f} or {100 * high:.0f} %"
+    return [told], []
 
 
 def _looked_at(looks: Sequence[Drift]) -> str:

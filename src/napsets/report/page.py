@@ -200,7 +200,8 @@ def _start(found: Explorer) -> int:
     """Return the node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
     telling = found.reason[:, FOCUS_COVERS] & np.isfinite(found.thresholds[found.focus])
     candidates = np.flatnonzero(telling if telling.any() else np.ones(found.nodes.size, dtype=bool))
-    return int(candidates[np.abs(found.support[found.focus, candidates] - 100).argmin()])
+    around = found.hop_counts[found.scored[found.focus]].sum(axis=1)  # labelled nodes in reach
+    return int(candidates[np.abs(around[candidates] - 100).argmin()])
 
 
 def _json(value: object) -> str:
