@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.speed.graphs import node_series
 from benchmarks.speed.interrupt import seconds_to_stop
 from benchmarks.speed.methods import WORK
+from benchmarks.speed.published import GROWING
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
@@ -161,6 +162,27 @@ def methods(bench: Bench, effort: Effort) -> list[Spec]:
     return rows
 
 
+def published(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure every method of the table on Amazon Computers, and those of other papers on growing graphs."""
+    from napsets.methods import METHODS
+
+    bench.build("amazon-test")
+    specs: list[Spec] = [
+        {"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in METHODS
+    ]
+    rows = bench.rounds("all methods", specs, effort.rounds)
+    grown = ["grown-10000", "grown-100000"]
+    if not effort.quick:
+        grown += ["million", "dense-5", "dense-20", "dense-40"]
+    bench.build(*grown)
+    specs = [
+        {"task": "answer", "graph": graph, "labelled": 0.1, "method": name, "sources": 10_000}
+        for graph in grown
+        for name in GROWING
+    ]
+    return rows + bench.rounds("growing graphs", specs, effort.rounds)
+
+
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
@@ -171,4 +193,5 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "first": first,
     "ids": ids,
     "methods": methods,
+    "published": published,
 }

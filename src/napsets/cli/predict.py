@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, LevelOption, MethodOption, Pool, chosen_method, ignored, make, recorded
+from napsets.cli._methods import (
+    Alike,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    recorded,
+    with_features,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -23,6 +33,7 @@ from napsets.cli._options import (
     Edges,
     FallbackName,
     FallbackOption,
+    FeaturesOption,
     Hops,
     IdKind,
     IdKindName,
@@ -82,6 +93,7 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -121,6 +133,7 @@ def predict(
         "fallback": fallback.value,
         "level": None if level is None else level.value,
         "directed": directed,
+        "features": None if features is None else str(features),
     }
     reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
     made = make(method, settings | {"score": make_score(score)})
@@ -128,19 +141,20 @@ def predict(
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        here_only = {
+        used_here = {
             "--fallback": fallback is not FallbackName.full,
             "--level": level is not None,
             "--skip-unknown": skip_unknown,
+            "--features": features is not None,
         }
-        for flag, used in here_only.items():
+        for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
         result = _predict_on_spark(run, files, output, made, method, settings, master)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
-        result = _predict_here(run, files, output, made, settings, reading)
+        result = _predict_here(run, files, output, made, settings, reading, features)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     # Spark's workers hold the labels: what they say of them is not known here.
     lines = result["verdict"]["lines"] if "verdict" in result else []
@@ -159,14 +173,16 @@ def _predict_here(
     made: Any,
     settings: dict[str, Any],
     reading: dict[str, Any],
+    features: Path | None,
 ) -> dict[str, Any]:
 
     with wrong_use("--output"):
-        check_writable(target, files.values())
+        check_writable(target, [*files.values(), features])
     with run.steps() as steps:
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
+        made = with_features(made, features, inputs, reading, steps.stage)
         steps.stage("calibrating")
         calibrated = inputs.calibrate(made)
         choice = getattr(calibrated, "choice", None)

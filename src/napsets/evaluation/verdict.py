@@ -25,9 +25,9 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.evaluation.drift import Drift, drifts
-from napsets.evaluation.gaps import CoverageGap, coverage_gap
+from napsets.evaluation.gaps import CoverageGap
 from napsets.levels import fewest_ranks, rank_place
-from napsets.localisers import Everyone
+from napsets.localisers import Balls, Everyone
 
 if TYPE_CHECKING:
     from napsets.evaluation.comparison import Comparison, MethodResult
@@ -375,10 +375,7 @@ def evenness(gap: CoverageGap, other: CoverageGap, miss: float = _MISS) -> Inter
 
 def neighbourhood_gaps(found: Comparison) -> list[CoverageGap]:
     """Return each method's coverage over the comparison's neighbourhoods."""
-    groups = np.full(found.graph.num_nodes, -1, dtype=np.int64)
-    for number, part in enumerate(found.partition):
-        groups[part] = number
-    return [coverage_gap(result.sets, found.labels, groups) for result in found]
+    return [result.gaps["neighbourhood"] for result in found]
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -478,8 +475,8 @@ def _level_labels(calibrated: Calibrated) -> int:
 
 
 def is_proven(calibrated: Calibrated) -> bool:
-    """Return whether coverage is a theorem for labels gathered at random."""
-    return calibrated.is_exact or isinstance(calibrated.method.localiser, Everyone)
+    """Return whether coverage is a theorem for labels gathered at random: an exact level, or weights that need none."""
+    return calibrated.is_exact or isinstance(calibrated.method.localiser, Everyone | Balls)
 
 
 def _drifts(found: Comparison, class_names: Sequence[str] | None) -> tuple[Drift, ...]:

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, BoolArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
-from napsets.evaluation.gaps import coverage_gap
-from napsets.evaluation.groups import groups_by_degree
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
 from napsets.evaluation.verdict import Verdict, evenness, neighbourhood_gaps
 from napsets.report.explorer import Explorer, explorer
@@ -320,8 +318,7 @@ def _front_rows(found: Comparison, shown: Sequence[ShownMethod], verdict: Verdic
     """Return size and gap of each method, over neighbourhoods or, where there are too few of them, degrees."""
     gaps, over = neighbourhood_gaps(found), f"{len(found.partition)} neighbourhoods"
     if len(found.partition) < 2:
-        fifths = groups_by_degree(found.graph, nodes=found.baseline.sets.nodes)
-        gaps = [coverage_gap(result.sets, found.labels, fifths) for result in found]
+        gaps = [result.gaps["degree"] for result in found]
         over = f"{gaps[0].groups.size} groups by degree"
     over += f", which hold {100 * gaps[0].share:.0f} % of the judged nodes"
     rows = []
