@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,8 @@ from napsets.scores import Similarity
 
 __all__ = [
     "Alike",
+    "LevelName",
+    "LevelOption",
     "MethodOption",
     "MethodsOption",
     "Pool",
@@ -40,7 +43,15 @@ _PROBES: dict[str, tuple[Any, Any]] = {
     "pool": (1.0, 2.0),
     "alike": (1.0, 2.0),
     "fallback": ("full", "global"),
+    "level": ("nominal", "exact"),
 }
+
+
+class LevelName(str, Enum):
+    """Where thresholds are taken."""
+
+    nominal = "nominal"
+    exact = "exact"
 
 
 def _names() -> list[str]:
@@ -76,7 +87,8 @@ MethodOption = Annotated[
         "--method",
         "-m",
         help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
-        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback or --score is given.",
+        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level or --score "
+        f"is given.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -106,6 +118,15 @@ Alike = Annotated[
         "--alike",
         min=0,
         help="The same for labelled nodes with the same predicted label. Without it, as the method has it.",
+    ),
+]
+
+LevelOption = Annotated[
+    LevelName | None,
+    typer.Option(
+        "--level",
+        help="Thresholds at 1 − alpha (nominal), or at a level set on labels kept apart (exact: a guarantee). Without "
+        "it, as the method has it; auto sets its own.",
     ),
 ]
 

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, with_features
+from napsets.cli._methods import Alike, LevelOption, MethodOption, Pool, chosen_method, ignored, make, with_features
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -73,6 +73,7 @@ def inspect(
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
     ids: IdKind = IdKindName.auto,
@@ -105,6 +106,7 @@ def inspect(
             "seed": seed,
             "allow_empty": allow_empty,
             "fallback": fallback.value,
+            "level": None if level is None else level.value,
         },
     )
     with run.steps() as steps:

@@ -8,12 +8,22 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded, with_features
+from napsets.cli._methods import (
+    Alike,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    recorded,
+    with_features,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -41,9 +51,13 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
+from napsets.files import Inputs, check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
+from napsets.methods import title
 from napsets.sets import SetsSummary
+
+if TYPE_CHECKING:
+    from napsets.evaluation.verdict import Verdict
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -104,6 +118,7 @@ def predict(
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     directed: Directed = False,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
@@ -145,6 +160,7 @@ def predict(
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
+        "level": None if level is None else level.value,
         "directed": directed,
         "features": None if features is None else str(features),
     }
@@ -157,6 +173,7 @@ def predict(
     if engine is Engine.spark:
         used_here = {
             "--fallback": fallback is not FallbackName.full,
+            "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
             "--logits": logits,
@@ -174,7 +191,9 @@ def predict(
         result = _predict_here(run, files, output, made, settings, reading, features)
     result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
-    run.summary(result, _summary_table(result))
+    # Spark's workers hold the labels: what they say of them is not known here.
+    lines = result["verdict"]["lines"] if "verdict" in result else []
+    run.summary(result, _summary_table(result), *lines)
     if "choice" in result:
         run.note(f"{method} chose {result['choice']}")
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
@@ -209,8 +228,28 @@ def _predict_here(
         summary = write_predictions(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+        verdict = _verdict(calibrated, inputs, summary, settings)
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
     return told if choice is None else told | {"choice": str(choice)}
+
+
+def _verdict(calibrated: Any, inputs: Inputs, summary: SetsSummary, settings: dict[str, Any]) -> Verdict:
+    """Say what is known of sets that no truth judges: what was chosen, what is expected, what is promised."""
+    from napsets.evaluation.verdict import foresee, predicted_classes
+
+    return foresee(
+        calibrated,
+        settings["method"],
+        title(settings["method"], calibrated.method.score),
+        alpha=settings["alpha"],
+        nodes=summary.nodes,
+        size=summary.mean_size,
+        infinite=summary.infinite,
+        graph=inputs.graph,
+        predicted=predicted_classes(inputs.probabilities),
+        asked=inputs.nodes,
+        class_names=inputs.class_names,
+    )
 
 
 def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:

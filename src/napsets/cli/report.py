@@ -10,12 +10,14 @@ import numpy as np
 import typer
 
 from napsets.cli._comparison import comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
+from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, names_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
     Alpha,
     Directed,
     Edges,
+    FallbackName,
+    FallbackOption,
     Hops,
     IdKind,
     IdKindName,
@@ -63,6 +65,8 @@ def report(
     hops: Hops = 2,
     pool: Pool = None,
     alike: Alike = None,
+    fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
@@ -74,7 +78,7 @@ def report(
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
 ) -> None:
-    """Write the report: methods side by side on your own nodes, in one HTML file.
+    """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
 
     Labels that judge sets are never used to make them.
     """
@@ -115,6 +119,8 @@ def report(
             hops=hops,
             pool=pool,
             alike=alike,
+            fallback=fallback.value,
+            level=None if level is None else level.value,
             score=make_score(score),
             seed=seed,
             ids=inputs.ids.keys,
@@ -135,6 +141,11 @@ def report(
         )
     for note in inputs.notes:
         run.note(note)
-    rows = compared.rows()
-    result = {"report": str(path), "calibration": int(calibration.size), "results": rows}
-    run.summary(result, comparison_table(rows), f"The report is at {path.resolve()}")
+    rows, told = compared.rows(), compared.verdict(inputs.class_names)
+    result = {
+        "report": str(path),
+        "calibration": int(calibration.size),
+        "results": rows,
+        "verdict": told.row(),
+    }
+    run.summary(result, comparison_table(rows), *told.lines, f"The report is at {path.resolve()}")

@@ -78,6 +78,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "alike": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
     "seed": _integer(2**64 - 1),
     "fallback": _one_of("full", "global"),
+    "level": _one_of("nominal", "exact"),
     "ids": _one_of("auto", "integer", "string"),
     "labels_are": _one_of("auto", "names", "indices"),
     "allow_empty": _YES_OR_NO,

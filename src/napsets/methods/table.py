@@ -21,7 +21,7 @@ from typing import Any
 
 from napsets.checks.names import Table, choose
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
-from napsets.levels import Exact, Nominal
+from napsets.levels import LEVELS, Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
@@ -42,6 +42,8 @@ class Settings:
         As in `NAPS`. None leaves a choice to the method.
     alpha : float
         The error rate that a method which chooses is to choose for.
+    level : {"nominal", "exact"} or Level, optional
+        Where thresholds are taken. None leaves it to the method; one that chooses sets its own.
     features : array of shape (nodes, columns) or SciPy sparse matrix, optional
         What nodes are compared by, where a method compares them.
     """
@@ -56,6 +58,7 @@ class Settings:
     fallback: Any = "full"
     alpha: float = 0.1
     by: Any = None
+    level: Any = None
     features: Any = None
 
     def __post_init__(self) -> None:
@@ -90,8 +93,18 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     """
     known_settings(changes)
     asked = replace(settings or Settings(), **changes)
-    made = choose("method", name, METHODS)(asked)
+    made = _levelled(choose("method", name, METHODS)(asked), asked)
     return made if asked.by is None else _grouped(made, make_groups(asked.by))
+
+
+def _levelled(made: Any, asked: Settings) -> Any:
+    """Return a method at the level asked for, if there is one to ask for."""
+    if asked.level is None or isinstance(made, Choosing):
+        return made
+    if not isinstance(asked.level, str):
+        return replace(made, level=asked.level)
+    kind = choose("level", asked.level, LEVELS)
+    return replace(made, level=Nominal(asked.fallback) if kind is Nominal else kind())
 
 
 def _grouped(made: Any, groups: Any) -> Any:
