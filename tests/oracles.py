@@ -151,3 +151,13 @@ def same_bits(a, b) -> bool:
     """Whether two arrays of floats agree in every bit."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def shortest_edges(edges, lengths, directed=False):
+    """The edges of a graph with the length of each: of several, the shortest; without self-loops."""
+    found: dict[tuple[int, int], float] = {}
+    for (u, v), length in zip(edges, lengths, strict=True):
+        for pair in ((u, v),) if directed else ((u, v), (v, u)):
+            if u != v:
+                found[pair] = min(found.get(pair, math.inf), length)
+    return found
