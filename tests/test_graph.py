@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
+from napsets.graph import as_graph
 from oracles import adjacency_sets, rows_of
 from strategies import edge_lists
 
@@ -312,3 +313,43 @@ def test_the_word_of_the_first_edition_still_serves_with_a_warning(make):
         assert graph.directed is not undirected
         assert graph.undirected is undirected
         assert graph == make(directed=not undirected)
+
+
+def holders():
+    torch = pytest.importorskip("torch")
+    both = np.concatenate([INDEX, INDEX[::-1]], axis=1)
+    ones = torch.ones(both.shape[1])
+    transposed = torch.sparse_coo_tensor(torch.from_numpy(both[::-1].copy()), ones, (SIZE, SIZE))
+    matrix = sp.coo_array((np.ones(len(EDGES)), INDEX), shape=(SIZE, SIZE))
+    ordered = nx.Graph()
+    ordered.add_nodes_from(range(SIZE))
+    ordered.add_edges_from(EDGES)
+    return {
+        "itself": ns.Graph.from_edge_index(INDEX, SIZE),
+        "edge_index": INDEX,
+        "list": INDEX.tolist(),
+        "tensor": torch.from_numpy(INDEX.copy()),
+        "Data": SimpleNamespace(edge_index=torch.from_numpy(INDEX.copy()), num_nodes=SIZE),
+        "adj_t": SimpleNamespace(edge_index=None, adj_t=transposed, num_nodes=SIZE),
+        "adj_t by rows": SimpleNamespace(adj_t=transposed.coalesce().to_sparse_csr()),
+        "SparseTensor": SimpleNamespace(adj_t=SimpleNamespace(to_scipy=lambda: matrix.T)),
+        "scipy": matrix.tocsr(),
+        "networkx": ordered,
+        "table": {"source": INDEX[0], "target": INDEX[1]},
+    }
+
+
+HOLDERS = ["itself", "edge_index", "list", "tensor", "Data", "adj_t", "adj_t by rows", "SparseTensor", "scipy"]
+
+
+@pytest.mark.parametrize("kind", [*HOLDERS, "networkx", "table"])
+def test_whatever_holds_a_graph_is_taken_for_one(kind):
+    graph = as_graph(holders()[kind], num_nodes=SIZE)
+    assert rows(graph) == ROWS
+
+
+def test_what_holds_no_graph_is_refused():
+    with pytest.raises(ns.InvalidInputError, match=r"`graph` must be a napsets\.Graph; got str"):
+        as_graph("edges.csv")
+    with pytest.raises(ns.InvalidInputError, match=r"`edge_index` must have shape \(2, edges\)"):
+        as_graph(np.ones((5, 5), dtype=int), num_nodes=5)

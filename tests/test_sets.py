@@ -184,3 +184,54 @@ def test_summaries_of_pieces_add_up_to_that_of_the_whole():
     both = none + first.summary() + rest.summary()
     assert both.size_counts.tolist() == whole.summary().size_counts.tolist()
     assert (both.infinite, both.unreached) == (whole.summary().infinite, whole.summary().unreached)
+
+
+def test_a_set_is_found_by_its_place_and_by_its_nodes_name():
+    sets = make(ids=["tom", "rex", "owl"], class_names=["cat", "dog", "bird"])
+    assert sets[0] == ["cat", "bird"]
+    assert sets[-1] == sets["owl"] == ["cat", "dog", "bird"]
+    assert sets["rex"] == []
+    assert list(sets) == [["cat", "bird"], [], ["cat", "dog", "bird"]]
+    assert make()[np.int64(0)] == [0, 2]
+
+
+@pytest.mark.parametrize("which", [slice(1, 3), [1, 2], np.array([False, True, True])])
+def test_several_sets_are_sets_again(which):
+    few = make(ids=["tom", "rex", "owl"], label_thresholds=np.ones((3, 3)))[which]
+    assert few.nodes.tolist() == [1, 7]
+    assert few.ids.tolist() == ["rex", "owl"]
+    assert few.label_thresholds.shape == (2, 3)
+    assert few.infinite == 1
+
+
+def test_a_set_that_is_not_there_is_said_to_be_missing():
+    with pytest.raises(KeyError, match="no set is of that node"):
+        make(ids=["tom", "rex", "owl"])["bob"]
+    with pytest.raises(KeyError, match="the sets have no ids"):
+        make()["bob"]
+    with pytest.raises(IndexError, match="there are 3 sets, numbered from 0; got 3"):
+        make()[3]
+
+
+def test_sets_made_with_names_for_nodes_are_found_by_them():
+    assert make(nodes=np.array(["a", "b", "c"]), num_nodes=None)["a"] == [0, 2]
+
+
+def test_names_of_nodes_stand_in_tables():
+    named = make(ids=["tom", "rex", "owl"])
+    assert named.to_arrow()["node"].to_pylist() == ["tom", "rex", "owl"]
+    assert "<td>tom</td>" in named._repr_html_()
+
+
+def test_a_polars_frame_has_the_same_table():
+    polars = pytest.importorskip("polars")
+    frame = make().to_polars()
+    assert isinstance(frame, polars.DataFrame)
+    assert frame["labels"].to_list() == [["0", "2"], [], ["0", "1", "2"]]
+
+
+def test_names_must_be_as_many_as_sets():
+    with pytest.raises(ns.InvalidInputError, match="`ids` must have one name a set, 3"):
+        make(ids=["tom"])
+    with pytest.raises(ns.InvalidInputError, match="`label_thresholds` must have the shape of `member`"):
+        make(label_thresholds=np.ones((3, 2)))

@@ -316,18 +316,28 @@ class Graph:
     @classmethod
     @_undirected_too
     def from_pyg(cls, data: Any, *, directed: bool = False, weights_are: WeightsAre | None = None) -> Graph:
-        """Make a graph from a PyTorch Geometric ``Data``, or from anything with ``edge_index`` and ``num_nodes``.
+        """Make a graph from a PyTorch Geometric ``Data``, or from anything like it.
 
-        Where `weights_are` says what they are, ``edge_weight`` (or ``edge_attr``, if it has one number an edge) counts.
+        It has ``edge_index`` and ``num_nodes``, or ``adj_t``: a sparse tensor of torch or of torch_sparse whose rows
+        are the targets of edges. Where `weights_are` says what they are, ``edge_weight`` (or ``edge_attr``, if it has
+        one number an edge) counts, or the entries of ``adj_t``.
         """
-        edge_index = getattr(data, "edge_index", None)
+        edge_index, meaning = getattr(data, "edge_index", None), check_weights_are(weights_are)
         if edge_index is None:
-            raise InvalidInputError(
-                f"`data` must have an `edge_index`; {type(data).__name__} has none. Where it has adj_t, use "
-                f"Graph.from_scipy(data.adj_t.to_scipy())."
-            )
+            transposed = getattr(data, "adj_t", None)
+            if transposed is None:
+                raise InvalidInputError(
+                    f"`data` must have an `edge_index` or an `adj_t`; {type(data).__name__} has neither"
+                )
+            if hasattr(transposed, "to_sparse_coo"):  # torch's own
+                entries = transposed.to_sparse_coo().coalesce()
+                target, source = (as_array("data.adj_t", ends) for ends in entries.indices())
+                long = None
+                if meaning is not None:
+                    long = check_lengths("data.adj_t", entries.values(), source.size, weights_are=meaning)
+                return cls._from_ends(source, target, int(transposed.shape[0]), directed, "data.adj_t", long)
+            return cls.from_scipy(transposed.to_scipy().T, directed=directed, weights_are=meaning)
         given: dict[str, Any] = {}
-        meaning = check_weights_are(weights_are)
         if meaning is not None:
             names = [name for name in ("edge_weight", "edge_attr") if getattr(data, name, None) is not None]
             if not names:
@@ -557,6 +567,37 @@ def check_direction(direction: object) -> Direction:
     """Return a direction, or list the three there are."""
     found: Direction = choose("direction", direction, {name: name for name in get_args(Direction)})
     return found
+
+
+def as_graph(graph: Any, num_nodes: int | None = None) -> Graph:
+    """Return a graph from whatever holds one, undirected unless it is a `Graph` or a NetworkX graph that is not.
+
+    Parameters
+    ----------
+    graph : Graph or another library's
+        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a NetworkX graph, a SciPy sparse matrix, a
+        table with the columns ``source`` and ``target``, or an ``edge_index`` of shape (2, edges).
+    num_nodes : int, optional
+        How many nodes there are, for an ``edge_index`` or a table.
+
+    Examples
+    --------
+    >>> as_graph([[0, 1], [1, 2]], num_nodes=4)
+    Graph(4 nodes, 4 stored edges, undirected)
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if getattr(graph, "edge_index", None) is not None or getattr(graph, "adj_t", None) is not None:
+        return Graph.from_pyg(graph)
+    if hasattr(graph, "tocoo"):
+        return Graph.from_scipy(graph)
+    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        return Graph.from_networkx(graph)
+    if hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+        return Graph.from_table(graph, num_nodes)
+    if isinstance(graph, list | tuple) or hasattr(graph, "__array__"):
+        return Graph.from_edge_index(graph, num_nodes)
+    return check_graph(graph)
 
 
 def check_graph(graph: object, name: str = "graph") -> Graph:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from napsets.checks.arguments import (
     as_column,
     check_alpha,
     check_count,
+    check_index,
     check_integers,
     check_names,
 )
@@ -149,6 +150,15 @@ class PredictionSets(Sealed):
         level for each group.
     label_thresholds : numpy.ndarray, optional
         Of shape ``(nodes, classes)``, where a method has a threshold for each label.
+    ids : array of str, optional
+        What the nodes are called, one name a set: ``sets["user-7"]`` finds one, and tables have them.
+
+    Examples
+    --------
+    >>> sets = PredictionSets([4, 2], [[True, True], [False, True]], [0.9, 0.8], [30, 30], [30.0, 30.0], 0.1,
+    ...                       class_names=["cat", "dog"], ids=["tom", "rex"])
+    >>> sets[0], sets["rex"], [len(labels) for labels in sets]
+    (['cat', 'dog'], ['dog'], [2, 1])
     """
 
     nodes: IntArray
@@ -161,6 +171,7 @@ class PredictionSets(Sealed):
     num_nodes: int | None = None
     level: float | None = None
     label_thresholds: FloatArray | None = None
+    ids: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("member", "thresholds", "support", "effective_size"):
@@ -188,6 +199,11 @@ class PredictionSets(Sealed):
                     f"`label_thresholds` must have the shape of `member`, {self.member.shape}; got {each.shape}"
                 )
             object.__setattr__(self, "label_thresholds", each)
+        if self.ids is not None:
+            names = as_column("ids", self.ids)
+            if names.shape != self.member.shape[:1]:
+                raise InvalidInputError(f"`ids` must have one name a set, {len(self)}; got shape {names.shape}")
+            object.__setattr__(self, "ids", frozen(names.astype(str)))
         if self.num_nodes is not None and len(self):  # otherwise they may be any names
             low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
             if low < 0 or high >= self.num_nodes:
@@ -200,6 +216,53 @@ class PredictionSets(Sealed):
 
     def __len__(self) -> int:
         return int(self.member.shape[0])
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        return (self._labels_of(row) for row in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+
+    def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
+        """Return the labels of one set, by its place or by its node's name; some of the sets for anything longer."""
+        if isinstance(which, str):
+            return self._labels_of(self._place_of(which))
+        if isinstance(which, slice):
+            return self._take(np.arange(len(self))[which])
+        chosen = as_array("which", which)
+        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
+            if not -len(self) <= int(chosen) < len(self):
+                raise IndexError(f"there are {len(self)} sets, numbered from 0; got {int(chosen)}")
+            return self._labels_of(int(chosen))
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen) if chosen.shape == (len(self),) else check_index("which", chosen, len(self))
+        return self._take(check_index("which", chosen, len(self)))
+
+    def _labels_of(self, row: int) -> list[Any]:
+        found = np.flatnonzero(self.member[row]).tolist()
+        return found if self.class_names is None else [self.class_names[y] for y in found]
+
+    def _place_of(self, name: str) -> int:
+        place = self._places.get(name)
+        if place is None:
+            known = "the sets have no ids: pass ids=... to calibrate" if not self._places else "no set is of that node"
+            raise KeyError(f"{name!r}: {known}")
+        return place
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        named = self.nodes if self.ids is None and self.nodes.dtype.kind in "UO" else self.ids
+        return {} if named is None else {str(name): row for row, name in enumerate(named.tolist())}
+
+    def _take(self, rows: IntArray) -> PredictionSets:
+        """Return some of the sets, in the order of `rows`."""
+        several = ("nodes", "member", "thresholds", "support", "effective_size", "label_thresholds", "ids")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in several}
+        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, **taken)
 
     @property
     def num_classes(self) -> int:
@@ -288,7 +351,7 @@ class PredictionSets(Sealed):
         list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
         return pa.table(
             {
-                "node": pa.array(self.nodes),
+                "node": pa.array(self.nodes if self.ids is None else self.ids),
                 "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
                 "size": pa.array(self.sizes, pa.int32()),
                 "threshold": pa.array(self.thresholds),
@@ -305,6 +368,14 @@ class PredictionSets(Sealed):
         except ImportError as error:
             raise MissingDependencyError("pandas", "spark") from error
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the same table as a Polars frame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingDependencyError("polars", "polars") from error
+        return polars.from_arrow(self.to_arrow())
 
     # -- for people --------------------------------------------------------------------------------------------
 
@@ -331,7 +402,7 @@ class PredictionSets(Sealed):
             labels: npt.NDArray[Any] = np.flatnonzero(self.member[i])
             names = [str(y) if self.class_names is None else self.class_names[y] for y in labels]
             yield (
-                escape(str(self.nodes[i])),
+                escape(str(self.nodes[i] if self.ids is None else self.ids[i])),
                 escape("{" + ", ".join(names) + "}"),
                 str(self.sizes[i]),
                 f"{self.thresholds[i]:.4f}" if np.isfinite(self.thresholds[i]) else "∞",

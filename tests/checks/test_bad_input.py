@@ -348,7 +348,7 @@ ROWS = {
     "no NetworkX graph": (lambda: ns.Graph.from_networkx([(0, 1)]), "`graph` must be a NetworkX graph; got list"),
     "no edge_index": (
         lambda: ns.Graph.from_pyg(SimpleNamespace(x=1)),
-        "`data` must have an `edge_index`; SimpleNamespace has none",
+        "`data` must have an `edge_index` or an `adj_t`; SimpleNamespace has neither",
     ),
     "a table of three columns": (
         lambda: ns.Graph.from_table({"a": [0], "b": [1], "c": [2]}),
@@ -386,12 +386,12 @@ ROWS = {
         "`original_ids` must have one entry a node, 2; got 1",
     ),
     "another kind of graph": (
-        lambda: calibrate(graph=nx.path_graph(5)),
+        lambda: ns.CalibrationIndex(nx.path_graph(5), SCORES, CALIBRATION),
         "`graph` must be a napsets.Graph; got Graph of networkx.classes.graph. Make one with "
         "napsets.Graph.from_networkx(...)",
     ),
     "a sparse matrix for a graph": (
-        lambda: calibrate(graph=sp.eye_array(5)),
+        lambda: ns.CalibrationIndex(sp.eye_array(5), SCORES, CALIBRATION),
         "`graph` must be a napsets.Graph; got dia_array of scipy.sparse._dia. Make one with napsets.Graph.from_scipy(",
     ),
     "a Data for a graph": (

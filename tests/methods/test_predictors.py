@@ -420,3 +420,77 @@ def test_methods_do_not_wrap_a_score_twice_and_name_settings_that_they_do_not_ha
         ns.InvalidInputError, match=r"`settings` must be one of score, .*; got 'hop' \(did you mean 'hops'"
     ):
         make_method("naps", hop=3)
+
+
+NAMES = np.array([f"user-{i}" for i in range(SIZE)])
+
+
+@pytest.mark.parametrize("kind", ["NAPS", "SplitConformal", "Auto"])
+def test_names_of_nodes_and_classes_travel_to_the_sets_also_through_a_file(tmp_path, kind):
+    predictor = getattr(ns, kind)()
+    given = (P, Y) if kind == "SplitConformal" else (GRAPH, P, Y)
+    predictor.calibrate(*given, calibration=CALIBRATION, ids=NAMES, class_names=list("abcde"))
+    predictor.save(tmp_path / "predictor.npz")
+    for which in (predictor, type(predictor).load(tmp_path / "predictor.npz")):
+        sets = which.predict(["user-301", "user-399"])
+        assert sets.nodes.tolist() == [301, 399]
+        assert sets.ids.tolist() == ["user-301", "user-399"]
+        assert set(sets["user-399"]) <= set("abcde")
+        assert np.array_equal(sets.member, which.predict([301, 399]).member)
+
+
+def test_a_name_that_no_node_has_is_refused():
+    predictor = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=NAMES)
+    with pytest.raises(ns.InvalidInputError, match="names that are among the ids; 1 are not, 'user-400' first"):
+        predictor.predict(["user-399", "user-400"])
+    with pytest.raises(ns.InvalidInputError, match="`nodes` must be numbers, or calibrate"):
+        naps().predict(["user-399"])
+
+
+def test_class_names_must_be_as_many_as_classes():
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name a class, 5; got 2"):
+        ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, class_names=["a", "b"])
+
+
+def test_other_libraries_graphs_calibrate_to_the_same_bits():
+    import networkx as nx
+
+    path = np.stack([np.arange(SIZE - 1), np.arange(1, SIZE)])
+    own = ns.NAPS(hops=20).calibrate(ns.Graph.from_edge_index(path, SIZE), P, Y, calibration=CALIBRATION)
+    for graph in (path, nx.path_graph(SIZE), ns.Graph.from_edge_index(path, SIZE).to_scipy()):
+        other = ns.NAPS(hops=20).calibrate(graph, P, Y, calibration=CALIBRATION)
+        assert same_bits(own.predict(NODES).thresholds, other.predict(NODES).thresholds)
+
+
+def test_a_graph_of_another_size_than_the_probabilities_is_refused():
+    import networkx as nx
+
+    with pytest.raises(ns.InvalidInputError, match="`probabilities` must have one row a node of the graph, 7"):
+        ns.NAPS().calibrate(nx.path_graph(7), P, Y, calibration=CALIBRATION)
+
+
+@pytest.mark.parametrize("predictor", [ns.NAPS(hops=3, by="class"), ns.SplitConformal("thr"), ns.Auto(alpha=0.2)])
+def test_settings_are_read_set_and_cloned_as_scikit_learn_does(predictor):
+    sklearn = pytest.importorskip("sklearn.base")
+    params = predictor.get_params()
+    assert type(predictor)(**params).get_params() == params
+    copied = sklearn.clone(predictor)
+    assert copied is not predictor
+    assert copied.get_params() == params
+    assert copied.set_params(seed=7).seed == 7
+    assert predictor.seed == 0
+
+
+def test_settings_that_cannot_be_are_set_all_or_not_at_all():
+    predictor = ns.NAPS()
+    with pytest.raises(ns.InvalidInputError, match="`hops`"):
+        predictor.set_params(seed=3, hops=-1)
+    assert predictor.seed == 0
+    with pytest.raises(ns.InvalidInputError, match="`params` must be one of hops, decay"):
+        predictor.set_params(hop=3)
+
+
+def test_a_clone_has_no_calibration():
+    sklearn = pytest.importorskip("sklearn.base")
+    with pytest.raises(ns.NotCalibratedError):
+        sklearn.clone(naps()).predict(NODES)

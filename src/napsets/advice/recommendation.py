@@ -18,6 +18,7 @@ will be: that depends on the model. With its probabilities, methods are tried on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ from napsets.checks.arguments import (
     check_seed,
 )
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph, check_graph
+from napsets.graph import Graph, as_graph
 from napsets.localisers.decay import DECAYS, hop_weights
 from napsets.localisers.depth import useful_hops
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
@@ -93,7 +94,7 @@ class Candidate:
         return (1.0 - self.short_share) * (self.bound + self.slack + self.spread) + self.short_share
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendation:
     """What to do, and the numbers it rests on.
 
@@ -138,6 +139,27 @@ class Recommendation:
     nodes: int
     calibration: int
     evidence: Trials | None = None
+
+    def __str__(self) -> str:
+        rests = "what methods did on held-out labels" if self.evidence else "the graph alone"
+        told = self.evidence.reasons()[0] if self.evidence else self._on_homophily()
+        return f"{self.verdict} (by {rests}): {told}"
+
+    def __repr__(self) -> str:
+        return f"Recommendation({self})"
+
+    def _repr_html_(self) -> str:
+        """Return verdict, reasons and candidates, for notebooks."""
+        told = [*(self.evidence.reasons() if self.evidence else []), *self.reasons()]
+        points = "".join(f"<li>{escape(text)}</li>" for text in told)
+        head = "".join(f"<th>{name}</th>" for name in ("", "hops", "decay", "bound", "effective size", "lack support"))
+        rows = "".join(
+            f"<tr><td>{'→' if one == self.best else ''}</td><td>{one.hops}</td><td>{escape(one.decay)}</td>"
+            f"<td>{one.bound:.3f}</td><td>{one.effective_size:.0f}</td><td>{one.short_share:.1%}</td></tr>"
+            for one in self.candidates
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<p><b>{self.verdict}</b></p><ul>{points}</ul>{table}"
 
     def reasons(self) -> list[str]:
         """Say what the graph alone says, a sentence or two a point; for what labels say, see ``evidence.reasons()``."""
@@ -206,7 +228,7 @@ class Recommendation:
 
 
 def recommend(
-    graph: Graph,
+    graph: Any,
     labels: ArrayLike,
     *,
     probabilities: ArrayLike | None = None,
@@ -222,8 +244,8 @@ def recommend(
 
     Parameters
     ----------
-    graph : Graph
-        The graph whose neighbourhoods would count.
+    graph : Graph or another library's
+        The graph whose neighbourhoods would count, as in `NAPS.calibrate`.
     labels : array of shape (nodes,)
         Integers, −1 where unknown; those known would calibrate.
     probabilities : array of shape (nodes, classes), optional
@@ -244,7 +266,7 @@ def recommend(
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
-    check_graph(graph)
+    graph = as_graph(graph, np.size(labels) or None)
     alpha, asked_hops = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
     y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
     calibration = np.flatnonzero(y >= 0)

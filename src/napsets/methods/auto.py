@@ -28,7 +28,6 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal, fewest_ranks
 from napsets.localisers import Cut, Everyone, Hops, Localiser, share_search
@@ -182,15 +181,16 @@ class Choosing:
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Choose, and calibrate what was chosen; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +18,13 @@ from napsets.checks.arguments import (
     as_column,
     check_index,
     check_labels,
+    check_names,
     check_probabilities,
     check_scores,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph, check_graph
+from napsets.graph import Graph, as_graph
 from napsets.levels import Level
 from napsets.localisers import Reference
 from napsets.randomness import node_uniforms, split_order
@@ -47,6 +49,8 @@ class Given:
         Whose labels may be used.
     ids : numpy.ndarray
         What the nodes are called; their random numbers are drawn from it.
+    class_names : tuple of str or None
+        What the classes are called.
     """
 
     graph: Graph | None
@@ -54,20 +58,25 @@ class Given:
     labels: IntArray
     calibration: IntArray
     ids: npt.NDArray[Any]
+    class_names: tuple[str, ...] | None = None
     _scored: dict[Any, Scored] = field(default_factory=dict, repr=False)
 
     @classmethod
     def check(
         cls,
-        graph: Graph | None,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Given:
         """Refuse arguments that cannot be calibrated on."""
-        size = None if graph is None else check_graph(graph).num_nodes
+        size = graph.num_nodes if isinstance(graph, Graph) else None
         p = check_probabilities(probabilities, num_nodes=size)
+        if graph is not None and size is None:
+            graph = as_graph(graph, p.shape[0])
+            p = check_probabilities(probabilities, num_nodes=graph.num_nodes)
         y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
         # In ascending order, so that no last digit depends on the order in which they came.
         chosen = np.sort(check_index("calibration", calibration, p.shape[0], unique=True))
@@ -82,7 +91,10 @@ class Given:
         names = np.arange(p.shape[0]) if ids is None else as_column("ids", ids)
         if names.shape != (p.shape[0],):
             raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
-        return cls(graph, p, y, chosen, names)
+        called = check_names("class_names", class_names)
+        if called is not None and len(called) != p.shape[1]:
+            raise InvalidInputError(f"`class_names` must have one name a class, {p.shape[1]}; got {len(called)}")
+        return cls(graph, p, y, chosen, names, None if called is None else tuple(called))
 
     def scored(self, score: Any, level: Level, seed: int) -> Scored:
         """Return the nodes scored, with as many as reference as the level wants; kept for the next who asks."""
@@ -116,6 +128,8 @@ class Given:
             _scores_at(score, bound, apart, self.labels[apart]) if apart.size else np.empty(0),
             self.labels[reference],
             self.labels[apart],
+            self.ids if self.ids.dtype.kind in "UO" else None,
+            self.class_names,
         )
 
     def parts(self, size: int, seed: int) -> tuple[IntArray, IntArray]:
@@ -161,6 +175,10 @@ class Scored(Sealed):
     labels, apart_labels : numpy.ndarray
         The labels of the reference nodes and of those kept apart; empty where they are not known any more: a file
         keeps them only for methods that judge labels by groups.
+    ids : numpy.ndarray or None
+        What all nodes are called, where it is by names.
+    class_names : tuple of str or None
+        What the classes are called.
     """
 
     score: Any
@@ -172,6 +190,8 @@ class Scored(Sealed):
     apart_scores: FloatArray
     labels: IntArray = field(default_factory=_nobody)
     apart_labels: IntArray = field(default_factory=_nobody)
+    ids: npt.NDArray[Any] | None = None
+    class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("u", "apart", "apart_scores", "labels", "apart_labels"):

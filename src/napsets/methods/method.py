@@ -18,6 +18,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_column,
     check_alpha,
     check_flag,
     check_index,
@@ -104,15 +105,16 @@ class Method:
 
     def calibrate(
         self,
-        graph: Graph | None,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Score the labelled nodes and set the level; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids))
+        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
@@ -272,7 +274,9 @@ class Calibrated:
             support,
             effective_size,
             alpha,
+            class_names=self.scored.class_names,
             num_nodes=self.num_nodes,
+            ids=None if self.scored.ids is None else self.scored.ids[nodes],
             level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
             label_thresholds=None if found.by_group is None else sealed(found.of_labels(row, slice(None))),
         )
@@ -291,7 +295,7 @@ class Calibrated:
 
     def check_nodes(self, nodes: ArrayLike, *, stacklevel: int) -> IntArray:
         """Return node indices, with a warning where some of them helped to calibrate."""
-        chosen = check_index("nodes", nodes, self.num_nodes)
+        chosen = check_index("nodes", self._places_of(nodes), self.num_nodes)
         calibrates = np.zeros(self.num_nodes, dtype=bool)
         calibrates[self.scored.calibration] = True
         both = int(calibrates[chosen].sum())
@@ -303,6 +307,26 @@ class Calibrated:
                 stacklevel=stacklevel + 1,
             )
         return chosen
+
+    def _places_of(self, nodes: ArrayLike) -> ArrayLike:
+        """Return the indices of nodes that are given by name, and anything else as it is."""
+        named = as_column("nodes", nodes)
+        if named.dtype.kind not in "UO" or not all(isinstance(name, str) for name in named.flat):
+            return nodes
+        if self.scored.ids is None:
+            raise InvalidInputError("`nodes` must be numbers, or calibrate(...) be given the nodes' names as ids=")
+        asked = named.reshape(-1).astype(str)
+        order = np.argsort(self.scored.ids.astype(str), kind="stable")
+        known = self.scored.ids[order].astype(str)
+        places = np.searchsorted(known, asked)
+        lost = (places == known.size) | (known[np.minimum(places, known.size - 1)] != asked)
+        if lost.any():
+            raise InvalidInputError(
+                f"`nodes` must hold names that are among the ids; {int(lost.sum())} are not, "
+                f"{shown(str(asked[lost][0]))} first"
+            )
+        found: IntArray = order[places]
+        return found
 
 
 def check_rates(alpha: Any) -> tuple[bool, list[float]]:

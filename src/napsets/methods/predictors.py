@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, overload
 
 from napsets.checks.arguments import ArrayLike, check_flag, shown
+from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import Graph, check_graph
+from napsets.graph import check_graph
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
@@ -118,6 +119,27 @@ class _Predictor:
         """Return what should be known of all sets that these settings make."""
         return None
 
+    # -- as scikit-learn's tools expect it -----------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings by name; there are no estimators inside that `deep` would look into."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}  # type: ignore[arg-type]
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Change settings by name, all of them or, where one cannot be, none; return this object."""
+        choices = self.get_params()
+        for name in params:
+            choose("params", name, choices)
+        type(self)(**(choices | params))  # refuses what cannot be
+        for name, value in params.items():
+            setattr(self, name, value)
+        self._settle()
+        return self
+
+    def __sklearn_clone__(self: Self) -> Self:
+        """Return the same settings without the calibration, for ``sklearn.base.clone``."""
+        return type(self)(**self.get_params())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
         save(self.calibrated("save"), path, kind=type(self).__name__)
@@ -144,6 +166,11 @@ class _Predictor:
     @classmethod
     def _of(cls: type[Self], method: Method, asked: Choosing | None) -> Self:
         raise NotImplementedError
+
+
+def _need(graph: object) -> None:
+    if graph is None:
+        check_graph(graph)
 
 
 @dataclass(eq=False)
@@ -221,19 +248,21 @@ class NAPS(_Predictor):
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> NAPS:
         """Score the calibration nodes.
 
         Parameters
         ----------
-        graph : Graph
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes.
+        graph : Graph or another library's
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
+            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
         probabilities : array of shape (nodes, classes)
             Any model's probabilities.
         labels : array of shape (nodes,)
@@ -241,16 +270,19 @@ class NAPS(_Predictor):
         calibration : array
             Node indices or a boolean mask: whose labels may be used.
         ids : array of integers or strings, optional
-            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1.
+            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1. Where
+            they are text, `predict` takes them as nodes too, and the sets know them.
+        class_names : sequence of str, optional
+            What the classes are called, for the sets.
 
         Returns
         -------
         NAPS
             This object.
         """
-        check_graph(graph)
+        _need(graph)
         method = self._settle()
-        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
         return self
 
     def _caveat(self) -> str | None:
@@ -295,10 +327,13 @@ class SplitConformal(_Predictor):
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
-        graph: Graph | None = None,
+        graph: Any = None,
+        class_names: Sequence[str] | None = None,
     ) -> SplitConformal:
         """Score the calibration nodes; arguments as in `NAPS.calibrate`, the graph only for scores that look at it."""
-        self.calibrated_ = self._settle().calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = self._settle().calibrate(
+            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
+        )
         return self
 
 
@@ -381,16 +416,19 @@ class Auto(_Predictor):
 
     def calibrate(
         self,
-        graph: Graph,
+        graph: Any,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
         ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> Auto:
         """Choose a method and calibrate it; arguments as in `NAPS.calibrate`."""
-        check_graph(graph)
+        _need(graph)
         choosing = self._choosing()
-        self.calibrated_ = choosing.calibrate(graph, probabilities, labels, calibration, ids=ids)
+        self.calibrated_ = choosing.calibrate(
+            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
+        )
         self._asked = choosing
         return self

@@ -12,10 +12,12 @@ import numpy as np
 from napsets.checks.arguments import (
     FloatArray,
     IntArray,
+    as_column,
     check_flag,
     check_index,
     check_integers,
     check_labels,
+    check_names,
     check_scores,
     shown,
 )
@@ -84,6 +86,8 @@ def save(
         level: Any = calibrated.level
         arrays |= {"apart": scored.apart, "apart_scores": scored.apart_scores}
         arrays |= {"level_shares": level.shares, "level_scores": level.scores}
+    if scored.ids is not None:
+        arrays["ids"] = scored.ids.astype(str)
     if calibrated.grouped is not None:
         arrays |= {"labels": scored.labels, "apart_labels": scored.apart_labels}
         arrays |= {"grouping": calibrated.grouped.grouping.groups}
@@ -99,6 +103,8 @@ def save(
         "settings": {"seed": method.seed, "allow_empty": method.allow_empty},
         "directed": None if graph is None else graph.directed,
     }
+    if scored.class_names is not None:
+        header["class_names"] = list(scored.class_names)
     if calibrated.grouped is not None:
         header["groups"] = _describe_groups(method.groups, arrays)
         header["grouped"] = calibrated.grouped.grouping.of
@@ -226,7 +232,9 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
         )
     reference = Reference(nodes, scores, size, graph, bound.probabilities)
     local = method.localiser.fit(reference)
-    scored = Scored(method.score, method.seed, u, bound, reference, apart, apart_scores)
+    scored = Scored(
+        method.score, method.seed, u, bound, reference, apart, apart_scores, **_names(header, arrays, bound)
+    )
     if method.groups is not None:
         scored = _with_labels(scored, arrays)
         ranks = local.ranks(apart, apart_scores) if apart.size else np.empty(0)
@@ -238,6 +246,22 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
         )
         _check_ranks(local.ranks(apart, apart_scores), apart_scores, shares, ranked)
     return Calibrated(method, scored, local, method.level.fit(reference, shares, ranked))
+
+
+def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) -> dict[str, Any]:
+    """Return what nodes and classes are called, where the file says it."""
+    nodes, classes = bound.probabilities.shape
+    found: dict[str, Any] = {}
+    if "ids" in arrays:
+        found["ids"] = as_column("ids", arrays["ids"])
+        if found["ids"].shape != (nodes,) or found["ids"].dtype.kind != "U":
+            raise InvalidInputError(f"`ids` must have one name a node, {nodes}; got shape {found['ids'].shape}")
+    if header.get("class_names") is not None:
+        names = check_names("class_names", header["class_names"]) or ()
+        if len(names) != classes:
+            raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
+        found["class_names"] = names
+    return found
 
 
 def _rebuild_groups(described: Any, arrays: dict[str, Any]) -> Any:
