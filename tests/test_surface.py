@@ -42,7 +42,7 @@ def test_the_exported_names_are_these_and_no_others():
         "CalibrationIndex", "Choice", "Clustered", "CoverageGap", "Diffused", "Everyone", "Exact",
         "FileFormatError", "Graph", "Hops", "Informed", "InvalidInputError", "Method", "MissingDependencyError",
         "NAPS", "NapsetsError", "NapsetsWarning", "NodePredictions", "Nominal", "NotCalibratedError",
-        "PredictionSets", "RAPS", "SAPS", "Sharpened", "SplitConformal", "THR", "aps_scores", "coverage",
+        "PathLengths", "PredictionSets", "RAPS", "SAPS", "Sharpened", "SplitConformal", "THR", "aps_scores", "coverage",
         "coverage_by_class", "coverage_by_degree", "coverage_gap", "coverage_gap_bound", "datasets",
         "empty_rate", "expected_homophily", "full_rate", "gnn", "groups_by_class", "groups_by_confidence",
         "groups_by_degree", "groups_by_neighbourhood", "hop_thresholds", "hop_weights",

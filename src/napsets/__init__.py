@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from napsets.graph import Graph
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Everyone, Hops
+    from napsets.localisers import Everyone, Hops, PathLengths
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -107,6 +107,7 @@ __all__ = [
     "NodePredictions",
     "Nominal",
     "NotCalibratedError",
+    "PathLengths",
     "PredictionSets",
     "Sharpened",
     "SplitConformal",
@@ -164,6 +165,7 @@ _CORE = {
     "Clustered": "napsets.groups",
     "Exact": "napsets.levels",
     "Hops": "napsets.localisers",
+    "PathLengths": "napsets.localisers",
     "Informed": "napsets.scores",
     "Method": "napsets.methods",
     "Nominal": "napsets.levels",

@@ -20,6 +20,8 @@ from napsets.cli._options import (
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -31,9 +33,11 @@ from napsets.cli._options import (
     LabelsName,
     Nodes,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
@@ -78,11 +82,14 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
@@ -99,7 +106,7 @@ def predict(
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
-    nodes × classes × 64 bytes more.
+    nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
     method = chosen_method(context, method, everywhere=engine is Engine.spark)
@@ -110,19 +117,30 @@ def predict(
         "decay": make_decay(decay, hops),
         "pool": pool,
         "alike": alike,
+        "radius": radius,
         "score": score,
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
         "directed": directed,
     }
-    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    if direction is not DirectionName.out:
+        settings["direction"] = direction.value
+    reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    if weights_are is not None:
+        reading["weights_are"] = weights_are.value
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        for flag, used in {"--fallback": fallback is not FallbackName.full, "--skip-unknown": skip_unknown}.items():
+        here = {
+            "--fallback": fallback is not FallbackName.full,
+            "--skip-unknown": skip_unknown,
+            "--weights-are": weights_are is not None,
+            "--direction": direction is DirectionName.in_ and directed,
+        }
+        for flag, used in here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
         result = _predict_on_spark(run, files, output, made, method, settings, master)
@@ -229,7 +247,7 @@ def _predict_on_spark(
             method=method,
             output=str(target),
             score=make_score(settings["score"]),
-            directed=settings["directed"],
+            directed=settings["directed"] and "direction" not in settings,  # both ways is undirected
             master=master,
             progress=steps.advance,
         )

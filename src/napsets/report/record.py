@@ -97,7 +97,9 @@ def _chosen(found: Comparison) -> dict[str, Any]:
     decay = settings.decay
     if decay is not None and not isinstance(decay, str):
         decay = hop_weights(decay, settings.hops, depth=found.hops).tolist()
-    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike}
+    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike, "radius": settings.radius}
+    if settings.direction != "out":
+        chosen["direction"] = settings.direction
     return {name: value for name, value in chosen.items() if value is not None}
 
 
