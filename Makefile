@@ -7,7 +7,7 @@ JOBS   ?= 2
 .DEFAULT_GOAL := help
 # Half a virtual environment (Debian without python3-venv) must not pass for a whole one the next time.
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-plain lint bench docs clean
+.PHONY: help demo test test-all test-plain lint bench package docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,11 @@ test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vec
 bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.sampling
+
+package: $(VENV)/.dev  ## build wheel and source archive, and use the wheel alone in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist . >/dev/null
+	$(BIN)/python .ci/try_wheel.py dist/*.whl $(PYTHONS)
 
 docs: $(VENV)/.dev  ## build the documentation into site/, warnings are errors
 	$(BIN)/mkdocs build --strict --quiet

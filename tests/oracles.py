@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -147,6 +148,16 @@ def aps_row(p: Sequence[float], u: float) -> list[float]:
     return scores
 
 
+def enumerated_worst_deviation(sizes: Sequence[int], p: float) -> float:
+    """Mean of the worst |X/n − p| over groups, from every outcome and its probability."""
+    chances = [[math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)] for n in sizes]
+    return sum(
+        math.prod(row[k] for row, k in zip(chances, outcome, strict=True))
+        * max(abs(k / n - p) for k, n in zip(outcome, sizes, strict=True))
+        for outcome in product(*(range(n + 1) for n in sizes))
+    )
+
+
 def same_bits(a, b) -> bool:
     """Whether two arrays of floats agree in every bit."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
@@ -209,3 +220,43 @@ def summed_threshold(others, level: float, rule: int, pool: float = 0.0, alike: 
     if reaches(0.0, total, level, rule):
         return -math.inf
     return next((s for s, mass in masses if reaches(mass, total, level, rule)), math.inf)
+
+
+def weighed_threshold(scores, weights, own: float, level: float, rule: str = "nominal") -> float:
+    """The smallest score whose mass is, of own + total, at least the level; +∞ where none is, −∞ where 0 is enough."""
+    order = sorted(range(len(scores)), key=lambda i: scores[i])
+    whole = own + sum(weights)
+    for count in range(len(order) + 1):
+        share = sum(weights[i] for i in order[:count]) / whole
+        slack = 1e-9 if rule == "nominal" else 1e-12
+        if share >= level * (1 - slack) if rule != "above" else share > level + slack:
+            return scores[order[count - 1]] if count else -float("inf")
+    return float("inf")
+
+
+def ball(distance, node: int, min_size: int, furthest: int = 6) -> set[int]:
+    """The smallest ball with so many nodes, or all nodes; `distance` holds infinities between components."""
+    for radius in range(furthest + 1):
+        inside = {u for u in range(len(distance)) if distance[node][u] <= radius}
+        if len(inside) >= min_size:
+            return inside
+    return set(range(len(distance)))
+
+
+def anchored_weights(distance, reference, node: int, anchor: int, min_size: int) -> tuple[list[float], float]:
+    """H(i, a) of each reference node but the node itself, and H(v, a)."""
+
+    def share(i: int) -> float:
+        inside = ball(distance, i, min_size)
+        return (anchor in inside) / len(inside)
+
+    return [share(i) if i != node else 0.0 for i in reference], share(node)
+
+
+def pagerank(neighbours, source: int, restart: float):
+    """Where a walk ends that stops at every step with probability `restart`, or where it cannot go on."""
+    n = len(neighbours)
+    step = np.zeros((n, n))
+    for u, row in enumerate(neighbours):
+        step[list(row) or [u], u] = 1.0 / max(len(row), 1)
+    return np.linalg.solve(np.eye(n) - (1 - restart) * step, restart * np.eye(n)[source])

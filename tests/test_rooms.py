@@ -14,8 +14,8 @@ ROOT = Path(napsets.__file__).parent
 #: The road. What stands left of another never imports it.
 ROOMS = [
     "errors", "version", "kernels", "checks", "randomness", "graph", "quantile", "scores", "localisers", "levels",
-    "groups", "sets", "files", "methods", "evaluation", "advice", "datasets", "gnn", "report", "paper", "spark", "cli",
-    "__main__",
+    "groups", "sets", "intervals", "files", "methods", "evaluation", "advice", "datasets", "gnn", "report",
+    "paper", "spark", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -75,6 +75,8 @@ _SPECS = [
     _blocks("reddit2-full", "block model the size of Reddit2", 233_000, 111, 2.5),
     _blocks("products", "block model the size of ogbn-products", 2_400_000, 51.5, 2.5),
     _blocks("million", "block model of a million nodes", 1_000_000, 10, 2.5),
+    *(_blocks(f"grown-{size}", f"block model, {size:,} nodes", size, 10, 2.5) for size in (10_000, 100_000)),
+    *(_blocks(f"dense-{d}", f"block model, mean degree {d}", 100_000, d, 2.5) for d in (5, 20, 40)),
     _blocks("thin", "block model with mean degree 6", 200_000, 6, 2.5),
     GraphSpec("amazon-test", "Amazon Computers, test subgraph", _amazon),
     GraphSpec("lattice", "square lattice, 500 by 500", _lattice),

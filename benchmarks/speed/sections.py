@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.speed.graphs import node_series
 from benchmarks.speed.interrupt import seconds_to_stop
 from benchmarks.speed.methods import WORK
+from benchmarks.speed.published import GROWING
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
@@ -179,6 +180,28 @@ def roads(bench: Bench, effort: Effort) -> list[Spec]:
     return rows
 
 
+def published(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure every method of the table on Amazon Computers, and those of other papers on growing graphs."""
+    from napsets.localisers import PathLengths
+    from napsets.methods import METHODS, make_method
+
+    # The graph has no lengths.
+    names = [name for name in METHODS if not isinstance(getattr(make_method(name), "localiser", None), PathLengths)]
+    bench.build("amazon-test")
+    specs: list[Spec] = [{"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in names]
+    rows = bench.rounds("all methods", specs, effort.rounds)
+    grown = ["grown-10000", "grown-100000"]
+    if not effort.quick:
+        grown += ["million", "dense-5", "dense-20", "dense-40"]
+    bench.build(*grown)
+    specs = [
+        {"task": "answer", "graph": graph, "labelled": 0.1, "method": name, "sources": 10_000}
+        for graph in grown
+        for name in GROWING
+    ]
+    return rows + bench.rounds("growing graphs", specs, effort.rounds)
+
+
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
@@ -190,4 +213,5 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "ids": ids,
     "methods": methods,
     "roads": roads,
+    "published": published,
 }

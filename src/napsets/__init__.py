@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     )
     from napsets.graph import Graph
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
+    from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Everyone, Hops, PathLengths
+    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -58,30 +59,40 @@ if TYPE_CHECKING:
         neighbourhood_thresholds,
         split_thresholds,
     )
-    from napsets.methods import NAPS, Calibrated, Method, SplitConformal, make_method
+    from napsets.methods import NAPS, Calibrated, Method, RandomisedNAPS, SplitConformal, make_method
     from napsets.quantile import weighted_quantile
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CQR,
         RAPS,
         SAPS,
         THR,
+        AbsoluteResidual,
         ByLabel,
         Diffused,
         Informed,
+        InformedIntervals,
+        NormalisedResidual,
         Sharpened,
+        Similarity,
+        TunedDiffused,
         aps_scores,
         informed_probabilities,
+        similar_nodes,
     )
     from napsets.sets import PredictionSets
 
 __all__ = [
     "APS",
+    "CQR",
     "NAPS",
     "RAPS",
     "SAPS",
     "THR",
+    "AbsoluteResidual",
     "Auto",
+    "Balls",
     "ByClass",
     "ByCommunity",
     "ByDegree",
@@ -99,18 +110,26 @@ __all__ = [
     "Graph",
     "Hops",
     "Informed",
+    "InformedIntervals",
     "InvalidInputError",
+    "InverseDegree",
     "Method",
     "MissingDependencyError",
     "NapsetsError",
     "NapsetsWarning",
     "NodePredictions",
     "Nominal",
+    "NormalisedResidual",
     "NotCalibratedError",
+    "PageRank",
     "PathLengths",
+    "PredictionIntervals",
     "PredictionSets",
+    "RandomisedNAPS",
     "Sharpened",
+    "Similarity",
     "SplitConformal",
+    "TunedDiffused",
     "aps_scores",
     "coverage",
     "coverage_by_class",
@@ -140,6 +159,7 @@ __all__ = [
     "pccv",
     "report",
     "sbm_favours_naps",
+    "similar_nodes",
     "singleton_rate",
     "size_given_coverage",
     "spark",
@@ -155,6 +175,7 @@ _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
     "Auto": "napsets.methods",
+    "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",
     "Diffused": "napsets.scores",
     "Everyone": "napsets.localisers",
@@ -164,12 +185,23 @@ _CORE = {
     "ByGroup": "napsets.groups",
     "Clustered": "napsets.groups",
     "Exact": "napsets.levels",
+    "AbsoluteResidual": "napsets.scores",
+    "CQR": "napsets.scores",
+    "InformedIntervals": "napsets.scores",
+    "NormalisedResidual": "napsets.scores",
+    "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
     "PathLengths": "napsets.localisers",
     "Informed": "napsets.scores",
+    "InverseDegree": "napsets.localisers",
     "Method": "napsets.methods",
     "Nominal": "napsets.levels",
+    "PageRank": "napsets.localisers",
+    "RandomisedNAPS": "napsets.methods",
     "Sharpened": "napsets.scores",
+    "Similarity": "napsets.scores",
+    "TunedDiffused": "napsets.scores",
+    "similar_nodes": "napsets.scores",
     "informed_probabilities": "napsets.scores",
     "make_method": "napsets.methods",
     "hop_weights": "napsets.localisers.decay",

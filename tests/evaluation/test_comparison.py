@@ -69,6 +69,27 @@ def test_metrics_are_those_of_the_library(world: dict[str, Any], comparison: Com
         assert result.infinite == np.isinf(sets.thresholds).sum()
 
 
+def test_gaps_are_those_over_the_usual_groups_and_the_users_own(world: dict[str, Any]) -> None:
+    side = np.where(np.arange(600) < 300, "east", "west")
+    found = compare(**world, seed=4, groups={"side": side})
+    y, nodes = world["labels"], world["nodes"]
+    groups = {
+        "neighbourhood": ns.groups_by_neighbourhood(world["graph"], nodes, seed=4),
+        "class": y,
+        "degree": ns.groups_by_degree(world["graph"], 5, nodes),
+        "confidence": ns.groups_by_confidence(world["probabilities"], 5, nodes),
+        "side": side,
+    }
+    for result, row in zip(found, found.rows(), strict=True):
+        assert list(result.gaps) == list(groups)
+        for kind, each in groups.items():
+            gap = ns.coverage_gap(result.sets, y, each)
+            assert row[f"gap_{kind}"] == gap.gap
+            assert row[f"chance_{kind}"] == gap.chance
+        assert result.gaps["neighbourhood"].worst == pytest.approx(result.pccv)
+        assert result.gaps["neighbourhood"].worst_chance == pytest.approx(result.pccv_chance)
+
+
 def test_standard_errors_follow_their_formulas(comparison: Comparison) -> None:
     for result in comparison:
         n = len(result.sets)

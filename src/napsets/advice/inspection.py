@@ -13,8 +13,8 @@ from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray,
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
-from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference
-from napsets.methods import NAPS, Auto, Calibrated, SplitConformal
+from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
+from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
 from napsets.quantile import required_mass
 from napsets.scores.informed import evidence_of
 from napsets.sets import PredictionSets
@@ -209,13 +209,13 @@ def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:
 
 
 def inspect_node(
-    predictor: NAPS | SplitConformal | Auto | Calibrated, node: ArrayLike, alpha: float = 0.1
+    predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated, node: ArrayLike, alpha: float = 0.1
 ) -> NodeInspection:
     """Take apart the prediction of one node.
 
     Parameters
     ----------
-    predictor : NAPS, SplitConformal, Auto or Calibrated
+    predictor : NAPS, SplitConformal, Auto, RandomisedNAPS or Calibrated
         A calibrated predictor, or what `Method.calibrate` gave.
     node : int
         The node.
@@ -231,7 +231,7 @@ def inspect_node(
     >>> seen.support, round(seen.threshold, 2), seen.hops[0].within
     (3, 0.2, 2)
     """
-    if not isinstance(predictor, NAPS | SplitConformal | Auto | Calibrated):
+    if not isinstance(predictor, NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated):
         raise InvalidInputError(
             f"`predictor` must be a NAPS or another calibrated method; got {type(predictor).__name__}"
         )
@@ -293,6 +293,18 @@ def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, An
         weights = found["neighbour_weights"]
         reached = float(weights[found["neighbour_scores"] <= threshold].sum())
         return found | _with_pools(local, node, threshold, float(weights.sum()), reached)
+    if isinstance(local, WeighedLocal):
+        weighed = local.weights(node)
+        return {
+            "hops": (),
+            "neighbours": weighed.nodes,
+            "neighbour_hops": np.zeros(weighed.nodes.size, dtype=np.int64),
+            "neighbour_weights": weighed.weights,
+            "neighbour_scores": weighed.scores,
+            "total_mass": float(weighed.weights.sum()),
+            "reached_mass": float(weighed.weights[weighed.scores <= threshold].sum()),
+            "is_quantile": True,
+        }
     everyone = isinstance(calibrated.method.localiser, Everyone)
     others = np.flatnonzero((reference.nodes != node) & everyone)
     others = others[np.lexsort((reference.nodes[others], reference.scores[others]))]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
+from napsets.files import Inputs, read_features
 from napsets.methods import METHODS, Settings, make_method
+from napsets.scores import Similarity
 
 __all__ = [
     "Alike",
@@ -23,6 +26,7 @@ __all__ = [
     "names_of",
     "recorded",
     "takes",
+    "with_features",
 ]
 
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
@@ -113,8 +117,21 @@ Alike = Annotated[
 
 def make(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a method with those of the settings that a method may have."""
-    known = {field.name for field in fields(Settings)}
+    known = {field.name for field in fields(Settings)} - {"features"}  # which are read when the nodes are known
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
+
+
+def with_features(
+    method: Any, path: Path | None, inputs: Inputs, reading: Mapping[str, Any], stage: Callable[[str], None]
+) -> Any:
+    """Return a method whose score compares nodes by the features of a file, where one is given."""
+    if path is None:
+        return method
+    if not isinstance(getattr(method, "score", None), Similarity):
+        raise typer.BadParameter("needs a method that compares nodes: --method snaps", param_hint="--features")
+    stage("reading features")
+    found = read_features(path, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
+    return replace(method, score=replace(method.score, features=found))
 
 
 def recorded(method: Any) -> dict[str, Any]:
@@ -145,6 +162,8 @@ def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool 
         return name
     if _given(context, "radius"):
         return LENGTH_METHOD
+    if not everywhere and _given(context, "features"):
+        return "snaps"
     return LOCAL_METHOD if everywhere or any(_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "Edges",
     "FallbackName",
     "FallbackOption",
+    "FeaturesOption",
     "Hops",
     "IdKind",
     "IdKindName",
@@ -156,6 +157,14 @@ Labels = Annotated[
 Nodes = Annotated[
     Path | None,
     typer.Option("--nodes", "-n", help="Nodes to predict: column node. Without it, all that have no label."),
+]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--features",
+        help=f"Features by which nodes are compared (snaps): column node, then one column a feature. {_FORMATS}; or a "
+        "sparse matrix of scipy.sparse.save_npz, a row a node in the order of --probabilities.",
+    ),
 ]
 Alpha = Annotated[
     float,

@@ -114,6 +114,11 @@ def _main_table(result: dict[str, Any]) -> Any:
     if "pccv" in result:
         held = percent(result["share_in_neighbourhoods"])
         rows.append((f"PCCV ({result['neighbourhoods']} neighbourhoods, {held} of the nodes)", number(result["pccv"])))
+        rows.append(("PCCV by chance, if every set covered as asked for", number(result["pccv_chance"])))
+    for kind in ("class", "degree", "neighbourhood"):
+        if f"gap_{kind}" in result:
+            gap, chance = (number(result[f"{name}_{kind}"]) for name in ("gap", "chance"))
+            rows.append((f"gap by {kind}, and by chance", f"{gap}, {chance}"))
     rows += [
         ("sets of one label", percent(result["singleton_rate"])),
         ("empty sets", percent(result["empty_rate"])),

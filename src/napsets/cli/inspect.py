@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make
+from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, with_features
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -20,6 +20,7 @@ from napsets.cli._options import (
     Edges,
     FallbackName,
     FallbackOption,
+    FeaturesOption,
     Hops,
     IdKind,
     IdKindName,
@@ -71,6 +72,7 @@ def inspect(
     pool: Pool = None,
     alike: Alike = None,
     radius: Radius = None,
+    features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -126,6 +128,7 @@ def inspect(
             predicting=False,
             stage=steps.stage,
         )
+        made = with_features(made, features, inputs, {"ids": ids.value, "skip_unknown": skip_unknown}, steps.stage)
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = made.calibrate(

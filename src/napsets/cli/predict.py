@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded
+from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded, with_features
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -25,6 +25,7 @@ from napsets.cli._options import (
     Edges,
     FallbackName,
     FallbackOption,
+    FeaturesOption,
     Hops,
     IdKind,
     IdKindName,
@@ -83,6 +84,7 @@ def predict(
     pool: Pool = None,
     alike: Alike = None,
     radius: Radius = None,
+    features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -123,6 +125,7 @@ def predict(
         "allow_empty": allow_empty,
         "fallback": fallback.value,
         "directed": directed,
+        "features": None if features is None else str(features),
     }
     if direction is not DirectionName.out:
         settings["direction"] = direction.value
@@ -134,20 +137,21 @@ def predict(
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
-        here = {
+        used_here = {
             "--fallback": fallback is not FallbackName.full,
             "--skip-unknown": skip_unknown,
+            "--features": features is not None,
             "--weights-are": weights_are is not None,
-            "--direction": direction is DirectionName.in_ and directed,
+            "--direction": direction is not DirectionName.out,
         }
-        for flag, used in here.items():
+        for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
         result = _predict_on_spark(run, files, output, made, method, settings, master)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
-        result = _predict_here(run, files, output, made, settings, reading)
+        result = _predict_here(run, files, output, made, settings, reading, features)
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     run.summary(result, _summary_table(result))
     if "choice" in result:
@@ -164,14 +168,16 @@ def _predict_here(
     made: Any,
     settings: dict[str, Any],
     reading: dict[str, Any],
+    features: Path | None,
 ) -> dict[str, Any]:
 
     with wrong_use("--output"):
-        check_writable(target, files.values())
+        check_writable(target, [*files.values(), features])
     with run.steps() as steps:
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
+        made = with_features(made, features, inputs, reading, steps.stage)
         steps.stage("calibrating")
         calibrated = inputs.calibrate(made)
         choice = getattr(calibrated, "choice", None)
@@ -247,7 +253,7 @@ def _predict_on_spark(
             method=method,
             output=str(target),
             score=make_score(settings["score"]),
-            directed=settings["directed"] and "direction" not in settings,  # both ways is undirected
+            directed=settings["directed"],
             master=master,
             progress=steps.advance,
         )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.groups import usual_groups
+from napsets.evaluation.judgement import Judgement, check_groups, judge
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
@@ -179,6 +180,7 @@ def compare(
     ids: ArrayLike | None = None,
     alphas: Sequence[float] = (),
     strata: Sequence[tuple[int, int]] | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
     progress: Any = None,
     **settings: Any,
 ) -> Comparison:
@@ -204,6 +206,9 @@ def compare(
         More error rates, for the calibration curve (see `CURVE_ALPHAS`).
     strata : sequence of (low, high), optional
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
+    groups : mapping, optional
+        The user's own groupings by name, each an array with one entry a node as in `coverage_gap`. Gaps over them stand
+        beside those over "neighbourhood", "class", "degree" and "confidence", or take their place under the same name.
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes.
     **settings
@@ -225,6 +230,7 @@ def compare(
             raise InvalidInputError(f"`methods` must be a list of names of methods; got {shown(name)} in it")
     if not names or len(set(names)) < len(names):
         raise InvalidInputError(f"`methods` must name at least one method and none twice; got {shown(names)}")
+    own = check_groups(groups)
     made = [_made(name, told) for name in names]
     given = Given.check(graph, probabilities, labels, calibration, ids)
     # A copy, which the caller cannot change.
@@ -239,16 +245,18 @@ def compare(
     calibrated = [method.fit(given) for method in made]
     found = find_thresholds(calibrated, chosen, rates, progress=progress)
     filled, covered, sizes = _filled(calibrated, found, chosen, known)
-    groups = (
+    ranges = (
         size_strata(given.outputs.shape[1]) if strata is None else check_list("strata", strata, "pairs (low, high)")
     )
     partition = neighbourhood_partition(graph, chosen, seed=seed)
+    groupings = usual_groups(graph, given.outputs, given.labels, chosen, partition=partition) | own
     results = []
     for m, (name, each) in enumerate(zip(names, calibrated, strict=True)):
         sets = each.sets(chosen, sealed(filled[m]), found[m], 0, rates[0])
+        worth = judge(sets, given.labels, strata=ranges, partition=partition, groups=groupings)
         results.append(
             MethodResult(
-                **judge(sets, given.labels, strata=groups, partition=partition).row(),
+                **{one.name: getattr(worth, one.name) for one in fields(Judgement)},
                 name=name,
                 title=title(name, told.score),
                 calibrated=each,
@@ -263,7 +271,7 @@ def compare(
         results=tuple(results),
         alpha=rates[0],
         hops=useful_hops(graph, chosen, told.hops),
-        strata=groups,
+        strata=ranges,
         partition=partition,
         alphas=rates[1:],
         given=given,

@@ -12,6 +12,7 @@ import numpy as np
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
+from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import judge
 from napsets.evaluation.metrics import (
     GroupCoverage,
@@ -135,14 +136,25 @@ def evaluate_sets(
         y = np.append(y, np.full(graph.num_nodes - y.size, -1, dtype=np.int64))
         partition = neighbourhood_partition(graph, sets.nodes, radius=radius, min_size=min_size, seed=seed)
         on_graph = _on_graph(sets, y, graph, partition)
-    worth = judge(sets, y, strata=strata, partition=partition).row()
+    worth = judge(sets, y, strata=strata, partition=partition, groups=_groups(sets, y, graph, partition)).row()
     if graph is None:
-        del worth["pccv"]
+        del worth["pccv"], worth["pccv_chance"]
     if not labelled.file.complete:
         worth["full_rate"] = math.nan
     told = {"unlabelled": len(labelled.file.sets) - len(sets), "alpha": sets.alpha}
     by_class = _group_rows(coverage_by_class(sets, y), list(sets.class_names or ()))
     return worth | told | {"coverage_by_class": by_class} | on_graph
+
+
+def _groups(
+    sets: PredictionSets, labels: IntArray, graph: Graph | None, partition: list[IntArray] | None
+) -> dict[str, IntArray]:
+    """Return the groups that can be had from sets and labels, and from the graph where there is one."""
+    groups = {"class": groups_by_class(labels)}
+    if graph is not None:
+        groups["degree"] = groups_by_degree(graph, nodes=sets.nodes)
+        groups["neighbourhood"] = groups_of_partition(partition or [], graph.num_nodes)
+    return groups
 
 
 def _on_graph(sets: PredictionSets, labels: IntArray, graph: Graph, partition: list[IntArray]) -> dict[str, Any]:

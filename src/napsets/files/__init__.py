@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from napsets.files.edges import read_edges
+from napsets.files.features import read_features
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_graph, read_inputs
 from napsets.files.labels import read_labels, read_nodes
@@ -20,6 +21,7 @@ __all__ = [
     "describe_settings",
     "memory_bound",
     "read_edges",
+    "read_features",
     "read_graph",
     "read_inputs",
     "read_labels",

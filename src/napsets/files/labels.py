@@ -15,7 +15,7 @@ from napsets.files.classes import LabelsAre, class_indices
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places
 
-__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_nodes"]
+__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_nodes", "refuse_repeated"]
 
 
 def read_labels(
@@ -118,7 +118,7 @@ def read_label_rows(
             parts.append(batch.column(column))
     strangers.settle(skip=skip_unknown, notes=notes)
     place = np.concatenate(places)
-    _refuse_repeated(table, nodes, place[place >= 0])
+    refuse_repeated(table, nodes, place[place >= 0])
     column = pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
     return LabelRows(table, place, column, named, others)
 
@@ -140,7 +140,7 @@ def read_nodes(
     strangers.settle(skip=skip_unknown, notes=notes)
     place = np.concatenate([np.empty(0, dtype=np.int64), *places])
     place = place[place >= 0]
-    _refuse_repeated(table, nodes, place)
+    refuse_repeated(table, nodes, place)
     return place
 
 
@@ -167,7 +167,7 @@ def _label_texts(table: TableFile, column: Any) -> Any:
     return column.cast(pa.large_string())
 
 
-def _refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
+def refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
     """Refuse places that are there twice, by the ids that the table calls them."""
     if place.size == 0:
         return

@@ -73,6 +73,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a name or a list of numbers",
     ),
     "score": (lambda value: isinstance(value, str), "a name"),
+    "features": (lambda value: isinstance(value, str), "the name of a file"),
     "method": (lambda value: isinstance(value, str), "a name"),
     "pool": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
     "alike": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),

@@ -16,12 +16,14 @@ except ImportError as _error:
 
 from napsets.gnn.bridge import predict_sets, probabilities_of
 from napsets.gnn.models import MODELS, build_model
+from napsets.gnn.quantiles import NodeQuantiles
 from napsets.gnn.settings import PRESETS, Settings, settings_for
 from napsets.gnn.training import TrainedModel, fit, predict, train
 
 __all__ = [
     "MODELS",
     "PRESETS",
+    "NodeQuantiles",
     "Settings",
     "TrainedModel",
     "build_model",

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from napsets.gnn.batches import FeatureTable, chunks, prefetch
+from napsets.gnn.goals import Goal, LabelGoal
 from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.samplers import FullSampler, batch_key, make_sampler
 from napsets.gnn.settings import Settings
@@ -37,9 +38,11 @@ class NodeView:
     scored: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64]) -> NodeView:
+    def of(
+        cls, dataset: Any, nodes: npt.NDArray[np.int64], scored: npt.NDArray[np.int64], goal: Goal | None = None
+    ) -> NodeView:
         """Cut the view of `nodes` out of a dataset; `scored` are those, among them, whose labels count."""
-        labels = torch.from_numpy(dataset.labels[nodes])
+        labels = torch.from_numpy((LabelGoal(dataset) if goal is None else goal).truth()[nodes])
         places = np.flatnonzero(np.isin(nodes, scored))
         return cls(dataset.graph.subgraph(nodes), FeatureTable(dataset.features[nodes]), labels, places)
 
@@ -53,6 +56,7 @@ class Trainer:
     seed: int
     train: NodeView
     validation: NodeView
+    goal: Goal
     epoch: int = 0
     best_accuracy: float = -1.0
     best_epoch: int = -1
@@ -101,20 +105,20 @@ class Trainer:
                 progress(self.epoch * len(batches) + i + 1, self.settings.epochs * self.batches_per_epoch)
         if self.plateau is not None:
             self.plateau.step(accuracy)
-        self.history.append({"loss": float(np.mean(losses)), "validation_accuracy": accuracy})
+        self.history.append({"loss": float(np.mean(losses)), self.goal.merit_name: accuracy})
         self.epoch += 1
 
     def _step(self, batch: Any) -> float:
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         seeds = torch.from_numpy(batch.seeds)
-        loss = nn.functional.cross_entropy(batch.logits(self.model), self.train.labels[seeds])
+        loss = self.goal.loss(batch.logits(self.model), self.train.labels[seeds])
         loss.backward()
         self.optimiser.step()
         return float(loss.detach())
 
     def validate(self) -> float:
-        """Measure accuracy on the validation nodes and keep the weights if they are the best so far."""
+        """Measure merit on the validation nodes (accuracy, for labels) and keep the weights if they are the best."""
         view = self.validation
         if view.scored.size == 0:  # nothing to stop on: the last weights are kept
             accuracy = float(self.epoch)
@@ -124,7 +128,7 @@ class Trainer:
             else:
                 logits = exact_logits(self.model, view.graph, view.features, self.settings)
             scored = torch.from_numpy(view.scored)
-            accuracy = float((logits[scored].argmax(dim=1) == view.labels[scored]).double().mean())
+            accuracy = self.goal.merit(logits[scored], view.labels[scored])
         if accuracy > self.best_accuracy:
             self.best_accuracy, self.best_epoch = accuracy, self.epoch
             self.best_weights = copy.deepcopy(self.model.state_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
 from napsets.gnn.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from napsets.gnn.goals import QuantileGoal, make_goal
 from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.models import MODELS, build_model
+from napsets.gnn.quantiles import NodeQuantiles
 from napsets.gnn.settings import Settings, settings_for
 from napsets.gnn.threads import torch_threads
 from napsets.gnn.trainer import NodeView, Trainer
@@ -46,7 +49,9 @@ class TrainedModel:
     validation_accuracy : float
         Accuracy on the validation nodes with those weights; NaN where there are none.
     history : list of dict
-        Mean loss and last validation accuracy of each epoch.
+        Mean loss and last validation accuracy of each epoch; for quantiles `validation_merit`, 1 / (1 + loss).
+    quantiles : tuple of float
+        Which quantiles it gives, where it was trained for numbers.
     """
 
     module: nn.Module
@@ -56,6 +61,7 @@ class TrainedModel:
     best_epoch: int
     validation_accuracy: float
     history: list[dict[str, float]] = field(default_factory=list)
+    quantiles: tuple[float, ...] = ()
 
 
 def fit(
@@ -64,6 +70,8 @@ def fit(
     preset: str = "paper",
     seed: int = 0,
     *,
+    task: str = "classification",
+    quantiles: Sequence[float] = (0.05, 0.95),
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
@@ -84,6 +92,10 @@ def fit(
         ``paper`` or ``released-code``; see `settings_for`.
     seed : int
         Draws initial weights, batches, neighbours and dropout.
+    task : {"classification", "regression"}
+        Labels, by cross entropy; or quantiles of `dataset.targets`, by the pinball loss, none crossing another.
+    quantiles : sequence of float
+        Which, for regression: ascending, between 0 and 1.
     checkpoint : path, optional
         Written after every epoch; if the file is there already, the run goes on from it, to the same result.
     progress : callable, optional
@@ -99,19 +111,23 @@ def fit(
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):
-        module, name, settings = _prepare(dataset, model, preset, seed, changes)
+        goal = make_goal(dataset, task, quantiles)
+        module, name, settings = _prepare(dataset, model, preset, seed, changes, goal.width())
         seen = np.sort(np.concatenate([dataset.train, dataset.validation]))
-        training = NodeView.of(dataset, dataset.train, dataset.train)
-        trainer = Trainer(module, settings, seed, training, NodeView.of(dataset, seen, dataset.validation))
+        training = NodeView.of(dataset, dataset.train, dataset.train, goal)
+        trainer = Trainer(module, settings, seed, training, NodeView.of(dataset, seen, dataset.validation, goal), goal)
         _run(trainer, dataset, name, checkpoint, progress)
     module.load_state_dict(trainer.best_weights)
     module.eval()
     accuracy = trainer.best_accuracy if dataset.validation.size else float("nan")
+    if isinstance(goal, QuantileGoal):
+        nothing = float("nan")
+        return TrainedModel(module, name, settings, seed, trainer.best_epoch, nothing, trainer.history, goal.quantiles)
     return TrainedModel(module, name, settings, seed, trainer.best_epoch, accuracy, trainer.history)
 
 
 def _prepare(
-    dataset: NodeDataset, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any]
+    dataset: NodeDataset, model: str | nn.Module, preset: str, seed: int, changes: dict[str, Any], width: int
 ) -> tuple[nn.Module, str, Settings]:
     """Return the module, its name and the settings of the run."""
     if isinstance(model, nn.Module):
@@ -120,7 +136,7 @@ def _prepare(
     entry = choose("model", model, MODELS)
     settings = settings_for(preset, entry.family, **(entry.changes | changes))
     torch.manual_seed(seed)
-    return build_model(model, dataset.num_features, dataset.num_classes, settings), model, settings
+    return build_model(model, dataset.num_features, width, settings), model, settings
 
 
 def _run(
@@ -133,7 +149,9 @@ def _run(
     """Run the epochs that are left, from the checkpoint if there is one."""
     mark = ""
     if checkpoint is not None:
-        about = {"model": name, "seed": trainer.seed, "settings": trainer.settings.as_dict()}
+        about: dict[str, Any] = {"model": name, "seed": trainer.seed, "settings": trainer.settings.as_dict()}
+        if isinstance(trainer.goal, QuantileGoal):
+            about["quantiles"] = list(trainer.goal.quantiles)
         weights = [value.numpy() for value in trainer.model.state_dict().values()]
         views = (trainer.train, trainer.validation)
         graphs = [array for view in views for array in (view.graph.indptr, view.graph.indices, view.labels.numpy())]
@@ -155,8 +173,8 @@ def _run(
 
 def predict(
     trained: TrainedModel, dataset: NodeDataset, *, inference: str | None = None, threads: int | None = None
-) -> NodePredictions:
-    """Return the probabilities of all nodes, computed on the whole graph.
+) -> Any:
+    """Return the probabilities of all nodes, computed on the whole graph; of a model of quantiles, `NodeQuantiles`.
 
     Parameters
     ----------
@@ -185,6 +203,19 @@ def predict(
         "validation_accuracy": trained.validation_accuracy,
         "dataset": dict(dataset.settings),
     }
+    if trained.quantiles:
+        goal = QuantileGoal(dataset, trained.quantiles)
+        targets = np.asarray(dataset.targets, dtype=np.float64)
+        return NodeQuantiles(
+            np.arange(dataset.num_nodes),
+            goal.unscaled(logits),
+            trained.quantiles,
+            targets,
+            dataset.split,
+            dataset.name,
+            trained.name,
+            about,
+        )
     return NodePredictions(
         np.arange(dataset.num_nodes),
         torch.softmax(logits.double(), dim=1).float().numpy(),
@@ -203,12 +234,16 @@ def train(
     preset: str = "paper",
     seed: int = 0,
     *,
+    task: str = "classification",
+    quantiles: Sequence[float] = (0.05, 0.95),
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
     **changes: Any,
-) -> NodePredictions:
-    """Train a model and return the probabilities of all nodes: `fit`, then `predict`, with the parameters of `fit`.
+) -> Any:
+    """Train a model and return what it says of all nodes: `fit`, then `predict`, with the parameters of `fit`.
+
+    For labels, that is `NodePredictions`; with ``task="regression"``, `NodeQuantiles`.
 
     Examples
     --------
@@ -217,5 +252,8 @@ def train(
     >>> predictions.probabilities.shape
     (200, 4)
     """
-    trained = fit(dataset, model, preset, seed, checkpoint=checkpoint, progress=progress, threads=threads, **changes)
+    trained = fit(
+        dataset, model, preset, seed, task=task, quantiles=quantiles, checkpoint=checkpoint, progress=progress,
+        threads=threads, **changes,
+    )  # fmt: skip
     return predict(trained, dataset, threads=threads)

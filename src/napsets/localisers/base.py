@@ -22,6 +22,7 @@ from napsets.checks.names import Table
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex
+from napsets.randomness import node_uniforms
 
 __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
 
@@ -103,6 +104,8 @@ class Reference(Sealed):
         The graph whose neighbourhoods count; localisers that know of no neighbours need none.
     probabilities : numpy.ndarray or None
         What the scores were made of, for localisers that ask who looks alike.
+    u : numpy.ndarray or None
+        The uniform number of every node, for localisers that draw at random.
     """
 
     nodes: IntArray
@@ -110,10 +113,16 @@ class Reference(Sealed):
     num_nodes: int
     graph: Graph | None = None
     probabilities: npt.NDArray[Any] | None = None
+    u: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("nodes", "scores"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @cached_property
+    def uniforms(self) -> FloatArray:
+        """A uniform number for every node; where none were given, those of 0..n−1 with seed 0."""
+        return node_uniforms(np.arange(self.num_nodes)) if self.u is None else self.u
 
     @cached_property
     def index(self) -> CalibrationIndex:

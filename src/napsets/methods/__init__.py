@@ -8,7 +8,7 @@ from types import ModuleType
 from napsets.methods.auto import Candidate, Choice, Choosing
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method, fill_sets, find_thresholds
-from napsets.methods.predictors import NAPS, Auto, SplitConformal
+from napsets.methods.predictors import NAPS, Auto, RandomisedNAPS, SplitConformal
 from napsets.methods.saving import load, save
 from napsets.methods.table import METHODS, PAPER, Settings, make_method, methods, title
 
@@ -23,6 +23,7 @@ __all__ = [
     "Choosing",
     "Given",
     "Method",
+    "RandomisedNAPS",
     "Scored",
     "Settings",
     "SplitConformal",

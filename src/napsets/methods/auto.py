@@ -19,7 +19,7 @@ With few labels every split costs more than it brings: plain split conformal pre
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
@@ -43,11 +43,12 @@ from napsets.localisers import (
     share_search,
 )
 from napsets.methods.given import Given, Scored
-from napsets.methods.method import Calibrated, Method
+from napsets.methods.method import Calibrated, Method, check_given
 from napsets.quantile import weighted_quantile
-from napsets.scores import APS, THR, ByLabel, Informed, Sharpened, learns
+from napsets.scores import APS, THR, BoundIntervals, ByLabel, Informed, InformedIntervals, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
 from napsets.scores.informed import BoundInformed, evidence_of
+from napsets.scores.residuals import IntervalScore
 
 __all__ = ["Candidate", "Choice", "Choosing"]
 
@@ -173,6 +174,8 @@ class Choosing:
         As in `Method`.
     max_hops : int
         How far localisers may look, from 0 to 4.
+    score : Score or str, optional
+        For regression, the score of the intervals: "cqr", "absolute" or "normalised".
     by : Groups, str or array, optional
         The groups of a `Method`. The choice is made for all nodes together; then each group has a level of its own.
     """
@@ -183,9 +186,17 @@ class Choosing:
     allow_empty: bool = True
     max_hops: int = 3
     by: Any = None
+    score: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", make_groups(self.by))
+        if self.score is not None:
+            object.__setattr__(self, "score", make_score(self.score))
+            if not isinstance(self.score, IntervalScore):
+                raise InvalidInputError(
+                    f"`score` must be a score of numbers, or None for labels, whose score is chosen; got "
+                    f"{type(self.score).__name__}"
+                )
         check_alpha(self.alpha)
         choose("prefer", self.prefer, {"even": 1, "small": 1})
         check_seed(self.seed)
@@ -203,13 +214,13 @@ class Choosing:
         class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Choose, and calibrate what was chosen; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
+        return self.fit(check_given(self.score, graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
         if given.graph is None:
             raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
-        plain = APS() if self.prefer == "even" else THR()
+        plain = self.score or (APS() if self.prefer == "even" else THR())
         labels = given.calibration.size
         fewest = max(FEWEST, 2 * fewest_ranks(self.alpha) + 1)
         if labels < fewest:
@@ -227,7 +238,7 @@ class Choosing:
         informed = evidence_of(scores.bound)
         choice = Choice(
             method,
-            _reason(candidates, informed),
+            _reason(candidates, informed, numbers=self.score is not None),
             candidates,
             self.prefer,
             self.alpha,
@@ -250,11 +261,15 @@ class Choosing:
         start = given.scored(plain, Exact(), self.seed)
         sizes.add("the model alone", start)
         many = given.calibration.size >= FEWEST_BY_LABEL
-        informed = Informed(Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR())
+        informed: Any
+        if self.score is not None:
+            informed = InformedIntervals(self.score, low=min(self.alpha / 2.0, 0.499))
+        else:
+            informed = Informed(Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR())
         evident = given.scored(informed, Exact(), self.seed)
         sizes.add("labels around as evidence", evident)
         chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
-        if chosen and many and self.prefer == "even":
+        if chosen and many and self.prefer == "even" and self.score is None:
             for mix in _MIXES:
                 ranked = _by_label(given, evident, informed, mix)
                 sizes.add(f"labels around as evidence, classes judged by their own kind ({mix:g})", ranked)
@@ -277,7 +292,7 @@ class Choosing:
         taus = [everyone]
         if local:
             kinds: list[tuple[list[tuple[str, Localiser]], Any]] = [
-                (_by_hops(self.max_hops), share_search),
+                (_by_hops(self.max_hops, alike=self.score is None), share_search),
                 (_by_lengths(reference) if self.max_hops else [], share_length_search),
             ]
             for kind, share in kinds:
@@ -329,12 +344,14 @@ class _Sizes:
         rest[reference.nodes] = False
         nodes = np.flatnonzero(rest)
         nodes = nodes[_some(nodes.size, _SIZED)]
-        # How large sets are at any threshold: so many scores are at most that.
-        entries = np.sort(scored.bound.matrix(nodes), axis=None)
+        size_at = (
+            _widths_at(scored.bound, nodes)
+            if isinstance(scored.bound, BoundIntervals)
+            else _sizes_at(scored.bound.matrix(nodes))
+        )
 
         def size(scores: FloatArray) -> float:
-            tau = weighted_quantile(scores, np.ones(scores.size), self.alpha)
-            return float(np.searchsorted(entries, tau, side="right")) / max(nodes.size, 1)
+            return size_at(weighted_quantile(scores, np.ones(scores.size), self.alpha))
 
         if self._draws is None:  # the same for all scores: differences are paired
             count = reference.nodes.size
@@ -356,10 +373,29 @@ class _Sizes:
         ]
 
 
-def _by_hops(max_hops: int) -> list[tuple[str, Localiser]]:
-    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled."""
+def _sizes_at(matrix: FloatArray) -> Callable[[float], float]:
+    """Return how many labels sets have on average at a threshold: so many scores are at most that."""
+    entries = np.sort(matrix, axis=None)
+    return lambda tau: float(np.searchsorted(entries, tau, side="right")) / max(len(matrix), 1)
+
+
+def _widths_at(bound: BoundIntervals, nodes: IntArray) -> Callable[[float], float]:
+    """Return how wide intervals are on average at a threshold."""
+
+    def mean_width(tau: float) -> float:
+        low, high = bound.interval(nodes, np.full(nodes.size, tau))
+        return float((high - low).mean()) if nodes.size else 0.0
+
+    return mean_width
+
+
+def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:
+    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled.
+
+    Numbers have no predicted label that could be alike.
+    """
     found: list[tuple[str, Localiser]] = []
-    if max_hops:
+    if max_hops and alike:
         found.append(("1 hop and those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
     for hops in range(1, max_hops + 1):
         near = f"{hops} hop{'s' * (hops > 1)}"
@@ -397,14 +433,15 @@ def _some(size: int, most: int) -> IntArray:
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
 
 
-def _reason(candidates: Sequence[Candidate], informed: BoundInformed | None) -> str:
+def _reason(candidates: Sequence[Candidate], informed: BoundInformed | None, *, numbers: bool = False) -> str:
     score = next(one for one in candidates if one.step == "score" and one.chosen)
     plain = next(one for one in candidates if one.step == "score")
     if score is plain:
-        told = "the labels around a node would not make sets smaller"
+        told = f"the labels around a node would not make {'intervals' if numbers else 'sets'} smaller"
     else:
+        size = f"intervals {score.value:.3g} wide" if numbers else f"sets of {score.value:.2f} labels"
         told = (
-            f"sets of {score.value:.2f} labels expected against {plain.value:.2f} of the model alone "
+            f"{size} expected against {plain.value:.{'3g' if numbers else '2f'}} of the model alone "
             f"({score.difference:+.2f} ± {score.se:.2f})"
         )
     if informed is not None:

@@ -15,6 +15,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_array,
     as_column,
     check_index,
     check_labels,
@@ -42,9 +43,9 @@ class Given:
     graph : Graph or None
         The graph whose neighbourhoods count.
     outputs : numpy.ndarray
-        The model's probabilities, a row a node.
+        The model's probabilities, or what else its scores are made of, a row a node.
     labels : numpy.ndarray
-        One a node, −1 where unknown.
+        One a node, −1 where unknown; or targets of regression, NaN where unknown.
     calibration : numpy.ndarray
         Whose labels may be used.
     ids : numpy.ndarray
@@ -88,13 +89,42 @@ class Given:
             raise InvalidInputError(
                 f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
             )
-        names = np.arange(p.shape[0]) if ids is None else as_column("ids", ids)
-        if names.shape != (p.shape[0],):
-            raise InvalidInputError(f"`ids` must have one entry a node, {p.shape[0]}; got shape {names.shape}")
+        names = _names(ids, p.shape[0])
         called = check_names("class_names", class_names)
         if called is not None and len(called) != p.shape[1]:
             raise InvalidInputError(f"`class_names` must have one name a class, {p.shape[1]}; got {len(called)}")
         return cls(graph, p, y, chosen, names, None if called is None else tuple(called))
+
+    @classmethod
+    def of_targets(
+        cls, graph: Any, outputs: ArrayLike, targets: ArrayLike, calibration: ArrayLike, ids: ArrayLike | None = None
+    ) -> Given:
+        """Refuse arguments that a score of numbers cannot be calibrated on; targets are NaN where unknown."""
+        rows = as_array("outputs", outputs)
+        if rows.ndim not in (1, 2) or rows.dtype.kind not in "fiu":
+            raise InvalidInputError(f"`outputs` must be numbers, a row a node; got {rows.dtype} of shape {rows.shape}")
+        if graph is not None:
+            graph = as_graph(graph, rows.shape[0])
+            if graph.num_nodes != rows.shape[0]:
+                raise InvalidInputError(
+                    f"`outputs` must have one row a node of the graph, {graph.num_nodes}; got {rows.shape[0]} rows"
+                )
+        y = as_array("targets", targets)
+        if y.shape != (rows.shape[0],) or y.dtype.kind not in "fiu":
+            raise InvalidInputError(
+                f"`targets` must be numbers, one a node, {rows.shape[0]}; got {y.dtype} of shape {y.shape}"
+            )
+        chosen = np.sort(check_index("calibration", calibration, rows.shape[0], unique=True))
+        if chosen.size == 0:
+            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+        unknown = ~np.isfinite(y[chosen])
+        if unknown.any():
+            node = int(chosen[unknown.argmax()])
+            raise InvalidInputError(
+                f"`calibration` must hold nodes whose target is known; {unknown.sum()} are not, node {node} first"
+            )
+        names = _names(ids, rows.shape[0])
+        return cls(graph, rows, y.astype(np.float64), chosen, names)
 
     def scored(self, score: Any, level: Level, seed: int) -> Scored:
         """Return the nodes scored, with as many as reference as the level wants; kept for the next who asks."""
@@ -123,6 +153,7 @@ class Given:
                 self.outputs.shape[0],
                 self.graph,
                 bound.probabilities,
+                u,
             ),
             apart,
             _scores_at(score, bound, apart, self.labels[apart]) if apart.size else np.empty(0),
@@ -138,6 +169,14 @@ class Given:
             return self.calibration, np.empty(0, dtype=np.int64)
         order = split_order(self.ids[self.calibration], seed)
         return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
+
+
+def _names(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
+    """Return what the nodes are called: their numbers, where nothing is said."""
+    names = np.arange(size) if ids is None else as_column("ids", ids)
+    if names.shape != (size,):
+        raise InvalidInputError(f"`ids` must have one entry a node, {size}; got shape {names.shape}")
+    return names
 
 
 def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, labels: IntArray) -> FloatArray:

@@ -30,7 +30,8 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
-from napsets.groups import Grouping, make_groups
+from napsets.groups import ByClass, Clustered, Grouping, make_groups
+from napsets.intervals import PredictionIntervals
 from napsets.levels import FittedLevel, Level, Nominal
 from napsets.localisers import (
     Everyone,
@@ -45,7 +46,7 @@ from napsets.localisers import (
 from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
 from napsets.methods.grouped import Grouped
-from napsets.scores import APS, BoundScore, learns, make_score
+from napsets.scores import APS, BoundIntervals, BoundScore, is_regression, learns, make_score
 from napsets.sets import PredictionSets, members, score_pieces
 
 __all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
@@ -107,6 +108,11 @@ class Method:
                     f"exact=True, or level=Exact()."
                 )
 
+        if is_regression(self.score) and isinstance(self.groups, ByClass | Clustered):
+            raise InvalidInputError(
+                f"`by` must group nodes with a score of numbers, which has no classes; got {type(self.groups).__name__}"
+            )
+
     def __repr__(self) -> str:
         # Most methods have no groups: they are not spoken of then.
         told = [one for one in fields(self) if one.name != "groups" or self.groups is not None]
@@ -123,7 +129,7 @@ class Method:
         class_names: Sequence[str] | None = None,
     ) -> Calibrated:
         """Score the labelled nodes and set the level; arguments as in `NAPS.calibrate`."""
-        return self.fit(Given.check(graph, probabilities, labels, calibration, ids, class_names))
+        return self.fit(check_given(self.score, graph, probabilities, labels, calibration, ids, class_names))
 
     def fit(self, given: Given) -> Calibrated:
         """Do what `calibrate` does with arguments that were checked."""
@@ -147,7 +153,7 @@ class Method:
                 "`by` must be set before calibrate(...): a file keeps labels only of methods that judge by groups"
             )
         if grouping is None:
-            grouping = self.groups.fit(scored.reference, scored.labels, scored.bound.probabilities.shape[1])
+            grouping = self.groups.fit(scored.reference, scored.labels, num_labels(scored.bound))
         grouped = Grouped(
             grouping,
             Calibrated(replace(self, groups=None), scored, local, level),
@@ -210,6 +216,11 @@ class Calibrated:
         """Whether labels were kept apart to set the level."""
         return self.method.level.keeps_apart
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether it gives intervals of numbers instead of sets of labels."""
+        return isinstance(self.score, BoundIntervals)
+
     @overload
     def predict(
         self, nodes: ArrayLike, alpha: float = ..., *, allow_empty: bool | None = ..., threads: int | None = ...,
@@ -262,13 +273,16 @@ class Calibrated:
         chosen = self.check_nodes(nodes, stacklevel=stacklevel)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
+        caveat = None if self.grouped is None else self.grouped.caveat(alphas)
+        if caveat is not None:
+            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
+        if self.is_regression:
+            intervals = [self.intervals(chosen, found, a, alphas[a]) for a in range(len(alphas))]
+            return intervals if several else intervals[0]
         member = np.empty((len(alphas), chosen.size, self.score.probabilities.shape[1]), dtype=bool)
         for _, a, rows, piece in fill_sets([self], [found], chosen, allowed):
             member[a, rows] = piece
         sets = [self.sets(chosen, sealed(member[a]), found, a, alphas[a]) for a in range(len(alphas))]
-        caveat = None if self.grouped is None else self.grouped.caveat(alphas)
-        if caveat is not None:
-            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
         return sets if several else sets[0]
 
     def sets(
@@ -288,6 +302,25 @@ class Calibrated:
             ids=None if self.scored.ids is None else self.scored.ids[nodes],
             level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
             label_thresholds=None if found.by_group is None else sealed(found.of_labels(row, slice(None))),
+        )
+
+    def intervals(self, nodes: IntArray, found: LocalThresholds, row: int, alpha: float) -> PredictionIntervals:
+        """Put together what was found for one alpha, where targets are numbers."""
+        support, effective_size = found.rests_on(row)
+        bound: Any = self.score
+        lower, upper = bound.interval(nodes, found.values[row])
+        return PredictionIntervals(
+            nodes,
+            lower,
+            upper,
+            found.values[row],
+            support,
+            effective_size,
+            alpha,
+            num_nodes=self.num_nodes,
+            level=self.level.level(alpha) if self.is_exact and self.grouped is None else None,
+            ids=None if self.scored.ids is None else self.scored.ids[nodes],
+            centre=bound.centre(nodes),
         )
 
     def stand_in(self, matrix: FloatArray, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
@@ -336,6 +369,33 @@ class Calibrated:
             )
         found: IntArray = order[places]
         return found
+
+
+def check_given(
+    score: Any,
+    graph: Any,
+    outputs: ArrayLike,
+    labels: ArrayLike,
+    calibration: ArrayLike,
+    ids: ArrayLike | None,
+    class_names: Sequence[str] | None = None,
+) -> Given:
+    """Refuse arguments that a score cannot be calibrated on: probabilities and labels, or outputs and targets."""
+    if not is_regression(score):
+        return Given.check(graph, outputs, labels, calibration, ids, class_names)
+    if class_names is not None:
+        raise InvalidInputError(f"`class_names` must be None with a score of numbers; {type(score).__name__} is one")
+    return Given.of_targets(graph, outputs, labels, calibration, ids)
+
+
+def num_rows(bound: BoundScore) -> int:
+    """Return how many nodes a bound score knows."""
+    return int((bound.outputs if isinstance(bound, BoundIntervals) else bound.probabilities).shape[0])
+
+
+def num_labels(bound: BoundScore) -> int:
+    """Return how many labels there are; none where targets are numbers."""
+    return 0 if isinstance(bound, BoundIntervals) else int(bound.probabilities.shape[1])
 
 
 def check_rates(alpha: Any) -> tuple[bool, list[float]]:

@@ -14,15 +14,15 @@ from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, N
 from napsets.graph import Direction, check_graph
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops
+from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choice, Choosing
 from napsets.methods.method import Calibrated, Method
 from napsets.methods.saving import load_asked, save
-from napsets.scores import APS, learns, make_score
+from napsets.scores import APS, SCORES, learns, make_score
 from napsets.sets import PredictionSets
 
-__all__ = ["NAPS", "Auto", "SplitConformal"]
+__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal"]
 
 Self = TypeVar("Self", bound="_Predictor")
 
@@ -92,7 +92,7 @@ class _Predictor:
         threads: int | None = None,
         progress: Any = None,
     ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`.
+        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
 
         Parameters
         ----------
@@ -354,6 +354,8 @@ class Auto(_Predictor):
         As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
     max_hops : int
         How far localisers may look, from 0 to 4.
+    score : IntervalScore or str, optional
+        For numbers instead of labels: "cqr", "absolute" or "normalised". For labels the score is chosen.
 
     Attributes
     ----------
@@ -367,15 +369,16 @@ class Auto(_Predictor):
     allow_empty: bool = True
     max_hops: int = 3
     by: Any = None
+    score: Any = None
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
     _asked: Choosing | None = field(default=None, init=False, repr=False)
 
     def _choosing(self) -> Choosing:
-        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by)
+        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
 
     def _settle(self) -> Any:
         choosing = self._choosing()
-        self.by = choosing.by
+        self.by, self.score = choosing.by, choosing.score
         return choosing
 
     def calibrated(self, asked: str = "predict") -> Calibrated:
@@ -395,7 +398,13 @@ class Auto(_Predictor):
         calibrated = self.calibrated("save")
         asked = None
         if self._asked is not None:  # the groups are those of the method
-            asked = {one.name: getattr(self._asked, one.name) for one in fields(self._asked) if one.name != "by"}
+            asked = {
+                one.name: getattr(self._asked, one.name)
+                for one in fields(self._asked)
+                if one.name not in ("by", "score")
+            }
+            if self._asked.score is not None:
+                asked["score"] = SCORES.name_of(type(self._asked.score))
         save(calibrated, path, kind="Auto", asked=asked)
 
     def _fits(self, method: Method) -> bool:
@@ -434,4 +443,64 @@ class Auto(_Predictor):
             graph, probabilities, labels, calibration, ids=ids, class_names=class_names
         )
         self._asked = choosing
+        return self
+
+
+@dataclass(eq=False)
+class RandomisedNAPS(_Predictor):
+    """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
+
+    A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
+    with one over the size of its ball. Because of the draw, P(Y ∈ set) ≥ 1 − alpha in finite samples if calibration
+    nodes and the node to predict are exchangeable, with all labels used for thresholds. Another seed draws another
+    node, and gives another set. The graph must be undirected.
+
+    Parameters
+    ----------
+    min_size : int
+        A ball is the smallest around a node, itself included, that holds so many nodes, labelled or not; where none
+        does within 6 hops, it is all nodes. With more than there are nodes this is split conformal prediction.
+    score, seed, allow_empty
+        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the level.
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> ring = ns.Graph.from_edge_index([np.arange(100), np.roll(np.arange(100), 1)], num_nodes=100)
+    >>> p, y = np.tile([0.7, 0.3], (100, 1)), np.arange(100) % 2
+    >>> randomised = ns.RandomisedNAPS(min_size=11).calibrate(ring, p, y, calibration=np.arange(1, 100))
+    >>> int(randomised.predict([0], alpha=0.2).support[0])
+    10
+    """
+
+    min_size: int = 100
+    score: Any = field(default_factory=APS)
+    seed: int = 0
+    allow_empty: bool = True
+    calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
+
+    def _method(self) -> Method:
+        localiser, score = Balls(self.min_size), make_score(self.score)
+        self.min_size = localiser.min_size
+        return Method(score, localiser, Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
+
+    @classmethod
+    def _of(cls, method: Method, asked: Choosing | None) -> RandomisedNAPS:
+        localiser: Any = method.localiser
+        return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
+
+    def calibrate(
+        self,
+        graph: Any,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> RandomisedNAPS:
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`."""
+        _need(graph)
+        method = self._settle()
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
         return self

@@ -31,17 +31,17 @@ from napsets.localisers import LOCALISERS, PathLengths, Reference
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods.auto import Choosing
 from napsets.methods.given import Scored
-from napsets.methods.method import Calibrated, Method
-from napsets.scores import BOUND, SCORES, BoundScore, RowScore
+from napsets.methods.method import Calibrated, Method, num_labels, num_rows
+from napsets.scores import BOUND, SCORES, BoundIntervals, BoundScore, InformedIntervals, RowScore
 
 __all__ = ["load", "load_asked", "save"]
 
 #: The classes that a file can be loaded as.
-KINDS = ("NAPS", "SplitConformal", "Auto", "Method")
+KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")
 
 FORMAT, FIRST_FORMAT = "napsets-predictor-2", "napsets-predictor-1"
 #: Which localiser a class that knows only one has.
-_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone"}
+_LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone", "RandomisedNAPS": "balls"}
 #: How deep a header may be nested: some thirty scores one in another.
 _DEEPEST = 64
 #: How far numbers computed again may be from those in a file: sums in another order differ in the last digits.
@@ -214,7 +214,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     )
     _check_bound(method.score, header["bound"])
     bound = choose("bound", header["bound"]["name"], BOUND).from_parts(header["bound"], arrays)
-    size = bound.probabilities.shape[0]
+    size = num_rows(bound)
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
@@ -238,7 +238,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
             f"`calibration` must hold {wanted} of {nodes.size + apart.size} labelled nodes at the level of the file; "
             f"it holds {nodes.size}"
         )
-    reference = Reference(nodes, scores, size, graph, bound.probabilities)
+    reference = Reference(nodes, scores, size, graph, bound.probabilities, u)
     local = method.localiser.fit(reference)
     scored = Scored(
         method.score, method.seed, u, bound, reference, apart, apart_scores, **_names(header, arrays, bound)
@@ -246,7 +246,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     if method.groups is not None:
         scored = _with_labels(scored, arrays)
         ranks = local.ranks(apart, apart_scores) if apart.size else np.empty(0)
-        return method.with_ranks(scored, local, ranks, _grouping(header, arrays, size, bound.probabilities.shape[1]))
+        return method.with_ranks(scored, local, ranks, _grouping(header, arrays, size, num_labels(bound)))
     shares, ranked = np.empty(0), np.empty(0)
     if apart.size:
         shares, ranked = (
@@ -258,7 +258,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
 
 def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) -> dict[str, Any]:
     """Return what nodes and classes are called, where the file says it."""
-    nodes, classes = bound.probabilities.shape
+    nodes, classes = num_rows(bound), num_labels(bound)
     found: dict[str, Any] = {}
     if "ids" in arrays:
         found["ids"] = as_column("ids", arrays["ids"])
@@ -287,9 +287,13 @@ def _with_labels(scored: Scored, arrays: dict[str, Any]) -> Scored:
         ("labels", scored.reference.nodes, scored.reference.scores),
         ("apart_labels", scored.apart, scored.apart_scores),
     ):
-        labels = check_labels(arrays[name], size=nodes.size, num_classes=scored.bound.probabilities.shape[1])
-        if (labels < 0).any():
-            raise InvalidInputError(f"`{name}` must be known; entry {int((labels < 0).argmax())} is −1")
+        labels: Any = arrays[name]
+        if isinstance(scored.bound, BoundIntervals):
+            labels = check_scores(name, labels, size=nodes.size)
+        else:
+            labels = check_labels(labels, size=nodes.size, num_classes=num_labels(scored.bound))
+            if (labels < 0).any():
+                raise InvalidInputError(f"`{name}` must be known; entry {int((labels < 0).argmax())} is −1")
         if nodes.size and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
             raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
         found[name] = labels
@@ -317,6 +321,8 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
         if "inner" not in described:
             break
         described, score = described["inner"], getattr(score, "base", None)
+    if isinstance(score, InformedIntervals):  # it changes outputs, and is bound to the score of what they became
+        score = score.base
     if "score" in described and SCORES.rebuild("score", described["score"]) != score:
         raise InvalidInputError(f"`bound` must be of the score {shown(score)}; got {shown(described['score'])}")
 
@@ -325,11 +331,12 @@ def _part(
     name: str, named_scores: str, arrays: dict[str, Any], score: Any, bound: BoundScore
 ) -> tuple[IntArray, FloatArray]:
     """Return some labelled nodes and their scores, checked."""
-    nodes = check_index(name, arrays[name], bound.probabilities.shape[0], unique=True)
+    nodes = check_index(name, arrays[name], num_rows(bound), unique=True)
     if nodes.size == 0:
         raise InvalidInputError(f"`{name}` must hold at least one node; it is empty")
     scores = check_scores(named_scores, arrays[named_scores], size=nodes.size)
-    _check_own(named_scores, score, bound, nodes, scores)
+    if not isinstance(bound, BoundIntervals):  # a number may have any score
+        _check_own(named_scores, score, bound, nodes, scores)
     return nodes, scores
 
 

@@ -23,11 +23,12 @@ from napsets.checks.names import Table, choose
 from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops, PathLengths
+from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, Diffused, Informed, learns, make_score
+from napsets.scores import APS, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
 
@@ -44,6 +45,8 @@ class Settings:
         As in `PathLengths`.
     alpha : float
         The error rate that a method which chooses is to choose for.
+    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
+        What nodes are compared by, where a method compares them.
     """
 
     score: Any = field(default_factory=APS)
@@ -58,6 +61,10 @@ class Settings:
     by: Any = None
     direction: Direction = "out"
     radius: float | None = None
+    features: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", check_features("features", self.features))
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
@@ -65,6 +72,16 @@ METHODS: Table[Callable[[Settings], Any]] = Table()
 
 #: What the paper calls its four methods.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
+
+#: What the methods of other papers are called there, where a rule would not find it.
+_TITLES = {
+    "rlcp": "RLCP",
+    "daps-thr": "DAPS THR",
+    "node-ex": "NodeEx",
+    "edge-ex": "EdgeEx",
+    "pagerank": "PageRank",
+    "pagerank-exact": "PageRank exact",
+}
 
 
 def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
@@ -114,6 +131,8 @@ def title(name: str, score: Any = None) -> str:
     >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
     ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
     """
+    if name in _TITLES:
+        return _TITLES[name]
     if name == "split":
         scored = type(make_score(APS() if score is None else score))
         return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
@@ -125,8 +144,13 @@ def title(name: str, score: Any = None) -> str:
 @METHODS.add("split")
 def _split(settings: Settings) -> Method:
     """Split conformal prediction: one threshold for all nodes, the graph unused. Exact; uneven between regions."""
-    level = Exact() if learns(make_score(settings.score)) else Nominal()
-    return Method(settings.score, Everyone(), level, settings.seed, settings.allow_empty)
+    return _one_split(settings, Everyone())
+
+
+def _one_split(settings: Settings, localiser: Any) -> Method:
+    """Return a method that needs no labels apart, unless its score learns from them."""
+    score = make_score(settings.score)
+    return Method(score, localiser, Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
 
 
 def _naps(settings: Settings, decay: Decay) -> Method:
@@ -185,6 +209,67 @@ def _diffused(settings: Settings) -> Method:
     score = _wrapped(settings.score, Diffused)
     level = Exact() if learns(score) else Nominal()
     return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
+
+
+@METHODS.add("daps-thr")
+def _diffused_threshold(settings: Settings) -> Method:
+    """Probabilities averaged over neighbours, one threshold for all: the smallest sets, the least even ones. Exact."""
+    return Method(Diffused(THR()), Everyone(), Nominal(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("daps-tuned")
+def _diffused_tuned(settings: Settings) -> Method:
+    """DAPS with its strength tuned on labels that then set no level: no diffusion where neighbours differ. Exact."""
+    score = TunedDiffused(make_score(settings.score), settings.alpha)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("snaps")
+def _similar(settings: Settings) -> Method:
+    """Scores averaged over neighbours and over nodes with similar features (SNAPS): small sets. Exact."""
+    score = make_score(settings.score)
+    if not isinstance(score, Similarity):
+        score = Similarity(score, settings.features)
+    return Method(score, Everyone(), Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("rlcp")
+def _randomised(settings: Settings) -> Method:
+    """Local weights around a node drawn at random nearby (RLCP): more even coverage, exact without spending labels."""
+    return _one_split(settings, Balls())
+
+
+@METHODS.add("pagerank")
+def _pagerank(settings: Settings) -> Method:
+    """Labelled nodes weighed by how often short walks end there, pooled with all. Even coverage; no guarantee."""
+    return Method(settings.score, _walks(settings), Nominal(settings.fallback), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("pagerank-exact")
+def _pagerank_exact(settings: Settings) -> Method:
+    """PageRank weights at a level set on labels kept apart: even coverage, and a guarantee."""
+    return Method(settings.score, _walks(settings), Exact(), settings.seed, settings.allow_empty)
+
+
+def _walks(settings: Settings) -> PageRank:
+    return PageRank(pool=30.0 if settings.pool is None else settings.pool)
+
+
+@METHODS.add("node-ex")
+def _node_exchangeable(settings: Settings) -> Method:
+    """For graphs that grew node by node (NodeEx): outputs of labelled nodes, too, from the graph as it is now. Exact.
+
+    It is `split` on recomputed outputs, as Zargarbashi and Bojchevski (ICLR 2024) show to be enough: labelled nodes
+    and new ones are exchangeable once the model has scored all of them on the graph with all of them in it. What must
+    not be used are scores that were computed before nodes arrived. Cost: one more run of the model, and a sort.
+    """
+    return _one_split(settings, Everyone())
+
+
+@METHODS.add("edge-ex")
+def _edge_exchangeable(settings: Settings) -> Method:
+    """For graphs that grew edge by edge (EdgeEx): weights of 1/degree, because hubs are labelled sooner than others."""
+    return _one_split(settings, InverseDegree())
 
 
 @METHODS.add("by-class")

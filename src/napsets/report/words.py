@@ -108,7 +108,7 @@ def method_table(data: ReportData) -> list[list[tuple[str, str]]]:
             (number(row["size_given_coverage"]), ""),
             (number(row["supported_size"]), ""),
             (number(row["sscv"], 3), ""),
-            (number(row["pccv"], 3), ""),
+            (number(row["pccv"], 3), f"chance {number(row['pccv_chance'], 3)}"),
             (percent(row["lowest"]), ""),
         ]
         for row in data.methods

@@ -59,8 +59,7 @@ class Diffused:
         if graph is None:
             raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
         inner = bind(self.base, outputs, u, graph, reference)
-        nodes = np.arange(outputs.shape[0])
-        scores = np.concatenate([inner.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, nodes.size), _ROWS)])
+        scores = matrix_of(inner, outputs.shape[0])
         alone = graph.degrees == 0
         for _ in range(self.steps):
             mean = graph.neighbour_means(scores)
@@ -68,6 +67,12 @@ class Diffused:
             mixed[alone] = scores[alone]
             scores = mixed
         return BoundMatrix(inner.probabilities, sealed(scores), inner)
+
+
+def matrix_of(bound: BoundScore, size: int) -> FloatArray:
+    """Return the scores of all nodes at every label, made some nodes at a time."""
+    nodes = np.arange(size)
+    return np.concatenate([bound.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, size), _ROWS)])
 
 
 @BOUND.add("matrix")

@@ -176,7 +176,7 @@ class Evidence:
             part = 1.0 / np.maximum(graph.degrees, 1)
             passed = graph.neighbour_sums(part[:, None] * self.counts["near"])
             # What a node's own label comes back as, over each neighbour that has an edge back to it.
-            passed[reference.nodes, reference.labels] -= _sums_over_way_back(graph, part)[reference.nodes]
+            passed[reference.nodes, reference.labels] -= sums_over_way_back(graph, part)[reference.nodes]
             self.counts["far"] = np.maximum(passed, 0.0)  # rounding may leave less than nothing
         self.predicted = outputs.argmax(axis=1)
         self.table = np.zeros((classes, classes))
@@ -292,7 +292,7 @@ def evidence_of(bound: Any) -> BoundInformed | None:
     return bound
 
 
-def _sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
+def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
     """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
     if not graph.directed:
         sums: FloatArray = graph.neighbour_sums(values[:, None])[:, 0]

@@ -39,6 +39,9 @@ def check_method(method: Any, name: str | None = None) -> Method:
             wanted = " or ".join(kind.__name__ for kind in kinds)
             told = f"that of {called} is {type(value).__name__}"
             raise InvalidInputError(f"`method` must have {wanted} as its {argument} on Spark; {told}. {_HERE}")
+    direction = getattr(localiser, "direction", "out")
+    if direction != "out":
+        raise InvalidInputError(f"`direction` must be out on Spark; that of {called} is {direction}. {_HERE}")
     if method.groups is not None:
         raise InvalidInputError(f"`method` must have no groups on Spark; {called} judges by groups. {_HERE}")
     return method

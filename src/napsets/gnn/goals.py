@@ -1,0 +1,151 @@
+"""What a model is trained for: the labels of nodes, or quantiles of their numbers.
+
+A goal says how many numbers the model gives a node, what it is to be told of the truth, what it loses by its answers,
+and by which merit weights are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from napsets.checks.arguments import check_list
+from napsets.datasets.dataset import NodeDataset
+from napsets.errors import InvalidInputError
+
+__all__ = ["Goal", "LabelGoal", "QuantileGoal", "make_goal"]
+
+
+class Goal(Protocol):
+    """What training asks."""
+
+    @property
+    def merit_name(self) -> str:
+        """Say what the merit is called in the record of epochs."""
+        ...
+
+    def width(self) -> int:
+        """Return how many numbers the model gives a node."""
+        ...
+
+    def truth(self) -> npt.NDArray[Any]:
+        """Return what is true of each node of the dataset."""
+        ...
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return what is to become small."""
+        ...
+
+    def merit(self, outputs: Tensor, truth: Tensor) -> float:
+        """Return by what weights are kept: large is good."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGoal:
+    """The labels of nodes: cross entropy, and accuracy."""
+
+    dataset: NodeDataset
+    merit_name: str = "validation_accuracy"
+
+    def width(self) -> int:
+        """Return the number of classes."""
+        return self.dataset.num_classes
+
+    def truth(self) -> npt.NDArray[Any]:
+        """Return the labels."""
+        return self.dataset.labels
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return the cross entropy."""
+        return nn.functional.cross_entropy(outputs, truth)
+
+    def merit(self, outputs: Tensor, truth: Tensor) -> float:
+        """Return the accuracy."""
+        return float((outputs.argmax(dim=1) == truth).double().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileGoal:
+    """Quantiles of the nodes' numbers: the pinball loss, and no crossing.
+
+    The model's first number is the lowest quantile; each further one is how much the next lies above it, made positive.
+    Targets are brought to mean 0 and spread 1 by what the training nodes show.
+
+    Attributes
+    ----------
+    dataset : NodeDataset
+        With `targets`.
+    quantiles : tuple of float
+        Ascending, between 0 and 1.
+    """
+
+    dataset: NodeDataset
+    quantiles: tuple[float, ...]
+    merit_name: str = "validation_merit"
+
+    def __post_init__(self) -> None:
+        levels = tuple(float(level) for level in check_list("quantiles", self.quantiles, "quantiles"))
+        if not levels or not all(0 < a < 1 for a in levels) or list(levels) != sorted(set(levels)):
+            raise InvalidInputError(f"`quantiles` must ascend, each between 0 and 1; got {levels}")
+        object.__setattr__(self, "quantiles", levels)
+        if self.dataset.targets is None:
+            raise InvalidInputError("`dataset` must have targets for task='regression'; it has none")
+        seen = self._targets[np.concatenate([self.dataset.train, self.dataset.validation])]
+        if not np.isfinite(seen).all():
+            raise InvalidInputError("`dataset` must have finite targets on its training and validation nodes")
+
+    @property
+    def _targets(self) -> Any:
+        return np.asarray(self.dataset.targets, dtype=np.float64)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Mean and standard deviation of the training targets."""
+        known = self._targets[self.dataset.train]
+        return float(known.mean()), float(known.std()) or 1.0
+
+    def width(self) -> int:
+        """Return the number of quantiles."""
+        return len(self.quantiles)
+
+    def truth(self) -> npt.NDArray[Any]:
+        """Return the targets, scaled."""
+        mean, spread = self.scale
+        scaled: npt.NDArray[Any] = ((self._targets - mean) / spread).astype(np.float32)
+        return scaled
+
+    def ordered(self, outputs: Tensor) -> Tensor:
+        """Return ascending quantiles from what the model gave."""
+        steps = nn.functional.softplus(outputs[:, 1:])
+        return torch.cat([outputs[:, :1], outputs[:, :1] + steps.cumsum(dim=1)], dim=1)
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """Return the mean pinball loss."""
+        levels = torch.tensor(self.quantiles, dtype=outputs.dtype)
+        errors = truth[:, None] - self.ordered(outputs)
+        return torch.maximum(levels * errors, (levels - 1.0) * errors).mean()
+
+    def merit(self, outputs: Tensor, truth: Tensor) -> float:
+        """Return 1 / (1 + loss), which is positive and grows as the loss falls."""
+        return 1.0 / (1.0 + float(self.loss(outputs.double(), truth.double())))
+
+    def unscaled(self, outputs: Tensor) -> Any:
+        """Return the quantiles on the scale of the targets."""
+        mean, spread = self.scale
+        return mean + spread * self.ordered(outputs.double()).numpy()
+
+
+def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> LabelGoal | QuantileGoal:
+    """Return what to train for: ``classification`` or ``regression``."""
+    if task == "classification":
+        return LabelGoal(dataset)
+    if task == "regression":
+        return QuantileGoal(dataset, tuple(quantiles))
+    raise InvalidInputError(f"`task` must be 'classification' or 'regression'; got {task!r}")

@@ -1,0 +1,238 @@
+"""PredictionIntervals: what a predictor of numbers gives, with the numbers that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_column,
+    check_alpha,
+    check_count,
+    check_index,
+    check_integers,
+)
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.names import choose
+from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.sets import Per
+
+__all__ = ["PredictionIntervals"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionIntervals(Sealed):
+    """An interval for the number of each of some nodes. Arrays that somebody could still write to are copied.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, in the order in which they were asked for.
+    lower, upper : numpy.ndarray
+        The ends, which belong to the interval; −∞ and +∞ where the threshold is +∞.
+    thresholds, support, effective_size, alpha, num_nodes, level, ids
+        As in `PredictionSets`.
+    centre : numpy.ndarray, optional
+        The best guess for each node.
+
+    Examples
+    --------
+    >>> intervals = PredictionIntervals([4, 2], [0.0, 1.0], [2.0, np.inf], [1.0, np.inf], [30, 3], [30.0, 3.0], 0.1)
+    >>> intervals[0], intervals.infinite, intervals.contains([1.5, 0.5], per="set").tolist()
+    ((0.0, 2.0), 1, [True, False])
+    """
+
+    nodes: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    thresholds: FloatArray
+    support: IntArray
+    effective_size: FloatArray
+    alpha: float
+    num_nodes: int | None = None
+    level: float | None = None
+    ids: npt.NDArray[Any] | None = None
+    centre: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", frozen(as_column("nodes", self.nodes)))
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        if self.num_nodes is not None:
+            object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
+        for name in ("lower", "upper", "thresholds", "support", "effective_size", "centre"):
+            if getattr(self, name) is None:
+                continue
+            column = as_array(name, getattr(self, name))
+            if column.shape != self.nodes.shape or column.ndim != 1:
+                raise InvalidInputError(f"`{name}` must have one entry a node, {len(self)}; got shape {column.shape}")
+            if column.dtype.kind not in "fiu" or np.isnan(column).any():
+                raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
+            object.__setattr__(self, name, frozen(column))
+        if (self.lower > self.upper).any():
+            row = int((self.lower > self.upper).argmax())
+            raise InvalidInputError(
+                f"`lower` must be at most `upper`; row {row} goes from {self.lower[row]:g} to {self.upper[row]:g}"
+            )
+        if self.ids is not None:
+            names = as_column("ids", self.ids)
+            if names.shape != self.nodes.shape:
+                raise InvalidInputError(f"`ids` must have one name an interval, {len(self)}; got shape {names.shape}")
+            object.__setattr__(self, "ids", frozen(names.astype(str)))
+
+    def __len__(self) -> int:
+        return int(self.nodes.size)
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return zip(self.lower.tolist(), self.upper.tolist(), strict=True)
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return the ends of one interval, by its place or by its node's name; some intervals for anything longer."""
+        if isinstance(which, str):
+            place = self._places.get(which)
+            if place is None:
+                raise KeyError(f"{which!r}: no interval is of that node")
+            return float(self.lower[place]), float(self.upper[place])
+        if isinstance(which, slice):
+            return self._take(np.arange(len(self))[which])
+        chosen = as_array("which", which)
+        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
+            if not -len(self) <= int(chosen) < len(self):
+                raise IndexError(f"there are {len(self)} intervals, numbered from 0; got {int(chosen)}")
+            return float(self.lower[int(chosen)]), float(self.upper[int(chosen)])
+        return self._take(check_index("which", chosen, len(self)))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {} if self.ids is None else {str(name): row for row, name in enumerate(self.ids.tolist())}
+
+    def _take(self, rows: IntArray) -> PredictionIntervals:
+        several = ("nodes", "lower", "upper", "thresholds", "support", "effective_size", "ids", "centre")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in several}
+        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, **taken)
+
+    @cached_property
+    def widths(self) -> FloatArray:
+        """How far the ends of each interval are apart."""
+        return sealed(self.upper - self.lower)
+
+    @property
+    def infinite(self) -> int:
+        """Number of nodes with too little support, whose interval is the whole line."""
+        return int(np.isposinf(self.thresholds).sum())
+
+    def contains(self, targets: ArrayLike, *, per: Per = "node") -> BoolArray:
+        """Return whether each interval contains its node's target.
+
+        Parameters
+        ----------
+        targets : array of numbers
+            One for each node of the graph, indexed by node id; those of nodes without an interval may be NaN.
+        per : {"node", "set"}
+            With "set", one for each interval instead, in the order of `nodes`.
+        """
+        y = self.own_labels(targets, per=per)
+        inside: BoolArray = (self.lower <= y) & (y <= self.upper)
+        return inside
+
+    def own_labels(self, targets: ArrayLike, *, per: Per = "node") -> FloatArray:
+        """Return the target of each interval's node; the parameters are those of `contains`."""
+        y = as_array("targets", targets)
+        if y.dtype.kind not in "fiu" or y.ndim != 1:
+            raise InvalidInputError(f"`targets` must be numbers, one a node; got {y.dtype} of shape {y.shape}")
+        if choose("per", per, {"node": True, "set": False}):
+            nodes = check_integers("nodes", self.nodes)
+            needed = int(nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
+            if y.size < needed or (self.num_nodes is not None and y.size != needed):
+                raise InvalidInputError(
+                    f"`targets` must have one entry a node of the graph, {needed}, indexed by node id; got {y.size}. "
+                    f"Pass per='set' if they have one entry an interval."
+                )
+            y = y[nodes]
+        elif y.size != len(self):
+            raise InvalidInputError(
+                f"`targets` must have one entry an interval, {len(self)}, with per='set'; got {y.size}"
+            )
+        if np.isnan(y).any():
+            row = int(np.isnan(y).argmax())
+            raise InvalidInputError(
+                f"`targets` must be known where there is an interval; node {self.nodes[row]} has NaN"
+            )
+        return y.astype(np.float64, copy=False)
+
+    # -- tables ------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table: node, lower, upper, width, threshold, support, effective_size, alpha."""
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise MissingDependencyError("pyarrow", "cli") from error
+        columns = {
+            "node": pa.array(self.nodes if self.ids is None else self.ids),
+            "lower": pa.array(self.lower, pa.float64()),
+            "upper": pa.array(self.upper, pa.float64()),
+            "width": pa.array(self.widths, pa.float64()),
+            "threshold": pa.array(self.thresholds, pa.float64()),
+            "support": pa.array(self.support, pa.int64()),
+            "effective_size": pa.array(self.effective_size, pa.float64()),
+            "alpha": pa.array(np.full(len(self), self.alpha)),
+        }
+        if self.centre is not None:
+            columns["prediction"] = pa.array(self.centre, pa.float64())
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """Return the same table as a pandas frame."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("pandas", "spark") from error
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the same table as a Polars frame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingDependencyError("polars", "polars") from error
+        return polars.from_arrow(self.to_arrow())
+
+    # -- for people --------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"PredictionIntervals(no nodes, alpha={self.alpha:g})"
+        finite = self.widths[np.isfinite(self.widths)]
+        told = f"mean width {finite.mean():.4g}" if finite.size else "none of finite width"
+        return (
+            f"PredictionIntervals({len(self):,} nodes, alpha={self.alpha:g}: {told}, {self.infinite:,} with too little "
+            f"support)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the first intervals as a table, for notebooks."""
+        shown = 10
+        head = "".join(f"<th>{name}</th>" for name in ("node", "lower", "upper", "threshold", "support"))
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{cell}</td>" for cell in self._row(i)) + "</tr>"
+            for i in range(min(shown, len(self)))
+        )
+        more = f"<p>… and {len(self) - shown:,} more</p>" if len(self) > shown else ""
+        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+    def _row(self, i: int) -> tuple[str, ...]:
+        numbers = (self.lower[i], self.upper[i], self.thresholds[i])
+        name = escape(str(self.nodes[i] if self.ids is None else self.ids[i]))
+        return (name, *(f"{value:.4g}".replace("inf", "∞") for value in numbers), f"{self.support[i]:,}")

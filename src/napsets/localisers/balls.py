@@ -1,0 +1,177 @@
+"""Randomly localised prediction on balls: RLCP (Hore and Barber, 2023) for graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray, check_count
+from napsets.errors import InvalidInputError
+from napsets.localisers.base import LOCALISERS, NO_GRAPH, Reference
+from napsets.localisers.neighbourhoods import check_threads
+from napsets.localisers.weighed import WeighedLocal, in_pieces, running
+
+if TYPE_CHECKING:
+    from napsets.kernels.weighed import Answer, Question
+
+__all__ = ["Balls", "BallsLocal"]
+
+#: A ball with a larger radius is the whole graph, as good as always.
+_FURTHEST = 100
+
+
+@LOCALISERS.add("balls")
+@dataclass(frozen=True)
+class Balls:
+    """Reference nodes count if their ball holds a node drawn at random from the ball of the node to predict.
+
+    The ball of a node is the smallest around it, itself included, that holds at least `min_size` nodes, labelled or
+    not; where none does within `furthest` hops, it is all nodes. H(i, ·) draws a node of i's ball, each alike. For a
+    node v an anchor a is drawn from H(v, ·) by a hash of seed and ids; then reference node i weighs H(i, a) and v
+    itself H(v, a). So only nodes that could have drawn the same anchor count, and those with small balls count more.
+
+    *Guarantee* (Hore and Barber, *Conformal prediction with local weights: randomization enables local guarantees*,
+    2023): P(Y ∈ set) ≥ 1 − alpha in finite samples if labelled nodes and v are exchangeable, without keeping labels
+    apart; and about 1 − alpha given the anchor's region. The draw is what it rests on: weights from balls around v
+    itself promise nothing. *Cost*: two searches a node that end at its ball, or at the balls that hold its anchor.
+
+    Attributes
+    ----------
+    min_size : int
+        How many nodes a ball must hold: small is local, more than there are nodes is split conformal prediction.
+    furthest : int
+        How many hops a ball may reach.
+    """
+
+    min_size: int = 100
+    furthest: int = 6
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "min_size", check_count("min_size", self.min_size, minimum=1))
+        object.__setattr__(self, "furthest", check_count("furthest", self.furthest, maximum=_FURTHEST))
+
+    def fit(self, reference: Reference) -> BallsLocal:
+        """Return the localiser of these reference nodes."""
+        if reference.graph is None:
+            raise InvalidInputError(NO_GRAPH)
+        if reference.graph.directed:
+            raise InvalidInputError(
+                "`graph` must be undirected for balls: who is in whose ball must be the same both ways; got a directed "
+                "one. Make it with directed=False."
+            )
+        return BallsLocal(self, reference)
+
+
+class BallsLocal(WeighedLocal):
+    """Balls around known reference nodes."""
+
+    @cached_property
+    def _rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        from napsets.kernels._jit import read_only
+
+        return read_only(self.graph.indptr), read_only(self.graph.indices)
+
+    def _room(self) -> tuple[IntArray, npt.NDArray[Any]]:
+        """Return marks and a queue for one thread to search with."""
+        size = self.graph.num_nodes
+        return np.full(size, -1, dtype=np.int64), np.empty(size, dtype=self.graph.indices.dtype)
+
+    @cached_property
+    def radii(self) -> IntArray:
+        """The radius of every node's ball; one more than the furthest where it is all nodes."""
+        from napsets.kernels.anchors import ball_radii
+
+        setting, radii = self.localiser, np.empty(self.graph.num_nodes, dtype=np.int64)
+        least = min(setting.min_size, self.graph.num_nodes + 1)
+
+        def work(first: int, last: int) -> None:
+            ball_radii(first, last, *self._rows, least, setting.furthest, *self._room(), radii)
+
+        in_pieces(work, radii.size, check_threads(None), piece=_nodes_a_piece(radii.size))
+        radii.flags.writeable = False
+        return radii
+
+    @cached_property
+    def _ball_weights(self) -> FloatArray:
+        """One over the size of the ball of each reference node, by number."""
+        from napsets.kernels.anchors import ball_sizes
+
+        index = self.reference.index
+        nodes = np.ascontiguousarray(index.nodes[: index.calibration.size])
+        sizes = np.empty(nodes.size, dtype=np.int64)
+
+        def work(first: int, last: int) -> None:
+            ball_sizes(first, last, nodes, *self._rows, self.radii, self.localiser.furthest, *self._room(), sizes)
+
+        in_pieces(work, nodes.size, check_threads(None), piece=_nodes_a_piece(nodes.size))
+        return 1.0 / sizes
+
+    @cached_property
+    def _words(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
+        """A random word for every node, and the nodes in the order of their words."""
+        words = self.reference.uniforms.view(np.uint64)
+        return words, np.argsort(words, kind="stable")
+
+    def draw(self, nodes: IntArray, threads: int) -> tuple[IntArray, IntArray]:
+        """Return the anchor of each node, and the size of the ball that it is drawn from."""
+        from napsets.kernels._jit import read_only
+        from napsets.kernels.anchors import draw_anchors
+
+        words, by_word = (read_only(each) for each in self._words)
+        sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
+        fixed = (read_only(nodes), *self._rows, self.radii, self.localiser.furthest, words, by_word)
+
+        def work(first: int, last: int) -> None:
+            draw_anchors(first, last, *fixed, *self._room(), sizes, anchors)
+
+        in_pieces(work, nodes.size, threads, piece=_nodes_a_piece(nodes.size))
+        return anchors, sizes
+
+    @cached_property
+    def _behind(self) -> FloatArray:
+        """Running counts, by number, of the reference nodes whose ball is all nodes."""
+        index = self.reference.index
+        return running(self.radii[index.nodes[: index.calibration.size]] > self.localiser.furthest)
+
+    def background(self) -> tuple[FloatArray, float]:
+        """Return how many reference nodes have all nodes as their ball, and what each of them weighs."""
+        return self._behind, 1.0 / self.graph.num_nodes
+
+    def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
+        """Return the reference nodes whose ball holds the node's anchor."""
+        from napsets.kernels.anchors import whose_ball_holds
+
+        anchors, sizes = self.draw(np.array([node]), 1)
+        index, found = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
+        size = whose_ball_holds(
+            int(anchors[0]), *self._rows, self.radii, self.localiser.furthest, self.numbers, index.calibration.size,
+            *self._room(), found,
+        )  # fmt: skip
+        numbers = np.sort(found[:size])
+        return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])
+
+    def answer(self, nodes: IntArray, question: Question, found: Answer, threads: int, progress: Any) -> None:
+        """Write what is asked of the nodes."""
+        from napsets.kernels.anchors import anchor_answers
+
+        anchors, sizes = self.draw(nodes, threads)
+        order = np.argsort(anchors, kind="stable")
+        known = question.scores.size
+        fixed = (order, nodes, anchors, sizes, *self._rows, self.radii, self.localiser.furthest, self.numbers)
+        weights = self._ball_weights
+
+        def work(first: int, last: int) -> None:
+            scratch = (*self._room(), np.empty(known, dtype=np.int64))
+            bits, sums = np.zeros(known // 64 + 1, dtype=np.uint64), np.zeros(known + 1)
+            anchor_answers(first, last, *fixed, weights, question, found, scratch, bits, sums)
+
+        in_pieces(work, nodes.size, threads, progress, piece=_nodes_a_piece(self.graph.num_nodes))
+
+
+def _nodes_a_piece(count: int) -> int:
+    """Return how many nodes a thread takes at a time: each time it needs an array of one entry a node."""
+    return max(512, count // 64)

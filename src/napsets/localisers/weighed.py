@@ -1,0 +1,147 @@
+"""What localisers share whose reference nodes weigh one by one, and whose node to predict need not weigh 1.
+
+The threshold is the smallest reference score s with mass(s) ≥ (1 − α)(own + total): `own` is the weight of the node to
+predict. Weights are the same up to a factor, so that `NodeWeights` shows them with own = 1.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.graph import Graph
+from napsets.kernels import rules
+from napsets.localisers.base import Cut, LocalThresholds, Reference
+from napsets.localisers.neighbourhoods import check_threads
+from napsets.quantile import ROUNDING
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Stop
+    from napsets.kernels.weighed import Answer, Question
+
+__all__ = ["NodeWeights", "WeighedLocal"]
+
+_RULES = {"nominal": rules.NOMINAL, "at least": rules.AT_LEAST, "above": rules.ABOVE}
+#: Nodes handled between two looks at whether to stop.
+_PIECE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class NodeWeights:
+    """Who weighs how much for one node, which itself weighs 1.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The reference nodes with weight, by score.
+    weights, scores : numpy.ndarray
+        The weight and the score of each.
+    """
+
+    nodes: IntArray
+    weights: FloatArray
+    scores: FloatArray
+
+
+class WeighedLocal(ABC):
+    """Thresholds and ranks of weights that a kernel gathers for each node."""
+
+    def __init__(self, localiser: Any, reference: Reference) -> None:
+        self.localiser = localiser
+        self.reference = reference
+
+    @property
+    def graph(self) -> Graph:
+        """The graph around the reference nodes."""
+        return self.reference.index.graph
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """Each node's place among the reference scores; of other nodes, at least how many there are."""
+        return np.ascontiguousarray(self.reference.index.numbers, dtype=np.int64)
+
+    @abstractmethod
+    def background(self) -> tuple[FloatArray, float]:
+        """Return running sums, by number, of what reference nodes weigh for everyone, and a factor."""
+
+    @abstractmethod
+    def answer(self, nodes: IntArray, question: Question, found: Answer, threads: int, progress: Any) -> None:
+        """Write what is asked of the nodes."""
+
+    @abstractmethod
+    def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
+        """Return numbers and weights beyond the background, and what the node itself weighs."""
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes at each cut, from one search."""
+        found = self._ask(nodes, cuts, np.empty(0, dtype=np.int64), threads, progress)
+        size = np.divide(found.mass**2, found.square, out=np.zeros(nodes.size), where=found.square > 0)
+        return LocalThresholds(np.ascontiguousarray(found.values.T), found.support, size)
+
+    def ranks(
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+    ) -> FloatArray:
+        """Return the share of each node's mass that lies strictly below its score."""
+        places = np.searchsorted(self.reference.index.sorted_scores, scores, side="left").astype(np.int64)
+        ranks: FloatArray = self._ask(nodes, [], places, threads, progress).ranks
+        return ranks
+
+    def weights(self, node: int) -> NodeWeights:
+        """Return who weighs how much for one node: what its threshold is made of."""
+        index = self.reference.index
+        numbers, listed, own = self.listed(node)
+        behind, each = self.background()
+        weights = each * np.diff(behind)
+        weights[numbers] += listed
+        mine = self.numbers[node]
+        if mine < weights.size:
+            weights[mine] = 0.0
+        chosen = np.flatnonzero(weights > 0)
+        return NodeWeights(index.nodes[chosen], weights[chosen] / own, index.sorted_scores[chosen])
+
+    def _ask(
+        self, nodes: IntArray, cuts: Sequence[Cut], places: IntArray, threads: int | None, progress: Any
+    ) -> Answer:
+        from napsets.kernels._jit import read_only
+        from napsets.kernels.weighed import Question, empty_answer
+
+        behind, each = self.background()
+        question = Question(
+            read_only(self.reference.index.sorted_scores),
+            read_only(behind),
+            each,
+            read_only(np.array([cut.level for cut in cuts], dtype=np.float64)),
+            read_only(np.array([_RULES[cut.rule] for cut in cuts], dtype=np.int64)),
+            ROUNDING,
+            read_only(places),
+        )
+        found = empty_answer(nodes.size, len(cuts))
+        if nodes.size:
+            self.answer(nodes, question, found, check_threads(threads), progress)
+        return found
+
+
+def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: int = _PIECE) -> None:
+    """Let threads call ``work(first, last)`` on pieces of so many items, each by one of them."""
+    from napsets.kernels.threads import run
+
+    def handle(first: int, last: int, stop: Stop) -> None:
+        work(first, last)
+
+    bounds = [(first, min(first + piece, count)) for first in range(0, count, piece)]
+    pieces = ((last - first, partial(handle, first, last)) for first, last in bounds)
+    run(pieces, threads=max(1, min(threads, len(bounds))), total=count, progress=progress)
+
+
+def running(values: npt.NDArray[Any]) -> FloatArray:
+    """Return running sums from 0, one more than there are values."""
+    return np.append(0.0, np.cumsum(values, dtype=np.float64))

@@ -1,0 +1,123 @@
+"""The targets of labelled neighbours shift a model's quantiles: evidence for node regression.
+
+Each quantile that the model gives becomes a linear function of its own outputs and of the mean residuals (target less
+the model's best guess) of labelled nodes one and two hops away,
+
+    q'(v) = c + Σ_j a_j·output_j(v) + b_1·r_1(v) + b_2·r_2(v),   r_k(v) = Σ residuals / (number + κ),
+
+fitted on the reference labels with the pinball loss of that quantile (linear quantile regression, an exact linear
+programme). A node's own target is not among its evidence. It learns from labels, and so needs an exact level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+from napsets.checks.arguments import FloatArray, check_count, check_share
+from napsets.checks.frozen import sealed
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+from napsets.scores.base import SCORES, Labelled, make_score
+from napsets.scores.informed import sums_over_way_back
+from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
+
+__all__ = ["InformedIntervals"]
+
+#: So many labelled neighbours without a residual every node is thought to have.
+_PRIOR = 1.0
+#: Reference nodes that a quantile is fitted on at the most.
+_MOST_FITTED = 20_000
+#: Reference nodes for each number that is fitted; with fewer the model's own quantiles stay as they are.
+_FEWEST_EACH = 10
+
+
+@SCORES.add("informed-intervals")
+@dataclass(frozen=True)
+class InformedIntervals:
+    """Intervals whose ends the targets of labelled neighbours have shifted. Needs an exact level.
+
+    Attributes
+    ----------
+    base : IntervalScore or str
+        The score of the shifted outputs: "cqr", "absolute" or "normalised".
+    hops : int
+        1 looks at neighbours alone, 2 at their neighbours too.
+    low : float
+        Which quantile the lower output of `CQR` is to be; the upper one is 1 − low.
+    """
+
+    base: Any = field(default_factory=CQR)
+    hops: int = 2
+    low: float = 0.05
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", make_score(self.base))
+        if not isinstance(self.base, IntervalScore):
+            raise InvalidInputError(f"`base` must be a score of numbers; got {type(self.base).__name__}")
+        object.__setattr__(self, "hops", check_count("hops", self.hops, minimum=1, maximum=2))
+        if not 0.0 < check_share("low", self.low) < 0.5:
+            raise InvalidInputError(f"`low` must lie between 0 and 0.5; got {self.low:g}")
+
+    def bind(
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+    ) -> BoundIntervals:
+        """Fit on the reference labels, and return the score of the shifted outputs."""
+        if graph is None or reference is None:
+            raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
+        own = self.base.check(outputs)
+        features = np.column_stack(
+            [np.ones(own.shape[0]), own, *neighbour_residuals(graph, self.base.centre(own), reference, self.hops)]
+        )
+        shifted = own.copy()
+        if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
+            kept = np.linspace(0, reference.nodes.size - 1, min(reference.nodes.size, _MOST_FITTED)).astype(np.int64)
+            nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
+            for column, usual in self.base.quantiles.items():
+                level = {0.05: self.low, 0.95: 1.0 - self.low}.get(usual, usual)
+                shifted[:, column] = features @ quantile_regression(features[nodes], targets, level)
+        return BoundIntervals(self.base, sealed(shifted))
+
+
+def neighbour_residuals(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
+    """Return the mean residuals of labelled nodes one hop and, by walks, two hops away; a node's own left out."""
+    known = np.zeros((centre.size, 2))  # residuals, and a one for each node that has one
+    known[reference.nodes, 0] = np.asarray(reference.labels, dtype=np.float64) - centre[reference.nodes]
+    known[reference.nodes, 1] = 1.0
+    near = graph.neighbour_sums(known)
+    found = [near[:, 0] / (near[:, 1] + _PRIOR)]
+    if hops == 2:
+        part = 1.0 / np.maximum(graph.degrees, 1)
+        passed = graph.neighbour_sums(part[:, None] * near)
+        # What a node's own residual comes back as, over each neighbour that has an edge back to it.
+        back = sums_over_way_back(graph, part)[:, None] * known
+        passed -= back
+        found.append(passed[:, 0] / (np.maximum(passed[:, 1], 0.0) + _PRIOR))
+    return found
+
+
+def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray:
+    """Return the β that minimise Σ ρ(targets − features·β) of the pinball loss at `level`.
+
+    The dual linear programme: maximise Σ d·y under Xᵀd = (1 − level)·Xᵀ1 and 0 ≤ d ≤ 1; β are the prices of its
+    constraints.
+
+    Examples
+    --------
+    >>> quantile_regression(np.ones((5, 1)), np.array([3.0, 1.0, 9.0, 5.0, 7.0]), 0.5).round(6).tolist()
+    [5.0]
+    """
+    scale = np.maximum(np.abs(features).max(axis=0), 1e-300)
+    scaled = features / scale
+    solved = scipy.optimize.linprog(
+        -targets, A_eq=scaled.T, b_eq=(1.0 - level) * scaled.sum(axis=0), bounds=(0.0, 1.0), method="highs"
+    )
+    if solved.status != 0:
+        raise InvalidInputError(f"`outputs` must allow a quantile regression; the solver says: {solved.message}")
+    beta: FloatArray = -np.asarray(solved.eqlin.marginals) / scale
+    return beta

@@ -1,0 +1,201 @@
+"""Scores of numbers: how far a target is from what the model said, and the interval that a threshold gives.
+
+For node regression. Localisers, levels and groups see scores only, so that all of them work as for labels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
+from napsets.checks.frozen import Sealed, frozen
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+from napsets.scores.base import BOUND, SCORES, Labelled
+
+__all__ = ["CQR", "AbsoluteResidual", "BoundIntervals", "IntervalScore", "NormalisedResidual", "is_regression"]
+
+
+class IntervalScore(ABC):
+    """A score of numbers that sees a node's own row of outputs."""
+
+    #: What the columns of the model's outputs are.
+    columns: ClassVar[tuple[str, ...]]
+    #: Which columns are estimates of quantiles of the target, and of which: what evidence may shift.
+    quantiles: ClassVar[dict[int, float]]
+
+    @abstractmethod
+    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+        """Scores of the given targets, shape (nodes,)."""
+
+    @abstractmethod
+    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return between what the targets lie whose scores are at most the thresholds.
+
+        An interval that would be empty is the one point whose score is smallest.
+        """
+
+    @abstractmethod
+    def centre(self, outputs: FloatArray) -> FloatArray:
+        """Return the model's best guess."""
+
+    def bind(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray | None = None,
+        graph: Graph | None = None,
+        reference: Labelled | None = None,
+    ) -> BoundIntervals:
+        """Return the score of these nodes; graph and reference labels are not looked at."""
+        return BoundIntervals(self, self.check(outputs))
+
+    def check(self, outputs: ArrayLike) -> FloatArray:
+        """Return the outputs as numbers, a column each of `columns`, or refuse them."""
+        array = as_array("outputs", outputs)
+        if array.ndim == 1:
+            array = array[:, None]
+        named = " and ".join(self.columns)
+        if array.ndim != 2 or array.shape[1] != len(self.columns):
+            raise InvalidInputError(
+                f"`outputs` must have a column for each of {named} with {type(self).__name__}; got shape {array.shape}"
+            )
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+            raise InvalidInputError(f"`outputs` must hold finite numbers ({named}); got dtype {array.dtype}")
+        return array.astype(np.float64, copy=False)
+
+
+@SCORES.add("cqr")
+@dataclass(frozen=True)
+class CQR(IntervalScore):
+    """Conformalised quantile regression (Romano, Patterson and Candès, NeurIPS 2019): S = max(q_lo − y, y − q_hi).
+
+    The model gives two quantiles, a column each; where they cross, they are taken the other way round. The interval is
+    [q_lo − τ, q_hi + τ]: as wide as the model thinks it must be, and wider or narrower by τ on either side.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    quantiles: ClassVar[dict[int, float]] = {0: 0.05, 1: 0.95}
+
+    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+        """Scores of the given targets: below 0 inside the quantiles."""
+        low, high = outputs.min(axis=1), outputs.max(axis=1)
+        found: FloatArray = np.maximum(low - targets, targets - high)
+        return found
+
+    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles where that is empty."""
+        low, high = outputs.min(axis=1), outputs.max(axis=1)
+        start, end = low - thresholds, high + thresholds
+        empty, middle = start > end, self.centre(outputs)
+        return np.where(empty, middle, start), np.where(empty, middle, end)
+
+    def centre(self, outputs: FloatArray) -> FloatArray:
+        """Return the middle of the two quantiles."""
+        middle: FloatArray = outputs.mean(axis=1)
+        return middle
+
+
+@SCORES.add("absolute")
+@dataclass(frozen=True)
+class AbsoluteResidual(IntervalScore):
+    """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide wherever τ is."""
+
+    columns: ClassVar[tuple[str, ...]] = ("prediction",)
+    quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+
+    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+        """Scores of the given targets."""
+        return np.abs(targets - outputs[:, 0])
+
+    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ŷ ± τ."""
+        reach = np.maximum(thresholds, 0.0)
+        return outputs[:, 0] - reach, outputs[:, 0] + reach
+
+    def centre(self, outputs: FloatArray) -> FloatArray:
+        """Return the prediction."""
+        return outputs[:, 0]
+
+
+@SCORES.add("normalised")
+@dataclass(frozen=True)
+class NormalisedResidual(IntervalScore):
+    """S = |y − ŷ| / σ̂ (Papadopoulos et al., 2008): intervals ŷ ± τσ̂, as wide as the model is unsure."""
+
+    columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
+    quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+
+    def check(self, outputs: ArrayLike) -> FloatArray:
+        """Return the outputs, whose spreads must be above 0."""
+        array = super().check(outputs)
+        if array.size and not (array[:, 1] > 0).all():
+            row = int((array[:, 1] <= 0).argmax())
+            raise InvalidInputError(f"`outputs` must have spreads above 0; row {row} has {array[row, 1]:g}")
+        return array
+
+    def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
+        """Scores of the given targets."""
+        return np.abs(targets - outputs[:, 0]) / outputs[:, 1]
+
+    def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return ŷ ± τσ̂."""
+        reach = np.maximum(thresholds, 0.0) * outputs[:, 1]
+        return outputs[:, 0] - reach, outputs[:, 0] + reach
+
+    def centre(self, outputs: FloatArray) -> FloatArray:
+        """Return the prediction."""
+        return outputs[:, 0]
+
+
+@BOUND.add("intervals")
+@dataclass(frozen=True, eq=False)
+class BoundIntervals(Sealed):
+    """Rows of outputs, and the score of numbers that looks at them."""
+
+    score: Any
+    outputs: FloatArray
+    #: There are no classes, and so no probabilities of them.
+    probabilities: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", frozen(self.outputs))
+
+    def at(self, nodes: IntArray, labels: npt.NDArray[Any]) -> FloatArray:
+        """Scores of the given nodes at the given targets."""
+        found: FloatArray = self.score.at(self.outputs[nodes], np.asarray(labels, dtype=np.float64))
+        return found
+
+    def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and upper ends of the nodes' intervals."""
+        low, high = self.score.interval(self.outputs[nodes], thresholds)
+        return low, high
+
+    def centre(self, nodes: IntArray) -> FloatArray:
+        """Return the best guess for each node."""
+        found: FloatArray = self.score.centre(self.outputs[nodes])
+        return found
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a file keeps of it: a description, and arrays."""
+        described = {"name": BOUND.name_of(type(self)), "score": SCORES.describe("score", self.score)}
+        return described, {"outputs": self.outputs}
+
+    @classmethod
+    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundIntervals:
+        """Put together what `parts` gave, checking it."""
+        score = SCORES.rebuild("score", described["score"])
+        return cls(score, score.check(arrays["outputs"]))
+
+
+def is_regression(score: object) -> bool:
+    """Return whether a score is one of numbers."""
+    while score is not None:
+        if isinstance(score, IntervalScore):
+            return True
+        score = getattr(score, "base", None)
+    return False

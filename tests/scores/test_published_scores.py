@@ -1,0 +1,174 @@
+"""SNAPS and tuned diffusion, against their definitions in a few lines each."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import napsets as ns
+from napsets.methods import load, make_method, save
+from napsets.scores import THR, Diffused, Labelled, Similarity, TunedDiffused, similar_nodes
+from napsets.scores import similarity as room
+
+RNG = np.random.default_rng(0)
+SIZE, CLASSES = 240, 4
+GRAPH = ns.Graph.from_edge_index(RNG.integers(SIZE - 10, size=(2, 700)), SIZE)  # the last nodes have no neighbours
+Y = RNG.integers(CLASSES, size=SIZE)
+P = 0.4 * np.eye(CLASSES)[Y] + 0.6 * RNG.dirichlet(np.ones(CLASSES), SIZE)
+U = ns.node_uniforms(np.arange(SIZE), 0)
+EVERYONE = np.arange(SIZE)
+X = RNG.normal(size=(SIZE, 6))
+X[5] = 0.0  # a node of which nothing is known
+
+
+def nearest(features, count):
+    """The most similar nodes of each by exact integers: (−cosine², number), for rows of small integers."""
+    found = []
+    for i, a in enumerate(features.tolist()):
+        some = []
+        for j, b in enumerate(features.tolist()):
+            dot = sum(x * y for x, y in zip(a, b, strict=True))
+            if i != j and dot > 0:
+                some.append((-dot / (math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))), j))
+        found.append(sorted((round(c, 12), j) for c, j in some)[:count])
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 5), st.integers(0, 8), st.sampled_from([1, 3]))
+def test_similar_nodes_are_those_with_the_largest_cosine_and_of_equals_the_first(seed, nodes, width, count, threads):
+    features = np.random.default_rng(seed).integers(-1, 3, size=(nodes, width)).astype(float)
+    expected = nearest(features, count)
+    dense = similar_nodes(features, count, threads=threads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "_DENSE_ENTRIES", -1)
+        sparse = similar_nodes(sp.csr_array(features), count, threads=threads)
+    for numbers, cosines in (dense, sparse):
+        for i, row in enumerate(expected):
+            kept = numbers[i] >= 0
+            assert [(round(-c, 12), j) for c, j in zip(cosines[i][kept], numbers[i][kept], strict=True)] == row
+            assert (cosines[i][~kept] == 0).all()
+    assert np.array_equal(dense[0], sparse[0])
+
+
+def test_precision_and_threads_change_no_neighbour():
+    rng = np.random.default_rng(1)
+    close = rng.normal(size=(1, 40)) + 1e-5 * rng.normal(size=(1500, 40))  # cosines that single precision confuses
+    one, three = (similar_nodes(close, 10, threads=threads) for threads in (1, 3))
+    assert np.array_equal(one[0], three[0])
+    assert np.array_equal(one[1], three[1])
+    length = np.linalg.norm(close, axis=1)
+    exact = np.array([[math.fsum(close[i] * close[j]) for j in range(1500)] for i in range(3)])
+    exact /= length[:3, None] * length
+    for i in range(3):
+        exact[i, i] = -1
+        order = np.argsort(-exact[i], kind="stable")[:10]
+        assert np.array_equal(np.sort(order), np.sort(one[0][i]))
+
+
+@pytest.mark.parametrize(
+    "features", [X, X.astype(np.float32), sp.csr_matrix(X), None], ids=["64", "32", "sparse", "none"]
+)
+def test_snaps_is_the_formula_of_the_paper(features):
+    S, table = ns.aps_scores(P, U), P if features is None else X
+    length = np.linalg.norm(table, axis=1, keepdims=True)
+    unit = np.divide(table, length, out=np.zeros_like(table), where=length > 0)
+    cosine = unit @ unit.T
+    np.fill_diagonal(cosine, 0)
+    A, degree = GRAPH.to_scipy(), GRAPH.degrees
+    expected = np.empty_like(S)
+    for v in range(SIZE):
+        near = (A[[v]] @ S)[0] / degree[v] if degree[v] else S[v]
+        top = [j for j in np.argsort(-cosine[v])[:20] if cosine[v, j] > 0]
+        similar = cosine[v, top] @ S[top] / cosine[v, top].sum() if top else S[v]
+        expected[v] = 0.2 * S[v] + 0.3 * near + 0.5 * similar
+    bound = Similarity(ns.APS(), features, 20, similar=0.5, near=0.3).bind(P, U, GRAPH, None)
+    np.testing.assert_allclose(bound.matrix(EVERYONE), expected, atol=1e-6)
+    assert np.array_equal(bound.at(EVERYONE, Y), bound.matrix(EVERYONE)[EVERYONE, Y])
+
+
+def test_without_similar_nodes_snaps_is_daps():
+    daps = Diffused(ns.APS(), 0.4).bind(P, U, GRAPH, None).matrix(EVERYONE)
+    np.testing.assert_allclose(
+        Similarity(ns.APS(), X, similar=0.0, near=0.4).bind(P, U, GRAPH, None).matrix(EVERYONE), daps, rtol=1e-12
+    )
+
+
+def test_features_make_two_scores_different_and_are_no_part_of_a_file(tmp_path):
+    one, same, other = Similarity(features=X), Similarity(features=X.copy()), Similarity(features=X + 1)
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert "sha256" in repr(one)
+    method = make_method("snaps", features=X)
+    assert method.score == one
+    made = method.calibrate(GRAPH, P, Y, EVERYONE[::2])
+    save(made, tmp_path / "s.npz")
+    again = load(tmp_path / "s.npz")[1]
+    assert again.method == made.method
+    assert np.array_equal(again.predict(EVERYONE[1::2]).thresholds, made.predict(EVERYONE[1::2]).thresholds)
+    with pytest.raises(ns.InvalidInputError, match="`features` must be given again to score nodes"):
+        again.method.calibrate(GRAPH, P, Y, EVERYONE[::2])
+
+
+def test_features_that_change_later_change_nothing():
+    mine = X.copy()
+    score = Similarity(features=mine)
+    mine[:] = 0.0
+    assert score == Similarity(features=X)
+    assert np.array_equal(score.features.values, X)
+
+
+@pytest.mark.parametrize("likeness", [0.0, 1.0])
+def test_tuned_diffusion_takes_the_strength_with_the_smallest_sets(likeness):
+    """By the definition in a few lines: neighbours that are alike want diffusion, others none."""
+    rng = np.random.default_rng(4)
+    labels = np.sort(rng.integers(3, size=600))
+    ends = rng.integers(600, size=(2, 6000))
+    kept = ends[:, (labels[ends[0]] == labels[ends[1]]) == bool(likeness)]
+    graph = ns.Graph.from_edge_index(kept, 600)
+    logits = 1.5 * np.eye(3)[labels] + rng.normal(size=(600, 3))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    nodes = np.sort(rng.permutation(600)[:200])
+    others = np.setdiff1d(np.arange(600), nodes)
+    score = TunedDiffused(THR(), alpha=0.2, strengths=(0.9, 0.0, 0.3, 0.6))
+    assert score.strengths == (0.0, 0.3, 0.6, 0.9)
+    sizes = {}
+    for strength in score.strengths:
+        S = Diffused(THR(), strength).bind(p, np.zeros(600), graph, None).matrix(np.arange(600))
+        threshold = np.sort(S[nodes, labels[nodes]])[math.ceil(201 * 0.8) - 1]
+        sizes[strength] = (S[others] <= threshold).sum(axis=1).mean()
+    best = min(sizes, key=lambda strength: (sizes[strength], strength))
+    assert best == 0.0 if likeness == 0.0 else best > 0.0
+    bound = score.bind(p, np.zeros(600), graph, Labelled(nodes, labels[nodes]))
+    expected = Diffused(THR(), best).bind(p, np.zeros(600), graph, None)
+    np.testing.assert_allclose(bound.matrix(np.arange(600)), expected.matrix(np.arange(600)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Similarity(similar=0.7, near=0.7), "`similar` and `near` must be at most 1 together; got 0.7 and 0.7"),
+        (
+            lambda: Similarity(features=[1.0, 2.0]),
+            r"`features` must be a table of numbers, a row a node; got shape \(2,\)",
+        ),
+        (lambda: Similarity(features=[[np.nan]]), "`features` must be finite"),
+        (lambda: Similarity(neighbours=-1), "`neighbours` must be at least 0"),
+        (lambda: Similarity(features=X[:5]).bind(P, U, GRAPH, None), "`features` must have one row a node, 240; got 5"),
+        (lambda: Similarity().bind(P, U, None, None), "`graph` must be given to a score that looks at neighbours"),
+        (lambda: TunedDiffused(strengths=()), "`strengths` must hold at least one number"),
+        (lambda: TunedDiffused(strengths=(2,)), r"`strengths` must lie in \[0, 1\]; got 2"),
+        (lambda: TunedDiffused(alpha=0), "`alpha` must lie strictly between 0 and 1"),
+        (lambda: ns.Method(TunedDiffused(), level=ns.Nominal()), "`level` must be exact for a score that learns"),
+        (lambda: similar_nodes(None), "`features` must be a table of numbers"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(make, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        make()
