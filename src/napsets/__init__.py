@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
     from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
+    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -125,6 +125,7 @@ __all__ = [
     "NormalisedResidual",
     "NotCalibratedError",
     "PageRank",
+    "PathLengths",
     "PredictionIntervals",
     "PredictionSets",
     "RandomisedNAPS",
@@ -195,6 +196,7 @@ _CORE = {
     "NormalisedResidual": "napsets.scores",
     "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
+    "PathLengths": "napsets.localisers",
     "Informed": "napsets.scores",
     "InverseDegree": "napsets.localisers",
     "Method": "napsets.methods",

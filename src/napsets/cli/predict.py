@@ -30,6 +30,8 @@ from napsets.cli._options import (
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -43,9 +45,11 @@ from napsets.cli._options import (
     Logits,
     Nodes,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
@@ -113,6 +117,7 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
@@ -120,6 +125,8 @@ def predict(
     fallback: FallbackOption = FallbackName.full,
     level: LevelOption = None,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
@@ -145,7 +152,7 @@ def predict(
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
-    nodes × classes × 64 bytes more.
+    nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
     method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
@@ -156,6 +163,7 @@ def predict(
         "decay": make_decay(decay, hops),
         "pool": pool,
         "alike": alike,
+        "radius": radius,
         "score": score,
         "seed": seed,
         "allow_empty": allow_empty,
@@ -164,7 +172,16 @@ def predict(
         "directed": directed,
         "features": None if features is None else str(features),
     }
-    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown, "logits": logits}
+    if direction is not DirectionName.out:
+        settings["direction"] = direction.value
+    reading: dict[str, Any] = {
+        "ids": ids.value,
+        "labels_are": labels_are.value,
+        "skip_unknown": skip_unknown,
+        "logits": logits,
+    }
+    if weights_are is not None:
+        reading["weights_are"] = weights_are.value
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
@@ -177,6 +194,8 @@ def predict(
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
             "--logits": logits,
+            "--weights-are": weights_are is not None,
+            "--direction": direction is not DirectionName.out,
         }
         used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():

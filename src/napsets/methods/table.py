@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from napsets.checks.names import Table, choose
+from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Nominal
-from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
+from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
@@ -38,8 +39,10 @@ class Settings:
 
     Attributes
     ----------
-    score, hops, decay, pool, alike, seed, allow_empty, fallback, by
+    score, hops, decay, pool, alike, seed, allow_empty, fallback, by, direction
         As in `NAPS`. None leaves a choice to the method.
+    radius : float or None
+        As in `PathLengths`.
     alpha : float
         The error rate that a method which chooses is to choose for.
     level : {"nominal", "exact"} or Level, optional
@@ -59,6 +62,8 @@ class Settings:
     alpha: float = 0.1
     by: Any = None
     level: Any = None
+    direction: Direction = "out"
+    radius: float | None = None
     features: Any = None
 
     def __post_init__(self) -> None:
@@ -163,7 +168,7 @@ def _one_split(settings: Settings, localiser: Any) -> Method:
 
 
 def _naps(settings: Settings, decay: Decay) -> Method:
-    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0)
+    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
@@ -189,8 +194,17 @@ def _geometric(settings: Settings) -> Method:
 def _exact(settings: Settings) -> Method:
     """NAPS pooled with all labelled nodes, at a level set on labels kept apart: even coverage, and a guarantee."""
     pool = 10.0 if settings.pool is None else settings.pool
-    near = Hops(settings.hops, "uniform" if settings.decay is None else settings.decay, pool, settings.alike or 0.0)
+    decay = "uniform" if settings.decay is None else settings.decay
+    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("naps-lengths")
+def _lengths(settings: Settings) -> Method:
+    """NAPS by path length: the labelled nodes within a radius, where edges have lengths or strengths."""
+    decay: Any = "uniform" if settings.decay is None else settings.decay
+    near = PathLengths(settings.radius, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
+    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
 def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
