@@ -1,6 +1,6 @@
 """Install a wheel alone into an empty virtual environment and use it: what a user of `pip install napsets` gets.
 
-Run as ``python .ci/try_wheel.py dist/napsets-….whl [python …]``; each further argument is an interpreter to try it with.
+Run as ``python .ci/try_wheel.py dist/napsets-….whl [python …]``; further arguments are interpreters to try it with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def check_contents(wheel: Path) -> None:
     strange = [name for name in names if not name.startswith(("napsets/", "napsets-"))]
     assert not strange, f"the wheel brings {strange[:3]}"
     (source,) = wheel.parent.glob("*.tar.gz")
-    tops = {name.split("/")[1] for name in tarfile.open(source).getnames() if name.count("/")}
+    with tarfile.open(source) as archive:
+        tops = {name.split("/")[1] for name in archive.getnames() if name.count("/")}
     assert {"src", "README.md", "LICENSE", "pyproject.toml"} <= tops, f"the source archive has only {tops}"
 
 

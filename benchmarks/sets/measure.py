@@ -5,18 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import napsets as ns
-from benchmarks.sets.predictions import Task, prepare
+from benchmarks.sets.predictions import prepare
 from napsets.files.places import replacing
-from napsets.methods import Given
+from napsets.paper.leaderboard.ground import Ground
+from napsets.paper.leaderboard.measure import KINDS, draw, judge_method
 
 __all__ = ["ALPHA", "KEY", "METHODS", "ROWS", "measure", "read_rows", "repetition_rows"]
 
@@ -26,60 +24,41 @@ METHODS = ("split", "naps", "naps-exact", "daps", "informed", "auto", "auto-smal
 #: One row a combination of these.
 KEY = ("dataset", "model", "share", "repetition", "method")
 #: What coverage is to be even over.
-GROUPS = ("neighbourhood", "class", "degree", "confidence")
+GROUPS = KINDS
 _SECONDS_BETWEEN_WRITES = 20.0
 
 
-def draw(task: Task, share: float, repetition: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which nodes are labelled and which are not: the same for every model and method."""
-    words = f"{task.graph_name}/{share:g}/{repetition}".encode()
-    rng = np.random.default_rng(int.from_bytes(blake2b(words, digest_size=8).digest(), "big"))
-    order = rng.permutation(task.labels.size)
-    count = int(share * task.labels.size)
-    return np.sort(order[:count]), np.sort(order[count:])
-
-
 def repetition_rows(
-    task: Task, share: float, repetition: int, methods: Sequence[str] = METHODS
+    name: str, model: str, task: Ground, share: float, repetition: int, methods: Sequence[str] = METHODS
 ) -> list[dict[str, Any]]:
-    """Measure all methods on one draw of labelled nodes."""
-    labelled, rest = draw(task, share, repetition)
-    given = Given.check(task.graph, task.probabilities, task.labels, labelled)
-    groups = {
-        "neighbourhood": ns.groups_by_neighbourhood(task.graph, rest, radius=2, min_size=30, seed=repetition),
-        "class": ns.groups_by_class(task.labels),
-        "degree": ns.groups_by_degree(task.graph, 5, rest),
-        "confidence": ns.groups_by_confidence(task.probabilities, 5, rest),
-    }
+    """Measure all methods on one draw of labelled nodes, which is the same for every model."""
+    drawn = draw(task, share, (name, f"{share:g}", repetition), repetition, ALPHA)
     rows = []
-    for name in methods:
-        start = time.perf_counter()
-        calibrated = ns.make_method(name, seed=repetition, alpha=ALPHA).fit(given)
-        sets = calibrated.predict(rest, ALPHA, threads=1)
-        seconds = time.perf_counter() - start
-        kept_apart = calibrated.scored.apart.size
+    for method in methods:
+        judged = judge_method(method, drawn)
+        worth, choice = judged.worth, judged.calibrated.choice
         row = {
-            "dataset": task.graph_name,
-            "model": task.model,
+            "dataset": name,
+            "model": model,
             "share": share,
             "repetition": repetition,
-            "method": name,
+            "method": method,
             "alpha": ALPHA,
-            "labels": labelled.size,
-            "level_labels": kept_apart or labelled.size,
-            "exact": calibrated.is_exact,
-            "nodes": rest.size,
-            "classes": sets.num_classes,
+            "labels": drawn.given.calibration.size,
+            "level_labels": judged.level_labels,
+            "exact": judged.calibrated.is_exact,
+            "nodes": worth.nodes,
+            "classes": judged.classes,
             "accuracy": task.accuracy,
-            "coverage": ns.coverage(sets, task.labels),
-            "mean_size": ns.mean_size(sets),
-            "empty_rate": ns.empty_rate(sets),
-            "full_rate": ns.full_rate(sets),
-            "choice": calibrated.choice.name if calibrated.choice is not None else "",
-            "seconds": round(seconds, 4),
+            "coverage": worth.coverage,
+            "mean_size": worth.mean_size,
+            "empty_rate": worth.empty_rate,
+            "full_rate": worth.full_rate,
+            "choice": choice.name if choice is not None else "",
+            "seconds": round(judged.seconds, 4),
         }
-        for kind, group in groups.items():
-            gap = ns.coverage_gap(sets, task.labels, group)
+        for kind in GROUPS:
+            gap = judged.gaps[kind]
             row |= {f"gap_{kind}": gap.gap, f"excess_{kind}": gap.excess}
             row |= {f"groups_{kind}": gap.groups.size, f"in_groups_{kind}": gap.share}
         rows.append(row)
@@ -108,13 +87,13 @@ def measure(
     written, start = time.monotonic(), time.monotonic()
     try:
         # Repetition by repetition, so that whenever it is stopped all graphs have about as many.
-        for task, share, repetition in _left(graphs, models, shares, repetitions, done):
-            rows += repetition_rows(task, share, repetition)
+        for name, model, task, share, repetition in _left(graphs, models, shares, repetitions, done):
+            rows += repetition_rows(name, model, task, share, repetition)
             if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
                 if path is not None:
                     write_rows(rows, path)
                 written = time.monotonic()
-                what = f"{task.graph_name} {task.model} {share:g} repetition {repetition}"
+                what = f"{name} {model} {share:g} repetition {repetition}"
                 print(f"{written - start:6.0f} s  {len(rows):,} rows, last {what}", file=sys.stderr, flush=True)
     finally:
         if path is not None:
@@ -124,8 +103,8 @@ def measure(
 
 def _left(
     graphs: Sequence[str], models: Sequence[str], shares: Sequence[float], repetitions: int, done: set[Any]
-) -> Iterator[tuple[Task, float, int]]:
-    tasks: dict[tuple[str, str], Task] = {}
+) -> Iterator[tuple[str, str, Ground, float, int]]:
+    tasks: dict[tuple[str, str], Ground] = {}
     for repetition in range(repetitions):
         for graph in graphs:
             for model in models:
@@ -134,4 +113,4 @@ def _left(
                         continue
                     if (graph, model) not in tasks:
                         tasks[graph, model] = prepare(graph, model)
-                    yield tasks[graph, model], share, repetition
+                    yield graph, model, tasks[graph, model], share, repetition

@@ -24,13 +24,14 @@ def test_the_comparison_fits_80_columns():
         "title": "NAPS-H",
     }
     row |= {"coverage_se": 0.0038, "mean_size": 12.15, "mean_size_se": 0.03, "size_given_coverage": 12.28}
-    row |= {"sscv": 0.079, "pccv": 0.1, "nodes": 6000, "alpha": 0.1, "hops": 2}
+    row |= {"sscv": 0.079, "pccv": 0.1, "pccv_chance": 0.08, "nodes": 6000, "alpha": 0.1, "hops": 2}
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(comparison_table([row]))
     shown = console.export_text()
     assert "90.7±0.4%" in shown
     assert "12.15±0.03" in shown
     assert "…" not in shown
+    assert "by chance PCCV would be 0.080" in shown
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import napsets as ns
-from napsets.evaluation.gaps import binomial_deviation
+from napsets.evaluation.gaps import binomial_deviation, worst_deviation
+from oracles import enumerated_worst_deviation
 
 
 def make(covered, alpha=0.25, nodes=None, num_nodes=None):
@@ -78,6 +79,41 @@ def test_the_closed_form_at_its_ends():
     assert binomial_deviation(0, 0.5) == 0
     assert binomial_deviation(5, 1.0) == 0
     assert binomial_deviation(10**7, 0.9) == pytest.approx(math.sqrt(10**7 * 0.09 * 2 / math.pi), rel=1e-3)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.floats(0.02, 0.98))
+def test_the_worst_group_by_chance_is_that_of_all_outcomes_counted_out(sizes, p):
+    assert worst_deviation(np.array(sizes), p) == pytest.approx(enumerated_worst_deviation(sizes, p), rel=1e-9)
+
+
+def test_the_worst_of_one_group_is_its_mean_deviation():
+    for n, p in ((1, 0.3), (30, 0.9), (5000, 0.95)):
+        assert worst_deviation(np.array([n]), p) == pytest.approx(binomial_deviation(n, p) / n, rel=1e-9)
+    assert math.isnan(worst_deviation(np.array([], int), 0.9))
+    assert math.isnan(worst_deviation(np.array([0]), 0.9))
+    assert worst_deviation(np.array([5]), 1.0) == 0.0
+
+
+def test_the_worst_group_by_chance_is_the_mean_of_what_simulation_gives():
+    """Four thousand draws of forty groups: the mean lies within four of its standard errors."""
+    rng, sizes = np.random.default_rng(3), np.repeat([30, 45, 200, 1000], 10)
+    worst = np.abs(rng.binomial(sizes, 0.9, size=(4000, 40)) / sizes - 0.9).max(axis=1)
+    assert abs(stats.ttest_1samp(worst, worst_deviation(sizes, 0.9)).statistic) < 4
+
+
+def test_the_worst_group_is_pccv_beside_what_chance_gives():
+    found = ns.coverage_gap(SETS, LABELS, GROUPS)
+    assert found.worst == ns.pccv(SETS, LABELS, [np.arange(4), np.array([4, 5])]) == 0.25
+    assert found.worst_chance == pytest.approx(enumerated_worst_deviation([4, 2], 0.75))
+    assert math.isnan(ns.coverage_gap(SETS, LABELS, np.full(7, -1)).worst)
+
+
+def test_by_chance_under_and_over_coverage_are_half_of_the_gap_each():
+    rng = np.random.default_rng(2)
+    groups = rng.permutation(np.repeat(np.arange(5), [4, 9, 30, 60, 97]))
+    found = [ns.coverage_gap(make(rng.random(200) < 0.9, alpha=0.1), np.zeros(200, int), groups) for _ in range(2000)]
+    for side in ([gap.under for gap in found], [gap.over for gap in found]):
+        assert abs(stats.ttest_1samp(side, found[0].chance / 2).statistic) < 4
 
 
 def test_where_coverage_is_even_the_excess_is_zero_on_average():

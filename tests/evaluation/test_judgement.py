@@ -34,6 +34,8 @@ def test_every_metric_is_the_function_of_its_name():
         "size_given_coverage": ns.size_given_coverage(sets, LABELS),
         "sscv": ns.sscv(sets, LABELS, STRATA),
         "pccv": ns.pccv(sets, LABELS, parts),
+        # Two pairs, each with 0, 1 or 2 of 2 covered at 3/4: the worse is 1/4, 1/4 or 3/4 off.
+        "pccv_chance": pytest.approx(0.25 + 0.5 * (1 - (1 - 0.25**2) ** 2)),
         "singleton_rate": ns.singleton_rate(sets),
         "empty_rate": ns.empty_rate(sets),
         "full_rate": ns.full_rate(sets),
@@ -43,9 +45,36 @@ def test_every_metric_is_the_function_of_its_name():
     assert judge(sets, LABELS[NODES], strata=STRATA, partition=parts, per="set").row() == worth.row()
 
 
+def test_gaps_stand_in_the_row_under_the_name_of_their_grouping():
+    sides = np.array(["east", "", "", "west", "", "west", "", "east"])
+    worth = judge(make(), LABELS, strata=STRATA, groups={"side": sides, "class": LABELS})
+    assert set(worth.gaps) == {"side", "class"}
+    assert worth.gaps["side"].groups.tolist() == ["east", "west"]
+    assert worth.gaps["side"].coverage.tolist() == [1.0, 0.5]
+    row = worth.row()
+    assert row["gap_side"] == worth.gaps["side"].gap == 0.25
+    assert row["excess_side"] == row["gap_side"] - row["chance_side"]
+    assert (row["under_side"], row["over_side"], row["share_side"]) == (0.125, 0.125, 1.0)
+    assert {name for name in row if name not in METRICS} == {
+        f"{name}_{kind}"
+        for kind in ("side", "class")
+        for name in ("gap", "chance", "excess", "under", "over", "worst", "worst_chance", "share")
+    }
+    own = judge(make(), LABELS[NODES], strata=STRATA, groups={"side": sides[NODES]}, per="set")
+    assert own.row()["gap_side"] == row["gap_side"]
+
+
+def test_groupings_without_names_are_refused():
+    with pytest.raises(ns.InvalidInputError, match=r"`groups` must be a Mapping.*Write groups=\{'region': regions\}"):
+        judge(make(), LABELS, strata=STRATA, groups=LABELS)
+    with pytest.raises(ns.InvalidInputError, match="`groups` must map names to arrays; got 3 for a name"):
+        judge(make(), LABELS, strata=STRATA, groups={3: LABELS})
+
+
 def test_what_cannot_be_known_is_nan():
     worth = judge(make(1), LABELS, strata=STRATA)
     assert math.isnan(worth.pccv)
+    assert math.isnan(worth.pccv_chance)
     assert math.isnan(worth.mean_size_se)
     assert worth.coverage_se == 0.0
     nothing = judge(make(0), LABELS, strata=STRATA)

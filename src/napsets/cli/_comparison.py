@@ -25,4 +25,6 @@ def comparison_table(rows: list[dict[str, Any]]) -> Any:
     ]
     columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
     title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
+    if rows[0]["pccv_chance"] == rows[0]["pccv_chance"]:  # known; the same for all methods
+        title += f"; by chance PCCV would be {number(rows[0]['pccv_chance'], 3)}"
     return table(title, columns, cells)

@@ -6,10 +6,9 @@ to make them.
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,10 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.groups import usual_groups
+from napsets.evaluation.judgement import Judgement, check_groups, judge
 from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.verdict import Verdict, judge_methods
 from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
@@ -133,28 +134,13 @@ class Comparison:
                 return result
         raise KeyError(name)
 
-    def verdict(self) -> str:
-        """Say which method to take, what it buys beside the baseline, and how sure that is.
+    def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
+        """Say which method to take, what it buys beside the baseline, how sure that is, and what to mind.
 
-        The method is `auto` where it was compared, and otherwise the one with the smallest sets among those whose
-        coverage is not clearly below 1 − alpha.
+        See `napsets.evaluation.verdict`. With ``alphas=CURVE_ALPHAS``, intervals also hold what another draw of labels
+        would change; without, only what other nodes would.
         """
-        covers = [one for one in self.results if one.coverage > 1.0 - self.alpha - 3.0 * one.coverage_se]
-        named = [one for one in covers if one.name == "auto"]
-        best = named[0] if named else min(covers or self.results, key=lambda one: one.mean_size)
-        plain = self.baseline
-        told = f"{best.coverage:.1%} ± {best.coverage_se:.1%} covered"
-        if best is plain:
-            return f"Take {plain.title}: nothing here makes smaller sets that cover; {told}."
-        apart = best.sets.sizes - plain.sets.sizes
-        error = float(apart.std(ddof=1)) / math.sqrt(apart.size) if apart.size > 1 else math.nan
-        share, sure = apart.mean() / plain.mean_size, error / plain.mean_size
-        chosen = getattr(best.calibrated, "choice", None)
-        how = "" if chosen is None else f" It chose {chosen}."
-        return (
-            f"Take {best.title}: sets of {best.mean_size:.2f} labels against {plain.mean_size:.2f} of {plain.title} "
-            f"({share:+.1%} ± {sure:.1%}), {told}.{how}"
-        )
+        return judge_methods(self, class_names=class_names)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one plain dictionary a method, for tables and JSON."""
@@ -179,6 +165,7 @@ def compare(
     ids: ArrayLike | None = None,
     alphas: Sequence[float] = (),
     strata: Sequence[tuple[int, int]] | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
     progress: Any = None,
     **settings: Any,
 ) -> Comparison:
@@ -204,6 +191,9 @@ def compare(
         More error rates, for the calibration curve (see `CURVE_ALPHAS`).
     strata : sequence of (low, high), optional
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
+    groups : mapping, optional
+        The user's own groupings by name, each an array with one entry a node as in `coverage_gap`. Gaps over them stand
+        beside those over "neighbourhood", "class", "degree" and "confidence", or take their place under the same name.
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes.
     **settings
@@ -225,6 +215,7 @@ def compare(
             raise InvalidInputError(f"`methods` must be a list of names of methods; got {shown(name)} in it")
     if not names or len(set(names)) < len(names):
         raise InvalidInputError(f"`methods` must name at least one method and none twice; got {shown(names)}")
+    own = check_groups(groups)
     made = [_made(name, told) for name in names]
     given = Given.check(graph, probabilities, labels, calibration, ids)
     # A copy, which the caller cannot change.
@@ -239,16 +230,18 @@ def compare(
     calibrated = [method.fit(given) for method in made]
     found = find_thresholds(calibrated, chosen, rates, progress=progress)
     filled, covered, sizes = _filled(calibrated, found, chosen, known)
-    groups = (
+    ranges = (
         size_strata(given.outputs.shape[1]) if strata is None else check_list("strata", strata, "pairs (low, high)")
     )
     partition = neighbourhood_partition(graph, chosen, seed=seed)
+    groupings = usual_groups(graph, given.outputs, given.labels, chosen, partition=partition) | own
     results = []
     for m, (name, each) in enumerate(zip(names, calibrated, strict=True)):
         sets = each.sets(chosen, sealed(filled[m]), found[m], 0, rates[0])
+        worth = judge(sets, given.labels, strata=ranges, partition=partition, groups=groupings)
         results.append(
             MethodResult(
-                **judge(sets, given.labels, strata=groups, partition=partition).row(),
+                **{one.name: getattr(worth, one.name) for one in fields(Judgement)},
                 name=name,
                 title=title(name, told.score),
                 calibrated=each,
@@ -263,7 +256,7 @@ def compare(
         results=tuple(results),
         alpha=rates[0],
         hops=useful_hops(graph, chosen, told.hops),
-        strata=groups,
+        strata=ranges,
         partition=partition,
         alphas=rates[1:],
         given=given,

@@ -1,26 +1,30 @@
 """How unevenly coverage is spread over groups of nodes, beyond what chance alone would show.
 
 In small groups coverage misses 1 − alpha by chance, however good the sets: the mean miss of a dozen nodes is larger
-than most defects. So the mean miss is shown with what it would be if every set covered with probability 1 − alpha
-exactly.
+than most defects, and the worst miss of many groups is larger still. So both are shown with what they would be if
+every set covered with probability 1 − alpha exactly, which the binomial law says without any simulation.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_integers, check_kind
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import checked
+from napsets.groups import group_names
+from napsets.intervals import PredictionIntervals
 from napsets.sets import Per, PredictionSets
 
-__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap"]
+__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "worst_deviation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +70,31 @@ class CoverageGap(Sealed):
 
     @property
     def under(self) -> float:
-        """Mean over groups of what coverage lacks to 1 − alpha. `under` and `over` add up to `gap`."""
+        """Mean over groups of what coverage lacks to 1 − alpha; by chance alone half of `chance`.
+
+        `under` and `over` add up to `gap`.
+        """
         return _mean(np.maximum(-self._surplus, 0.0))
 
     @property
     def over(self) -> float:
-        """Mean over groups of what coverage has beyond 1 − alpha."""
+        """Mean over groups of what coverage has beyond 1 − alpha; by chance alone half of `chance`."""
         return _mean(np.maximum(self._surplus, 0.0))
+
+    @property
+    def worst(self) -> float:
+        """The largest |coverage − (1 − alpha)| among the groups, PCCV over neighbourhoods; NaN without groups."""
+        return float(np.abs(self._surplus).max()) if self.groups.size else math.nan
+
+    @cached_property
+    def worst_chance(self) -> float:
+        """What `worst` would be on average if every set covered with probability 1 − alpha, on its own."""
+        return worst_deviation(self.sizes, 1.0 - self.alpha)
+
+    def row(self) -> dict[str, float]:
+        """Return the numbers by name, for tables and JSON."""
+        names = ("gap", "chance", "excess", "under", "over", "worst", "worst_chance", "share")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def _surplus(self) -> FloatArray:
@@ -85,15 +107,17 @@ class CoverageGap(Sealed):
         )
 
 
-def coverage_gap(sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node") -> CoverageGap:
+def coverage_gap(
+    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node"
+) -> CoverageGap:
     """Return how far coverage is from 1 − alpha within groups of nodes, and how far chance alone would put it.
 
     Parameters
     ----------
-    sets : PredictionSets
-        The sets.
-    labels : array of integers
-        The truth: one label for each node of the graph, indexed by node id.
+    sets : PredictionSets or PredictionIntervals
+        The sets, or the intervals.
+    labels : array
+        The truth: one label, or number, for each node of the graph, indexed by node id.
     groups : array of integers or strings
         The group of each node, like `labels`: from `groups_by_degree` and its kin, or any other. Nodes of group −1, or
         without a name, are in none.
@@ -108,8 +132,7 @@ def coverage_gap(sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, *, 
     >>> print(ns.coverage_gap(sets, y, ns.groups_by_class(y)))
     gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100% of the sets)
     """
-    check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
-    covered = sets.contains(labels, per=per)
+    covered = checked(sets).contains(labels, per=per)
     own = _own_groups(sets, groups, per)
     inside = own != "" if own.dtype.kind == "U" else own >= 0
     names, place = np.unique(own[inside], return_inverse=True)
@@ -135,15 +158,49 @@ def binomial_deviation(trials: int, probability: float) -> float:
     return 2.0 * nu * math.exp(ways + chances)
 
 
-def _own_groups(sets: PredictionSets, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
+def worst_deviation(trials: IntArray, probability: float) -> float:
+    """Return E max |X_g / n_g − p| over independent binomials X_g of n_g trials each; NaN where there is none.
+
+    The probability that the worst is at most t is a product of step functions of t, one a group, whose steps are
+    known: the mean is the area above it, summed from step to step.
+
+    Examples
+    --------
+    >>> round(worst_deviation(np.array([2]), 0.5), 12)  # as far from one half as 0 and 2 heads are, half of the time
+    0.25
+    >>> round(worst_deviation(np.array([2, 2]), 0.5), 12)  # unless both have one head
+    0.375
+    """
+    sizes, times = np.unique(trials[trials > 0], return_counts=True)
+    if sizes.size == 0:
+        return math.nan
+    if not 0.0 < probability < 1.0:
+        return 0.0
+    steps = [_steps(int(size), int(often), probability) for size, often in zip(sizes, times, strict=True)]
+    start = max(at[0] for at, _ in steps)  # below it the worst group cannot be
+    at = np.concatenate([at for at, _ in steps])
+    order = np.argsort(at, kind="stable")
+    at, logs = at[order], np.cumsum(np.concatenate([growth for _, growth in steps])[order])
+    within = np.where(at < start, 0.0, np.minimum(np.exp(logs), 1.0))
+    return float(at[0] + (np.diff(at) * (1.0 - within[:-1])).sum())
+
+
+def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, FloatArray]:
+    """Return where P(|X/n − p| ≤ t)^times steps up, ascending, and by how much its logarithm grows at each."""
+    from scipy.special import gammaln
+
+    k = np.arange(trials + 1)
+    ways = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1)
+    chances = np.exp(ways + k * math.log(probability) + (trials - k) * math.log1p(-probability))
+    away = np.abs(k / trials - probability)
+    order = np.argsort(away, kind="stable")
+    below = np.log(np.cumsum(chances[order]))
+    return away[order], times * np.diff(below, prepend=0.0)
+
+
+def _own_groups(sets: PredictionSets | PredictionIntervals, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
     """Return the group of each set's node."""
-    column = as_column("groups", groups)
-    if column.dtype.kind == "O" and all(isinstance(name, str) for name in column.flat):
-        column = column.astype(str)
-    if column.dtype.kind != "U":
-        column = check_integers("groups", column)
-    if column.ndim != 1:
-        raise InvalidInputError(f"`groups` must have 1 dimension; got shape {column.shape}")
+    column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})
     needed = len(sets) if not by_node else sets.num_nodes
     if needed is None:  # the sets do not know the graph, and `labels` passed: as many as there are ids

@@ -6,14 +6,24 @@ of integers or of names, serves as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, IntArray, check_count, check_index, check_integers, check_probabilities
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
+from napsets.groups import by_quantiles
 
-__all__ = ["groups_by_class", "groups_by_confidence", "groups_by_degree", "groups_by_neighbourhood"]
+__all__ = [
+    "groups_by_class",
+    "groups_by_confidence",
+    "groups_by_degree",
+    "groups_by_neighbourhood",
+    "groups_of_partition",
+    "usual_groups",
+]
 
 _MOST_BINS = 10**6
 
@@ -66,19 +76,53 @@ def groups_by_neighbourhood(
     graph: Graph, nodes: ArrayLike, radius: int = 2, min_size: int = 30, seed: int = 0
 ) -> IntArray:
     """Return disjoint neighbourhoods, those of `neighbourhood_partition`: 0 is the largest; small ones are none."""
-    groups = np.full(check_graph(graph).num_nodes, -1, dtype=np.int64)
-    for number, ball in enumerate(neighbourhood_partition(graph, nodes, radius, min_size, seed)):
-        groups[ball] = number
+    balls = neighbourhood_partition(graph, nodes, radius, min_size, seed)
+    return groups_of_partition(balls, graph.num_nodes)
+
+
+def groups_of_partition(partition: Sequence[IntArray], num_nodes: int) -> IntArray:
+    """Return the number of the part that each node is in; −1 for none."""
+    groups = np.full(num_nodes, -1, dtype=np.int64)
+    for number, part in enumerate(partition):
+        groups[part] = number
     return groups
+
+
+def usual_groups(
+    graph: Graph,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    nodes: ArrayLike,
+    *,
+    seed: int = 0,
+    partition: Sequence[IntArray] | None = None,
+) -> dict[str, IntArray]:
+    """Return the groups that evenness is always looked at over, by name.
+
+    They are neighbourhoods of two hops with at least 30 of the nodes, classes, and fifths of the nodes by degree and by
+    the model's confidence.
+
+    Parameters
+    ----------
+    graph, probabilities, labels
+        With one entry a node.
+    nodes : array
+        What is judged.
+    seed : int
+        Draws the neighbourhoods.
+    partition : list of arrays, optional
+        The neighbourhoods, where they are known already.
+    """
+    if partition is None:
+        partition = neighbourhood_partition(graph, nodes, seed=seed)
+    return {
+        "neighbourhood": groups_of_partition(partition, check_graph(graph).num_nodes),
+        "class": groups_by_class(labels),
+        "degree": groups_by_degree(graph, nodes=nodes),
+        "confidence": groups_by_confidence(probabilities, nodes=nodes),
+    }
 
 
 def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:
     count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
-    chosen = np.arange(values.size) if nodes is None else check_index("nodes", nodes, values.size)
-    groups = np.full(values.size, -1, dtype=np.int64)
-    if chosen.size:
-        inside = np.sort(values[chosen])
-        # The smallest value of each group, from the sorted values themselves: no interpolation, no rounding.
-        lows = np.unique(inside[np.arange(count) * chosen.size // count])
-        groups[chosen] = np.searchsorted(lows, values[chosen], side="right") - 1
-    return groups
+    return by_quantiles(values, count, None if nodes is None else check_index("nodes", nodes, values.size))

@@ -12,6 +12,7 @@ import numpy as np
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
+from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import judge
 from napsets.evaluation.metrics import (
     GroupCoverage,
@@ -54,7 +55,14 @@ class LabelledSets:
     notes: list[str]
 
 
-def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsAre = "auto") -> LabelledSets:
+def label_sets(
+    file: SetsFile,
+    labels: str | os.PathLike[str],
+    *,
+    ids: IdKind = "auto",
+    labels_are: LabelsAre = "auto",
+    silent: bool = False,
+) -> LabelledSets:
     """Find the label of each set's node; sets without one, and labels without a set, are left out.
 
     Parameters
@@ -63,15 +71,21 @@ def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: La
         The sets.
     labels : path
         As in `read_labels`.
+    ids : {"auto", "integer", "string"}
+        How to read ids, as those of the sets were read.
     labels_are : {"auto", "names", "indices"}
         As in `read_labels`. Numbers need a file that lists its classes.
+    silent : bool
+        Say nothing in the notes of labels without a set.
     """
     notes: list[str] = []
     sets = file.sets
     if file.complete:
-        y, _ = read_labels(labels, file.ids, file.class_names, skip_unknown=True, labels_are=labels_are, notes=notes)
+        y, _ = read_labels(
+            labels, file.ids, file.class_names, ids=ids, skip_unknown=True, labels_are=labels_are, notes=notes
+        )
     else:
-        y, classes = _labels_of_unlisted_classes(file, labels, labels_are, notes)
+        y, classes = _labels_of_unlisted_classes(file, labels, ids, labels_are, notes)
         missing = np.zeros((len(sets), len(classes) - sets.num_classes), dtype=bool)
         sets = replace(sets, member=np.hstack([sets.member, missing]), class_names=classes)
     rows = np.flatnonzero(y >= 0)
@@ -79,11 +93,12 @@ def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: La
         raise InvalidInputError(
             f"no node of `sets` has a label in {os.fspath(labels)}. Check that both files call the nodes alike."
         )
-    return LabelledSets(file, _rows(sets, rows), y, notes)
+    told = [note for note in notes if not (silent and note.startswith("left out:"))]
+    return LabelledSets(file, _rows(sets, rows), y, told)
 
 
 def _labels_of_unlisted_classes(
-    file: SetsFile, labels: str | os.PathLike[str], labels_are: LabelsAre, notes: list[str]
+    file: SetsFile, labels: str | os.PathLike[str], ids: IdKind, labels_are: LabelsAre, notes: list[str]
 ) -> tuple[IntArray, list[str]]:
     """Read labels where the file does not list its classes: they are those of its sets, and those of the labels."""
     if labels_are == "indices":
@@ -91,7 +106,7 @@ def _labels_of_unlisted_classes(
             "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
             ".parquet or .npz, or label nodes by name."
         )
-    y, found = read_labels(labels, file.ids, None, skip_unknown=True, notes=notes)
+    y, found = read_labels(labels, file.ids, None, ids=ids, skip_unknown=True, notes=notes)
     listed = ClassNames(file.class_names)
     places = [listed.named(name) for name in found]
     new = [name for name, place in zip(found, places, strict=True) if place < 0]
@@ -135,14 +150,25 @@ def evaluate_sets(
         y = np.append(y, np.full(graph.num_nodes - y.size, -1, dtype=np.int64))
         partition = neighbourhood_partition(graph, sets.nodes, radius=radius, min_size=min_size, seed=seed)
         on_graph = _on_graph(sets, y, graph, partition)
-    worth = judge(sets, y, strata=strata, partition=partition).row()
+    worth = judge(sets, y, strata=strata, partition=partition, groups=_groups(sets, y, graph, partition)).row()
     if graph is None:
-        del worth["pccv"]
+        del worth["pccv"], worth["pccv_chance"]
     if not labelled.file.complete:
         worth["full_rate"] = math.nan
     told = {"unlabelled": len(labelled.file.sets) - len(sets), "alpha": sets.alpha}
     by_class = _group_rows(coverage_by_class(sets, y), list(sets.class_names or ()))
     return worth | told | {"coverage_by_class": by_class} | on_graph
+
+
+def _groups(
+    sets: PredictionSets, labels: IntArray, graph: Graph | None, partition: list[IntArray] | None
+) -> dict[str, IntArray]:
+    """Return the groups that can be had from sets and labels, and from the graph where there is one."""
+    groups = {"class": groups_by_class(labels)}
+    if graph is not None:
+        groups["degree"] = groups_by_degree(graph, nodes=sets.nodes)
+        groups["neighbourhood"] = groups_of_partition(partition or [], graph.num_nodes)
+    return groups
 
 
 def _on_graph(sets: PredictionSets, labels: IntArray, graph: Graph, partition: list[IntArray]) -> dict[str, Any]:
@@ -155,16 +181,19 @@ def _on_graph(sets: PredictionSets, labels: IntArray, graph: Graph, partition: l
     }
 
 
-def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, directed: bool = False) -> Graph:
-    """Read the whole graph of an edges file; the nodes of `ids` keep their places, others come after them."""
+def graph_around(
+    edges: str | os.PathLike[str], nodes: NodeIds, *, directed: bool = False, ids: IdKind = "auto"
+) -> Graph:
+    """Read the whole graph of an edges file; `nodes` keep their places, others come after them."""
     table = open_table("edges", edges)
     table.require("source", "target")
-    kind: IdKind = "auto" if ids.is_string else "integer"
-    parts = [ids.values]
+    asked = ids == "integer"
+    kind: IdKind = "string" if ids == "string" else "auto" if nodes.is_string else "integer"
+    parts = [nodes.values]
     for batch in table.batches(["source", "target"]):
-        parts += [id_column(table, batch, column, kind, known="sets") for column in ("source", "target")]
+        parts += [id_column(table, batch, column, kind, asked=asked, known="sets") for column in ("source", "target")]
     everyone = NodeIds(arrow().chunked_array(alike("edges", parts)).unique(), "edges")
-    return read_edges(edges, everyone, directed=directed)
+    return read_edges(edges, everyone, directed=directed, ids=ids)
 
 
 def _rows(sets: PredictionSets, rows: IntArray) -> PredictionSets:

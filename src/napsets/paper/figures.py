@@ -15,14 +15,15 @@ from napsets.paper.grids import Scope
 from napsets.paper.setups import SETUPS
 from napsets.paper.tables import select, spread
 
-__all__ = ["ablation_figure", "block_figure", "save_figure"]
+__all__ = ["ablation_figure", "block_figure", "load_altair", "save_figure"]
 
 #: Told apart by those who see colours differently, too (Okabe and Ito).
 _COLOURS = dict(zip(METHODS, ("#555555", "#0072B2", "#E69F00", "#009E73"), strict=True))
 _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 
-def _altair() -> Any:
+def load_altair() -> Any:
+    """Return the module that draws, or say which extra brings it."""
     try:
         import altair
     except ImportError as error:
@@ -32,7 +33,7 @@ def _altair() -> Any:
 
 def ablation_figure(rows: Sequence[Row], scope: Scope, protocol: str = "strict") -> Any:
     """Return coverage and size by depth of the neighbourhood, one row of panels a dataset (the paper's figure)."""
-    alt = _altair()
+    alt = load_altair()
     panels = []
     for dataset in scope.ablation_datasets:
         ours = select(rows, dataset=dataset, model=scope.ablation_model, protocol=protocol)
@@ -76,7 +77,7 @@ def _ablation_panel(alt: Any, rows: Sequence[Row], scope: Scope, metric: str) ->
 
 def block_figure(rows: Sequence[Row], tv: float) -> Any:
     """Return where NAPS wins in the harder block, one panel for each n, with Lemma 1's boundary drawn in."""
-    alt = _altair()
+    alt = load_altair()
     chosen = [row for row in rows if row["tv"] == tv]
     reach = max((abs(row["advantage"]) for row in chosen), default=1.0)
     panels = [_block_panel(alt, [r for r in chosen if r["n"] == n], n, reach) for n in sorted({r["n"] for r in chosen})]

@@ -23,7 +23,11 @@ from napsets.sets import PredictionSets, members
 __all__ = ["METRICS", "dataset_row", "measure"]
 
 #: The metrics of a row, each the median over repetitions of its value in one.
-METRICS = tuple(name for name in judgement.METRICS if name not in ("nodes", "infinite") and not name.endswith("_se"))
+METRICS = tuple(
+    name
+    for name in judgement.METRICS
+    if name not in ("nodes", "infinite") and not name.endswith(("_se", "_chance"))  # counts, and what is not measured
+)
 
 
 def dataset_row(cell: DatasetCell, data: NodeDataset) -> Row:

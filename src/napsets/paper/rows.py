@@ -9,10 +9,11 @@ from typing import Any
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.paper.blockmodel import BlockCell
 from napsets.paper.cells import RESULTS_VERSION, Cell, CoverageCell, DatasetCell
+from napsets.paper.leaderboard.cells import LeaderboardCell
 
 __all__ = ["check_row"]
 
-_CELLS: dict[str, type[Cell]] = {cell.study: cell for cell in (DatasetCell, CoverageCell, BlockCell)}
+_CELLS: dict[str, type[Cell]] = {cell.study: cell for cell in (DatasetCell, CoverageCell, BlockCell, LeaderboardCell)}
 
 _SHARE = (0.0, 1.0)
 _GAP = (-1.0, 1.0)
@@ -43,10 +44,21 @@ _MEASURED: dict[str, dict[str, Bounds]] = {
         **_each("aps_bound naps_bound lemma_exact lemma_favours_naps", _SHARE),
         **_each("lemma_mean_field neighbours seconds", _POSITIVE),
     },
+    "leaderboard": {
+        **_each("accuracy coverage singleton_rate empty_rate full_rate", _SHARE),
+        **_each("labels level_labels nodes classes mean_size seconds", _POSITIVE),
+        **_each("gap_neighbourhood chance_neighbourhood under_neighbourhood over_neighbourhood", _SHARE),
+        **_each("gap_class chance_class under_class over_class gap_degree chance_degree under_degree", _SHARE),
+        **_each("over_degree gap_confidence chance_confidence under_confidence over_confidence", _SHARE),
+        **_each("share_neighbourhood share_class share_degree share_confidence", _SHARE),
+    },
 }
 
 #: What may be unknown, beside standard errors: no neighbourhood was large enough, nothing covered, nothing trained.
-_MAY_LACK = ("pccv", "sscv", "size_given_coverage", "coverage_sd", "train_seconds")
+_MAY_LACK = (
+    *("pccv", "sscv", "size_given_coverage", "coverage_sd", "train_seconds"),
+    *(f"{name}_neighbourhood" for name in ("gap", "chance", "under", "over")),
+)
 
 
 def check_row(study: str, row: Mapping[str, Any], where: object) -> None:
