@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,8 @@ from napsets.scores import Similarity
 
 __all__ = [
     "Alike",
+    "LevelName",
+    "LevelOption",
     "MethodOption",
     "MethodsOption",
     "Pool",
@@ -33,6 +36,8 @@ __all__ = [
 DEFAULT_METHOD = "auto"
 #: What they use where a setting of neighbourhoods or a score is asked for, or the engine knows no other.
 LOCAL_METHOD = "naps"
+#: What they use where a radius is asked for.
+LENGTH_METHOD = "naps-lengths"
 #: Two values of each setting; a method that is the same with both takes no notice of it.
 _PROBES: dict[str, tuple[Any, Any]] = {
     "hops": (1, 2),
@@ -40,7 +45,17 @@ _PROBES: dict[str, tuple[Any, Any]] = {
     "pool": (1.0, 2.0),
     "alike": (1.0, 2.0),
     "fallback": ("full", "global"),
+    "level": ("nominal", "exact"),
+    "direction": ("in", "both"),
+    "radius": (1.0, 2.0),
 }
+
+
+class LevelName(str, Enum):
+    """Where thresholds are taken."""
+
+    nominal = "nominal"
+    exact = "exact"
 
 
 def _names() -> list[str]:
@@ -76,7 +91,8 @@ MethodOption = Annotated[
         "--method",
         "-m",
         help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
-        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback or --score is given.",
+        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level, --direction "
+        f"or --score is given, or {LENGTH_METHOD} where --radius is.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -109,6 +125,15 @@ Alike = Annotated[
     ),
 ]
 
+LevelOption = Annotated[
+    LevelName | None,
+    typer.Option(
+        "--level",
+        help="Thresholds at 1 − alpha (nominal), or at a level set on labels kept apart (exact: a guarantee). Without "
+        "it, as the method has it; auto sets its own.",
+    ),
+]
+
 
 def make(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a method with those of the settings that a method may have."""
@@ -132,9 +157,10 @@ def with_features(
 def recorded(method: Any) -> dict[str, Any]:
     """Return the weights that a method came to have, as JSON has them; those of functions are left out."""
     localiser = getattr(method, "localiser", None)
-    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike")}
+    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike", "direction", "radius")}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
-    return {key: value for key, value in plain.items() if value is not None and not callable(value)}
+    usual = {"direction": "out"}
+    return {key: v for key, v in plain.items() if v is not None and not callable(v) and v != usual.get(key)}
 
 
 def takes(name: str, setting: str) -> bool:
@@ -149,11 +175,13 @@ def takes(name: str, setting: str) -> bool:
 def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool = False) -> str:
     """Return the method asked for; without one, what the other options fit.
 
-    Whoever asks for hops, weights or a score means NAPS with them. With `everywhere`, the method must also be one that
-    works on every engine.
+    Whoever asks for hops, weights or a score means NAPS with them, and whoever names a radius NAPS by path length. With
+    `everywhere`, the method must also be one that works on every engine.
     """
     if name is not None:
         return name
+    if _given(context, "radius"):
+        return LENGTH_METHOD
     if not everywhere and _given(context, "features"):
         return "snaps"
     return LOCAL_METHOD if everywhere or any(_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
@@ -167,4 +195,7 @@ def _given(context: typer.Context, key: str) -> bool:
 def ignored(context: typer.Context, name: str) -> list[str]:
     """Say which options were given that the method takes no notice of."""
     given = [key for key in _PROBES if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"]
-    return [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
+    notes = [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
+    if "direction" in given and not context.params.get("directed"):
+        notes.append("--direction makes no difference without --directed: edges go both ways")
+    return notes

@@ -8,13 +8,15 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, with_features
+from napsets.cli._methods import Alike, LevelOption, MethodOption, Pool, chosen_method, ignored, make, with_features
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -27,9 +29,11 @@ from napsets.cli._options import (
     LabelsName,
     Logits,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
@@ -68,13 +72,17 @@ def inspect(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
@@ -102,9 +110,12 @@ def inspect(
             "decay": make_decay(decay, hops),
             "pool": pool,
             "alike": alike,
+            "radius": radius,
+            "direction": direction.value,
             "seed": seed,
             "allow_empty": allow_empty,
             "fallback": fallback.value,
+            "level": None if level is None else level.value,
         },
     )
     with run.steps() as steps:
@@ -118,6 +129,7 @@ def inspect(
             skip_unknown=skip_unknown,
             labels_are=labels_are.value,
             logits=logits,
+            weights_are=None if weights_are is None else weights_are.value,
             predicting=False,
             stage=steps.stage,
         )
@@ -168,6 +180,7 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
         seen.neighbour_scores[chosen],
         strict=True,
     )
+    far = [None] * chosen.size if seen.neighbour_distances is None else seen.neighbour_distances[chosen].tolist()
     own = int(inputs.labels[seen.node])
     return {
         "node": inputs.ids.take(np.array([seen.node]))[0].as_py(),
@@ -192,7 +205,8 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
         ],
         "neighbours": [
             {"node": who, "hop": int(hop) or None, "weight": weight, "label": names[label], "score": s}
-            for who, hop, weight, label, s in around
+            | ({} if distance is None else {"distance": distance})
+            for (who, hop, weight, label, s), distance in zip(around, far, strict=True)
         ],
     }
 
@@ -293,9 +307,14 @@ def _label_table(result: dict[str, Any]) -> Any:
 
 
 def _neighbour_table(result: dict[str, Any], in_reach: int) -> Any:
+    by_length = any("distance" in row for row in result["neighbours"])
+
+    def away(row: dict[str, Any]) -> Any:
+        return f"{row['distance']:.4g}" if by_length else row["hop"] or "–"
+
     rows = [
-        (row["node"], row["label"], row["hop"] or "–", f"{row['weight']:.4g}", number(row["score"]))
+        (row["node"], row["label"], away(row), f"{row['weight']:.4g}", number(row["score"]))
         for row in result["neighbours"]
     ]
     title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {in_reach} in reach)"
-    return table(title, ["node", "label", "hop", "weight", "score"], rows, left=2)
+    return table(title, ["node", "label", "distance" if by_length else "hop", "weight", "score"], rows, left=2)

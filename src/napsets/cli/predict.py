@@ -8,18 +8,30 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded, with_features
+from napsets.cli._methods import (
+    Alike,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    recorded,
+    with_features,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -33,17 +45,23 @@ from napsets.cli._options import (
     Logits,
     Nodes,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
+from napsets.files import Inputs, check_writable, describe_settings, read_inputs, write_predictions
 from napsets.files.places import check_apart
+from napsets.methods import title
 from napsets.sets import SetsSummary
+
+if TYPE_CHECKING:
+    from napsets.evaluation.verdict import Verdict
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -60,6 +78,14 @@ EXAMPLES = [
 
 #: Options on how files are written: whoever explains the sets from the same files needs them too.
 _AS_WRITTEN = ("columns", "separator", "format")
+
+
+class PlanName(str, Enum):
+    """How Spark goes about it."""
+
+    auto = "auto"
+    graph_on_every_worker = "graph-on-every-worker"
+    joins = "joins"
 
 
 class Engine(str, Enum):
@@ -91,18 +117,30 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
+    plan: Annotated[
+        PlanName,
+        typer.Option(
+            "--plan",
+            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            "or joins. By default the first, where the graph fits into the memory of each machine.",
+        ),
+    ] = PlanName.auto,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
@@ -114,10 +152,10 @@ def predict(
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
-    nodes × classes × 64 bytes more.
+    nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    method = chosen_method(context, method, everywhere=engine is Engine.spark)
+    method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
     settings: dict[str, Any] = {
         "method": method,
         "alpha": alpha,
@@ -125,14 +163,25 @@ def predict(
         "decay": make_decay(decay, hops),
         "pool": pool,
         "alike": alike,
+        "radius": radius,
         "score": score,
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
+        "level": None if level is None else level.value,
         "directed": directed,
         "features": None if features is None else str(features),
     }
-    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown, "logits": logits}
+    if direction is not DirectionName.out:
+        settings["direction"] = direction.value
+    reading: dict[str, Any] = {
+        "ids": ids.value,
+        "labels_are": labels_are.value,
+        "skip_unknown": skip_unknown,
+        "logits": logits,
+    }
+    if weights_are is not None:
+        reading["weights_are"] = weights_are.value
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
@@ -141,22 +190,29 @@ def predict(
     if engine is Engine.spark:
         used_here = {
             "--fallback": fallback is not FallbackName.full,
+            "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
             "--logits": logits,
+            "--weights-are": weights_are is not None,
+            "--direction": direction is not DirectionName.out,
         }
         used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        result = _predict_on_spark(run, files, output, made, method, settings, master)
+        result = _predict_on_spark(run, files, output, made, method, settings, master, plan)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
+        if plan is not PlanName.auto:
+            raise typer.BadParameter("needs --engine spark", param_hint="--plan")
         result = _predict_here(run, files, output, made, settings, reading, features)
     result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
-    run.summary(result, _summary_table(result))
+    # Spark's workers hold the labels: what they say of them is not known here.
+    lines = result["verdict"]["lines"] if "verdict" in result else []
+    run.summary(result, _summary_table(result), *lines)
     if "choice" in result:
         run.note(f"{method} chose {result['choice']}")
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
@@ -191,8 +247,28 @@ def _predict_here(
         summary = write_predictions(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+        verdict = _verdict(calibrated, inputs, summary, settings)
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
     return told if choice is None else told | {"choice": str(choice)}
+
+
+def _verdict(calibrated: Any, inputs: Inputs, summary: SetsSummary, settings: dict[str, Any]) -> Verdict:
+    """Say what is known of sets that no truth judges: what was chosen, what is expected, what is promised."""
+    from napsets.evaluation.verdict import foresee, predicted_classes
+
+    return foresee(
+        calibrated,
+        settings["method"],
+        title(settings["method"], calibrated.method.score),
+        alpha=settings["alpha"],
+        nodes=summary.nodes,
+        size=summary.mean_size,
+        infinite=summary.infinite,
+        graph=inputs.graph,
+        predicted=predicted_classes(inputs.probabilities),
+        asked=inputs.nodes,
+        class_names=inputs.class_names,
+    )
 
 
 def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
@@ -239,11 +315,12 @@ def _predict_on_spark(
     method: str,
     settings: dict[str, Any],
     master: str | None,
+    plan: PlanName,
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    with wrong_use("--method"):
-        import_module("napsets.spark.methods").check_method(made, method)
+    if plan is PlanName.joins and not import_module("napsets.spark.methods").joins_know(made):
+        raise typer.BadParameter(f"joins do not know {method}; leave it out", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target, files.values())
         import_module("napsets.spark.places").check_early(str(target))
@@ -251,11 +328,11 @@ def _predict_on_spark(
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "alpha", "seed", "allow_empty", "ids", "labels_are")},
-            **{key: settings.get(key) for key in ("decay", "pool", "alike")},
-            method=method,
+            **{key: settings[key] for key in ("alpha", "ids", "labels_are")},
+            method=made,
+            name=method,
+            plan=plan.value,
             output=str(target),
-            score=make_score(settings["score"]),
             directed=settings["directed"],
             master=master,
             progress=steps.advance,

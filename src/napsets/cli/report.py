@@ -10,12 +10,16 @@ import numpy as np
 import typer
 
 from napsets.cli._comparison import comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
+from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, names_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
     Alpha,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
+    FallbackName,
+    FallbackOption,
     Hops,
     IdKind,
     IdKindName,
@@ -24,9 +28,11 @@ from napsets.cli._options import (
     LabelsName,
     Logits,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_score,
 )
 from napsets.cli._output import Output
@@ -63,18 +69,23 @@ def report(
     hops: Hops = 2,
     pool: Pool = None,
     alike: Alike = None,
+    fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
+    radius: Radius = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
 ) -> None:
-    """Write the report: methods side by side on your own nodes, in one HTML file.
+    """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
 
     Labels that judge sets are never used to make them.
     """
@@ -84,6 +95,7 @@ def report(
     writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page
     reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    weights: dict[str, Any] = {} if weights_are is None else {"weights_are": weights_are.value}
     with run.steps() as steps:
         inputs = read_inputs(
             edges,
@@ -94,6 +106,7 @@ def report(
             predicting=False,
             stage=steps.stage,
             **reading,
+            **weights,
         )
         y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
         if truth is None:
@@ -115,6 +128,10 @@ def report(
             hops=hops,
             pool=pool,
             alike=alike,
+            fallback=fallback.value,
+            level=None if level is None else level.value,
+            radius=radius,
+            direction=direction.value,
             score=make_score(score),
             seed=seed,
             ids=inputs.ids.keys,
@@ -131,10 +148,15 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
-            settings=reading | {"logits": logits},
+            settings=reading | weights | {"logits": logits},
         )
     for note in inputs.notes:
         run.note(note)
-    rows = compared.rows()
-    result = {"report": str(path), "calibration": int(calibration.size), "results": rows}
-    run.summary(result, comparison_table(rows), f"The report is at {path.resolve()}")
+    rows, told = compared.rows(), compared.verdict(inputs.class_names)
+    result = {
+        "report": str(path),
+        "calibration": int(calibration.size),
+        "results": rows,
+        "verdict": told.row(),
+    }
+    run.summary(result, comparison_table(rows), *told.lines, f"The report is at {path.resolve()}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import IntArray
+from napsets.checks.lengths import WeightsAre
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.classes import LabelsAre
 from napsets.files.edges import read_edges
@@ -80,6 +81,7 @@ def read_inputs(
     skip_unknown: bool = False,
     labels_are: LabelsAre = "auto",
     logits: bool = False,
+    weights_are: WeightsAre | None = None,
     predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
 ) -> Inputs:
@@ -91,7 +93,7 @@ def read_inputs(
         The files; without `nodes`, the nodes without a label are to be predicted.
     directed : bool
         Follow edges from source to target only.
-    ids, skip_unknown
+    ids, skip_unknown, weights_are
         As in `read_edges`.
     labels_are : {"auto", "names", "indices"}
         What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
@@ -107,8 +109,9 @@ def read_inputs(
     stage("reading probabilities")
     table: NodeProbabilities = read_probabilities(probabilities, ids=ids, logits=logits)
     read = _graph_and_labels(
-        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage, table.values
-    )
+        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage,
+        table.values, weights_are,
+    )  # fmt: skip
     if read.calibration.size == 0:
         raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
     if predicting and read.nodes.size == 0:
@@ -156,10 +159,13 @@ def _graph_and_labels(
     labels_are: LabelsAre,
     stage: Callable[[str], None],
     probabilities: Any,
+    weights_are: WeightsAre | None = None,
 ) -> Inputs:
     notes: list[str] = []
     stage("reading edges")
-    graph = read_edges(edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    graph = read_edges(
+        edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
+    )
     stage("reading labels")
     y, names, integers = read_labels_and_kind(
         labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes

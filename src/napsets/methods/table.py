@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from napsets.checks.names import Table, choose
+from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
-from napsets.levels import Exact, Nominal
-from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
+from napsets.levels import LEVELS, Exact, Nominal
+from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
@@ -38,10 +39,14 @@ class Settings:
 
     Attributes
     ----------
-    score, hops, decay, pool, alike, seed, allow_empty, fallback, by
+    score, hops, decay, pool, alike, seed, allow_empty, fallback, by, direction
         As in `NAPS`. None leaves a choice to the method.
+    radius : float or None
+        As in `PathLengths`.
     alpha : float
         The error rate that a method which chooses is to choose for.
+    level : {"nominal", "exact"} or Level, optional
+        Where thresholds are taken. None leaves it to the method; one that chooses sets its own.
     features : array of shape (nodes, columns) or SciPy sparse matrix, optional
         What nodes are compared by, where a method compares them.
     """
@@ -56,6 +61,9 @@ class Settings:
     fallback: Any = "full"
     alpha: float = 0.1
     by: Any = None
+    level: Any = None
+    direction: Direction = "out"
+    radius: float | None = None
     features: Any = None
 
     def __post_init__(self) -> None:
@@ -90,8 +98,18 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     """
     known_settings(changes)
     asked = replace(settings or Settings(), **changes)
-    made = choose("method", name, METHODS)(asked)
+    made = _levelled(choose("method", name, METHODS)(asked), asked)
     return made if asked.by is None else _grouped(made, make_groups(asked.by))
+
+
+def _levelled(made: Any, asked: Settings) -> Any:
+    """Return a method at the level asked for, if there is one to ask for."""
+    if asked.level is None or isinstance(made, Choosing):
+        return made
+    if not isinstance(asked.level, str):
+        return replace(made, level=asked.level)
+    kind = choose("level", asked.level, LEVELS)
+    return replace(made, level=Nominal(asked.fallback) if kind is Nominal else kind())
 
 
 def _grouped(made: Any, groups: Any) -> Any:
@@ -150,7 +168,7 @@ def _one_split(settings: Settings, localiser: Any) -> Method:
 
 
 def _naps(settings: Settings, decay: Decay) -> Method:
-    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0)
+    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
@@ -176,8 +194,17 @@ def _geometric(settings: Settings) -> Method:
 def _exact(settings: Settings) -> Method:
     """NAPS pooled with all labelled nodes, at a level set on labels kept apart: even coverage, and a guarantee."""
     pool = 10.0 if settings.pool is None else settings.pool
-    near = Hops(settings.hops, "uniform" if settings.decay is None else settings.decay, pool, settings.alike or 0.0)
+    decay = "uniform" if settings.decay is None else settings.decay
+    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("naps-lengths")
+def _lengths(settings: Settings) -> Method:
+    """NAPS by path length: the labelled nodes within a radius, where edges have lengths or strengths."""
+    decay: Any = "uniform" if settings.decay is None else settings.decay
+    near = PathLengths(settings.radius, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
+    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
 def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
