@@ -158,7 +158,7 @@ def test_methods_of_the_table_from_files(spark: Any, case: Case, tmp_path: Path,
     about = json.loads((output / "_napsets.json").read_text())
     assert about["method"] == name
     assert about["score"] == "raps"
-    assert about.get("level") == expected.level
+    assert about.get("exact_level") == expected.level
     assert about.get("decay") == {"naps-h": "hyperbolic", "naps-exact": "uniform"}.get(name)
     assert about.get("pool") == {"naps-h": 0.0, "naps-exact": 10.0}.get(name)
     assert read_sets(output).metadata["alpha"] == 0.3

@@ -83,7 +83,7 @@ def predict_files(
     output : str
         The directory to write. One that napsets wrote before is replaced at the end; any other that holds something is
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
-        the version, the classes and the settings; of an exact level also what it came to (``level``, null where there
+        the version, the classes and the settings; of an exact level also what it came to (``exact_level``, null where there
         are too few labels for any). What is written on the way lies beside it, in a hidden directory,
         and is removed at the end. After a kill it is still there, and the same call goes on from it.
     hops, decay, score, alpha, seed, pool, alike, exact
@@ -202,7 +202,9 @@ def _recorded(method: Any, level: float | None) -> dict[str, Any]:
     """Return the settings of a method as they turned out; what it does not know is not there."""
     if not isinstance(method, Method):
         chosen: dict[str, Any] = {"seed": method.seed, "allow_empty": method.allow_empty}
-        return chosen if level is None else chosen | {"exact": True, "level": None if math.isinf(level) else level}
+        return (
+            chosen if level is None else chosen | {"exact": True, "exact_level": None if math.isinf(level) else level}
+        )
     told: dict[str, Any] = {"score": _score_name(method.score), "seed": method.seed, "allow_empty": method.allow_empty}
     localiser = method.localiser
     if isinstance(localiser, Hops):
@@ -212,7 +214,7 @@ def _recorded(method: Any, level: float | None) -> dict[str, Any]:
         told |= {"pool": localiser.pool, "alike": localiser.alike}
     if isinstance(method.level, Nominal):
         return told | {"fallback": method.level.fallback}
-    return told | {"exact": True, "level": None if level is None or math.isinf(level) else level}
+    return told | {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
 
 
 def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None) -> dict[str, Any]:
