@@ -164,6 +164,64 @@ def same_bits(a, b) -> bool:
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+def shortest_edges(edges, lengths, directed=False):
+    """The edges of a graph with the length of each: of several, the shortest; without self-loops."""
+    found: dict[tuple[int, int], float] = {}
+    for (u, v), length in zip(edges, lengths, strict=True):
+        for pair in ((u, v),) if directed else ((u, v), (v, u)):
+            if u != v:
+                found[pair] = min(found.get(pair, math.inf), length)
+    return found
+
+
+def path_distances(edges, lengths, num_nodes, source, directed=False):
+    """The smallest sum of lengths to each node over all paths, each summed from the source on: by relaxing all edges.
+
+    Rounding is monotone, so that a longest chain of shortest beginnings has the smallest sum: as many rounds as there
+    are nodes find it, in whatever order edges are taken.
+    """
+    distance = [math.inf] * num_nodes
+    distance[source] = 0.0
+    shortest = shortest_edges(edges, lengths, directed)
+    for _ in range(num_nodes):
+        before = list(distance)
+        for (u, v), length in shortest.items():
+            distance[v] = min(distance[v], distance[u] + length)
+        if distance == before:
+            break
+    return distance
+
+
+def summed_masses(others, pool: float, alike: float) -> tuple[list, float]:
+    """Distinct scores with the mass up to each, and the total, of (score, weight, same) triples; in Python floats.
+
+    Weights are added by ascending score, the heaviest of equal scores first.
+    """
+    ordered = sorted(others, key=lambda other: (other[0], -other[1]))
+    same_size = sum(same for _, _, same in others)
+
+    def mass(count: int) -> float:
+        near = 0.0
+        for _, weight, _ in ordered[:count]:
+            near += weight
+        if pool > 0 and others:
+            near += (pool / len(others)) * count
+        if alike > 0 and same_size:
+            near += (alike / same_size) * sum(same for _, _, same in ordered[:count])
+        return near
+
+    distinct = sorted({score for score, _, _ in others})
+    return [(s, mass(sum(score <= s for score, _, _ in others))) for s in distinct], mass(len(others))
+
+
+def summed_threshold(others, level: float, rule: int, pool: float = 0.0, alike: float = 0.0) -> float:
+    """The smallest score whose summed mass reaches the level; −inf where none is needed, inf where there is none."""
+    masses, total = summed_masses(others, pool, alike)
+    if reaches(0.0, total, level, rule):
+        return -math.inf
+    return next((s for s, mass in masses if reaches(mass, total, level, rule)), math.inf)
+
+
 def weighed_threshold(scores, weights, own: float, level: float, rule: str = "nominal") -> float:
     """The smallest score whose mass is, of own + total, at least the level; +∞ where none is, −∞ where 0 is enough."""
     order = sorted(range(len(scores)), key=lambda i: scores[i])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +49,16 @@ class World:
 
 
 def make_world(
-    folder: Path, *, suffix: str = ".parquet", ids: str = "integer", nodes: int = 120, degree: int = 8, seed: int = 0
+    folder: Path,
+    *,
+    suffix: str = ".parquet",
+    ids: str = "integer",
+    nodes: int = 120,
+    degree: int = 8,
+    seed: int = 0,
+    lengths: bool = False,
 ) -> World:
-    """Draw a graph whose neighbours mostly share a label, and write it down."""
+    """Draw a graph whose neighbours mostly share a label, and write it down; with `lengths`, its edges have some."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     labels = np.sort(rng.integers(0, len(CLASSES), nodes))
@@ -64,15 +73,17 @@ def make_world(
     names = numbers.astype(np.int64) if ids == "integer" else np.array([f"né-{number:+04d}" for number in numbers])
     world_labels = np.array(CLASSES)[labels]
     rest = np.setdiff1d(np.arange(nodes), calibration)
+    long = {"weight": np.random.default_rng(seed).uniform(0.5, 2.0, source.size)} if lengths else {}
+    ends = {"source": names[edge_index[0]], "target": names[edge_index[1]]}
     columns = {"node": names} | {name: probabilities[:, y] for y, name in enumerate(CLASSES)}
     return World(
-        ns.Graph.from_edge_index(edge_index, num_nodes=nodes),
+        ns.Graph.from_edge_index(edge_index, num_nodes=nodes, lengths=long.get("weight")),
         edge_index,
         probabilities,
         labels,
         calibration,
         names,
-        write(folder / f"edges{suffix}", {"source": names[edge_index[0]], "target": names[edge_index[1]]}),
+        write(folder / f"edges{suffix}", ends | long),
         write(folder / f"probabilities{suffix}", columns)
         if suffix != ".npz"
         else write(folder / "probabilities.npz", {"node": names, "probabilities": probabilities}),
@@ -92,6 +103,9 @@ def write(path: Path, columns: dict[str, Any]) -> Path:
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     if path.name.endswith(".parquet"):
         pa.parquet.write_table(table, path)
+    elif path.name.endswith((".jsonl", ".jsonl.gz")):
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist()).encode()
+        path.write_bytes(gzip.compress(text) if path.name.endswith(".gz") else text)
     elif path.name.endswith(".csv.gz"):
         with pa.CompressedOutputStream(str(path), "gzip") as stream:
             pa.csv.write_csv(table, stream)

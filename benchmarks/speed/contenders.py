@@ -15,9 +15,18 @@ from scipy.optimize import brentq
 import napsets
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
+from napsets.localisers import Cut, PathLengths, Reference
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 
-__all__ = ["DECAYS", "by_napsets", "by_networkx", "by_sparse_products", "decay_weights", "to_networkx"]
+__all__ = [
+    "DECAYS",
+    "by_napsets",
+    "by_networkx",
+    "by_path_lengths",
+    "by_sparse_products",
+    "decay_weights",
+    "to_networkx",
+]
 
 DECAYS = ("uniform", "hyperbolic", "geometric")
 _BATCH = 32  # sources whose dense rows are held at once
@@ -42,6 +51,22 @@ def by_napsets(
     index = CalibrationIndex(graph, scores, np.arange(graph.num_nodes))
     found = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, strategy=strategy)
     return found.values[:, 0], int(found.hop_counts.sum())
+
+
+def by_path_lengths(
+    graph: Graph,
+    scores: FloatArray,
+    nodes: IntArray,
+    radius: float,
+    alpha: float,
+    *,
+    decay: str = "gaussian",
+    threads: int | None = None,
+) -> tuple[FloatArray, int]:
+    """Sort the scores, search up to a radius, weigh by distance and select."""
+    reference = Reference(np.arange(graph.num_nodes), scores, graph.num_nodes, graph)
+    found = PathLengths(radius, decay).fit(reference).thresholds(nodes, [Cut(1.0 - alpha)], threads=threads)
+    return found.values, int(found.support.sum())
 
 
 def to_networkx(graph: Graph) -> Any:

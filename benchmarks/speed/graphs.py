@@ -47,6 +47,23 @@ def _lattice(side: int = 500) -> Graph:
     return Graph.from_table({"source": source, "target": target}, num_nodes=side * side)
 
 
+def _one_way(graph: Graph) -> Graph:
+    """Return the graph with each edge in one direction, drawn at random."""
+    source = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    kept = source < graph.indices
+    ends = np.stack([source[kept], graph.indices[kept]])
+    turned = np.random.default_rng(3).random(ends.shape[1]) < 0.5
+    ends[:, turned] = ends[::-1, turned]
+    return Graph.from_edge_index(ends, graph.num_nodes, directed=True)
+
+
+def _with_lengths(graph: Graph) -> Graph:
+    """Return the graph with lengths drawn from an exponential law, none of them tiny."""
+    source = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    lengths = np.random.default_rng(4).exponential(size=graph.num_edges) + 0.01
+    return Graph.from_edge_index([source, graph.indices], graph.num_nodes, lengths=lengths)
+
+
 def node_series(quick: bool) -> list[str]:
     """Return the names of graphs that grow in nodes while degrees stay alike."""
     return [f"series-{size}" for size in ((10_000, 40_000) if quick else (10_000, 20_000, 40_000, 80_000, 160_000))]
@@ -68,13 +85,35 @@ _SPECS = [
         for size in (10_000, 20_000, 40_000, 80_000, 160_000)
     ),
 ]
+
+
+def _changed(spec: GraphSpec, name: str, title: str, change: Callable[[Graph], Graph]) -> GraphSpec:
+    return GraphSpec(name, title, lambda: change(spec.make()))
+
+
 GRAPHS = {spec.name: spec for spec in _SPECS}
+_ROADS = [
+    # Twice the degree, so that about as many edges go out of a node as it has neighbours in reddit2-test.
+    _changed(
+        _blocks("", "", 55_334, 66, 2.2),
+        "reddit2-test-directed",
+        "block model the size of Reddit2's test subgraph, each edge one way",
+        _one_way,
+    ),
+    *(
+        _changed(GRAPHS[name], f"{name}-lengths", f"{GRAPHS[name].title}, edges with lengths", _with_lengths)
+        for name in ("lattice", "amazon-test")
+    ),
+]
+GRAPHS |= {spec.name: spec for spec in _ROADS}
 
 
 def build(name: str, folder: Path) -> dict[str, int | str]:
     """Make a graph and write it to `folder`; return what is told about it."""
     graph = GRAPHS[name].make()
-    np.savez(folder / f"{name}.npz", indptr=graph.indptr, indices=graph.indices)
+    lengths = {} if graph.lengths is None else {"lengths": graph.lengths}
+    rows = {"indptr": graph.indptr, "indices": graph.indices, "directed": graph.directed}
+    np.savez(folder / f"{name}.npz", **rows, **lengths)
     degrees = graph.degrees.astype(np.int64)
     return {
         "graph": name,
@@ -88,4 +127,5 @@ def build(name: str, folder: Path) -> dict[str, int | str]:
 def load(name: str, folder: Path) -> Graph:
     """Read a graph that `build` wrote."""
     with np.load(folder / f"{name}.npz") as arrays:
-        return Graph(arrays["indptr"], arrays["indices"])
+        lengths = arrays["lengths"] if "lengths" in arrays.files else None
+        return Graph(arrays["indptr"], arrays["indices"], directed=bool(arrays["directed"]), lengths=lengths)

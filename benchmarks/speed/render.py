@@ -286,6 +286,39 @@ def _methods(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     )
 
 
+def _roads(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
+    hops = [row for row in rows if row["task"] in ("floor", "napsets")]
+    by = {tuple(g.key.values()): g for g in grouped(hops, "direction", "task")}
+    ways = dict.fromkeys(row["direction"] for row in hops)
+    lines = [[way, *_beside(by[way, "napsets"], by[way, "floor"])] for way in ways]
+    paths = [row for row in rows if row["task"] in ("dijkstra", "path lengths")]
+    groups = {tuple(g.key.values()): g for g in grouped(paths, "graph", "radius", "threads", "task")}
+    more = []
+    for (name, radius, threads, task), group in groups.items():
+        if task == "path lengths":
+            floor = groups[name, radius, threads, "dijkstra"]
+            pairs = floor.rows[0]["reached"] / floor.rows[0]["sources"]
+            told = [graphs[name]["title"], f"{radius:g}", f"{pairs:,.0f}", str(threads)]
+            more.append([*told, *_beside(group, floor)])
+    shared = ["napsets", "ratio", "CPU ratio", "goal"]
+    one = _table(["direction", "bare traversal", *shared], [[*line, "0.8"] for line in lines])
+    other = _table(
+        ["graph", "radius", "nodes in a ball", "threads", "bare Dijkstra", *shared], [[*line, "3"] for line in more]
+    )
+    return (
+        f"## Directed and weighted graphs\n\n{_graph(graphs['reddit2-test-directed'])}; two hops around every node, "
+        f"{hops[0]['threads']} threads, all nodes calibrate. Rows along another direction are made on the clock.\n\n"
+        f"{one}\nPath lengths: gaussian weights of all nodes within a radius, beside `dijkstra.c`, which finds the "
+        f"same balls and does nothing else.\n\n{other}"
+    )
+
+
+def _beside(group: Group, floor: Group) -> list[str]:
+    """Return the times of a floor and of what is measured beside it, and their ratios."""
+    times = [per_round(one, "seconds").text(_seconds) for one in (floor, group)]
+    return [*times, *(quotient(group, floor, column).text(_ratio) for column in ("seconds", "cpu_seconds"))]
+
+
 def _published(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     rows = [{**row, "sources": 1} for row in rows]
     amazon = grouped([row for row in rows if row["graph"] == "amazon-test"], "method")
@@ -327,5 +360,6 @@ _TABLES: dict[str, Callable[[list[dict[str, Any]], dict[str, Any]], str]] = {
     "first": _first,
     "ids": _ids,
     "methods": _methods,
+    "roads": _roads,
     "published": _published,
 }

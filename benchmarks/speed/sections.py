@@ -162,14 +162,33 @@ def methods(bench: Bench, effort: Effort) -> list[Spec]:
     return rows
 
 
+def roads(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure directed hops beside the bare traversal, and path lengths beside bare shortest paths."""
+    most = effort.threads[-1]
+    bench.build("reddit2-test-directed", "lattice-lengths", "amazon-test-lengths")
+    rows: list[Spec] = []
+    for direction in ("out", "in", "both"):
+        shared = {"graph": "reddit2-test-directed", "hops": 2, "sources": None, "threads": most, "direction": direction}
+        rows += bench.rounds(
+            f"two hops {direction}", [{"task": task, **shared} for task in ("floor", "napsets")], effort.rounds
+        )
+    for name, radius, count in (("lattice-lengths", 2.0, 20_000), ("amazon-test-lengths", 0.1, 4_000)):
+        for threads in effort.threads:
+            shared = {"graph": name, "radius": radius, "sources": count, "threads": threads}
+            tasks = [{"task": task, **shared} for task in ("dijkstra", "path lengths")]
+            rows += bench.rounds(f"{name}, {threads} threads", tasks, effort.rounds)
+    return rows
+
+
 def published(bench: Bench, effort: Effort) -> list[Spec]:
     """Measure every method of the table on Amazon Computers, and those of other papers on growing graphs."""
-    from napsets.methods import METHODS
+    from napsets.localisers import PathLengths
+    from napsets.methods import METHODS, make_method
 
+    # The graph has no lengths.
+    names = [name for name in METHODS if not isinstance(getattr(make_method(name), "localiser", None), PathLengths)]
     bench.build("amazon-test")
-    specs: list[Spec] = [
-        {"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in METHODS
-    ]
+    specs: list[Spec] = [{"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in names]
     rows = bench.rounds("all methods", specs, effort.rounds)
     grown = ["grown-10000", "grown-100000"]
     if not effort.quick:
@@ -193,5 +212,6 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "first": first,
     "ids": ids,
     "methods": methods,
+    "roads": roads,
     "published": published,
 }

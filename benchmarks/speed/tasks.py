@@ -66,6 +66,7 @@ def _floor(spec: Spec, folder: Path) -> Spec:
     graph = graphs.load(spec["graph"], folder)
     library = folder / "floor.so"
     sources = _sources(graph, spec)
+    graph = graph.along(spec.get("direction", "out"))
     floor.traverse(library, graph, sources[:64], spec["hops"], spec["threads"])
     reached, told = _timed(lambda: floor.traverse(library, graph, sources, spec["hops"], spec["threads"]))
     return {**told, "sources": sources.size, "reached": reached}
@@ -77,9 +78,13 @@ def _napsets(spec: Spec, folder: Path) -> Spec:
     threads, strategy = spec["threads"], spec.get("strategy")
     first = warm_up(spec["hops"], threads)
     loaded = peak_bytes()
-    (_, reached), told = _timed(
-        lambda: contenders.by_napsets(graph, scores, sources, weights, ALPHA, threads=threads, strategy=strategy)
-    )
+    direction = spec.get("direction", "out")
+
+    def work() -> tuple[Any, int]:
+        searched = graph.along(direction)  # its rows are made on the clock
+        return contenders.by_napsets(searched, scores, sources, weights, ALPHA, threads=threads, strategy=strategy)
+
+    (_, reached), told = _timed(work)
     told |= {"sources": sources.size, "reached": reached, "first_seconds": first}
     told |= {"peak_bytes": peak_bytes(), "loaded_bytes": loaded}
     if spec.get("touched"):
@@ -98,6 +103,24 @@ def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
         sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, all_of_them, 0, 1.0
     )
     return int(counted[0])
+
+
+def _dijkstra(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    library, sources = folder / "dijkstra.so", _sources(graph, spec)
+    floor.settle(library, graph, sources[:64], spec["radius"], spec["threads"])
+    reached, told = _timed(lambda: floor.settle(library, graph, sources, spec["radius"], spec["threads"]))
+    return {**told, "sources": sources.size, "reached": reached}
+
+
+def _path_lengths(spec: Spec, folder: Path) -> Spec:
+    graph = graphs.load(spec["graph"], folder)
+    scores, sources, threads = _scores(graph), _sources(graph, spec), spec["threads"]
+    contenders.by_path_lengths(graph, scores, sources[:64], spec["radius"], ALPHA, threads=threads)
+    (_, reached), told = _timed(
+        lambda: contenders.by_path_lengths(graph, scores, sources, spec["radius"], ALPHA, threads=threads)
+    )
+    return {**told, "sources": sources.size, "reached": reached, "peak_bytes": peak_bytes()}
 
 
 def _networkx(spec: Spec, folder: Path) -> Spec:
@@ -139,5 +162,7 @@ TASKS: dict[str, Callable[[Spec, Path], Spec]] = {
     "write files": processes.write_files,
     "predict files": processes.predict_files,
     "method": run_method,
+    "dijkstra": _dijkstra,
+    "path lengths": _path_lengths,
     "answer": answer,
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         empty_rate,
         full_rate,
         mean_size,
+        mean_width,
         neighbourhood_partition,
         pccv,
         singleton_rate,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from napsets.groups import ByClass, ByCommunity, ByDegree, ByGroup, Clustered
     from napsets.intervals import PredictionIntervals
     from napsets.levels import Exact, Nominal
-    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
+    from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
     from napsets.localisers.decay import hop_weights
     from napsets.localisers.neighbourhoods import (
         CalibrationIndex,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CFGNN,
         CQR,
         RAPS,
         SAPS,
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CFGNN",
     "CQR",
     "NAPS",
     "RAPS",
@@ -122,6 +125,7 @@ __all__ = [
     "NormalisedResidual",
     "NotCalibratedError",
     "PageRank",
+    "PathLengths",
     "PredictionIntervals",
     "PredictionSets",
     "RandomisedNAPS",
@@ -149,6 +153,7 @@ __all__ = [
     "informed_probabilities",
     "make_method",
     "mean_size",
+    "mean_width",
     "methods",
     "neighbourhood_partition",
     "neighbourhood_thresholds",
@@ -173,6 +178,7 @@ __all__ = [
 _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
+    "CFGNN": "napsets.scores",
     "Auto": "napsets.methods",
     "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",
@@ -190,6 +196,7 @@ _CORE = {
     "NormalisedResidual": "napsets.scores",
     "PredictionIntervals": "napsets.intervals",
     "Hops": "napsets.localisers",
+    "PathLengths": "napsets.localisers",
     "Informed": "napsets.scores",
     "InverseDegree": "napsets.localisers",
     "Method": "napsets.methods",
@@ -216,6 +223,7 @@ _CORE = {
     "empty_rate": "napsets.evaluation.metrics",
     "full_rate": "napsets.evaluation.metrics",
     "mean_size": "napsets.evaluation.metrics",
+    "mean_width": "napsets.evaluation.metrics",
     "neighbourhood_partition": "napsets.evaluation.metrics",
     "pccv": "napsets.evaluation.metrics",
     "singleton_rate": "napsets.evaluation.metrics",

@@ -17,6 +17,8 @@ __all__ = [
     "hop_quantile",
     "local_rank",
     "required_mass",
+    "summed_quantile",
+    "summed_rank",
     "weighted_quantile",
 ]
 
@@ -131,6 +133,52 @@ def _masses(
         mass += weight * np.cumsum(members)
         total += weight * float(np.count_nonzero(members))
     return mass, total
+
+
+def summed_quantile(
+    scores: FloatArray,
+    weights: FloatArray,
+    alpha: float,
+    *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    same: BoolArray | None = None,
+) -> float:
+    """Return the threshold that scores give whose weights are as many as there are distances, as along path lengths.
+
+    As `hop_quantile`, with mass(s) = Σ_{s_i ≤ s} w_i + (pool/n)·c(s) + (alike/n_same)·c_same(s). Such weights cannot be
+    counted first. They are added one by one in ascending order of their scores, the heaviest of equal scores first:
+    the order in which nodes are numbered or met cannot change a bit. A node out of reach weighs 0.
+    """
+    ordered = np.lexsort((-weights, scores))
+    mass, total = _summed(weights[ordered], pool, alike, None if same is None else same[ordered])
+    reached = mass >= required_mass(total, alpha)
+    return float(scores[ordered[reached.argmax()]]) if reached.any() else float("inf")
+
+
+def summed_rank(
+    scores: FloatArray,
+    weights: FloatArray,
+    value: float,
+    *,
+    pool: float = 0.0,
+    alike: float = 0.0,
+    same: BoolArray | None = None,
+) -> float:
+    """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `summed_quantile`."""
+    ordered = np.lexsort((-weights, scores))
+    mass, total = _summed(weights[ordered], pool, alike, None if same is None else same[ordered])
+    below = int(np.count_nonzero(scores < value))
+    return (float(mass[below - 1]) if below else 0.0) / (1.0 + total)
+
+
+def _summed(weights: FloatArray, pool: float, alike: float, same: BoolArray | None) -> tuple[FloatArray, float]:
+    """Return the mass up to each node, in the order in which they are given, and the total."""
+    mass: FloatArray = np.cumsum(weights)  # from left to right, one by one
+    for extra, members in ((pool, np.ones(weights.shape, dtype=bool)), (alike, same)):
+        if members is not None and extra > 0 and members.any():
+            mass = mass + extra / float(np.count_nonzero(members)) * np.cumsum(members)
+    return mass, float(mass[-1]) if mass.size else 0.0
 
 
 def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1) -> float:

@@ -7,6 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import csr, deep, jobs
+from napsets.kernels.layout import Adjacency
 from oracles import adjacency_sets, hops_from, same_bits
 
 SOURCES = 64 * deep.WORDS
@@ -54,11 +55,10 @@ def test_pushing_and_pulling_walk_one_hop(world):
     wanted = np.random.default_rng(2).random(graph.num_nodes) < 0.8
     for first, last in ((0, 100), (100, 101), (101, 300)):
         deep.push(first, last, graph.indptr, graph.indices, after, pushed)
-        deep.pull(first, last, graph.indptr, graph.indices, everyone, wanted, after, pulled)
+        deep.pull(first, last, graph.reverse.indptr, graph.reverse.indices, everyone, wanted, after, pulled)
     assert np.array_equal(bits(pushed), reached(neighbours, sources, 2))
-    if not graph.directed:
-        assert np.array_equal(pulled[wanted], pushed[wanted])
-        assert (pulled[~wanted] == 99).all()
+    assert np.array_equal(pulled[wanted], pushed[wanted])
+    assert (pulled[~wanted] == 99).all()
     filled = bits(after).any(axis=1)
     assert deep.active_edges(0, 300, graph.indptr, after) == graph.degrees[filled].sum()
 
@@ -93,6 +93,31 @@ def test_small_ranges_and_little_memory_change_no_bit(world, threads, monkeypatc
     swum = ns.neighbourhood_thresholds(index, every, np.ones(5), 0.1, strategy="deep", threads=threads)
     assert same_bits(swum.values, walked.values)
     assert np.array_equal(swum.hop_counts, walked.hop_counts)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_threads_of_a_batch_pull_along_either_kind_of_edges(world, threads, monkeypatch):
+    graph, _ = world
+    pulled, pushed = [], []
+    monkeypatch.setattr(csr, "LEAST_EDGES", 50)
+    monkeypatch.setattr(
+        deep, "pull", lambda first, last, *rest, pull=deep.pull: (pulled.append(first), pull(first, last, *rest))
+    )
+    monkeypatch.setattr(
+        deep, "push", lambda first, last, *rest, push=deep.push: (pushed.append(first), push(first, last, *rest))
+    )
+    index = ns.CalibrationIndex(graph, np.arange(300.0), np.arange(300))
+    swum = ns.neighbourhood_thresholds(index, np.arange(300), np.ones(6), 0.1, strategy="deep", threads=threads)
+    assert not pushed
+    assert len(set(pulled)) >= threads
+    assert same_bits(swum.values, ns.neighbourhood_thresholds(index, np.arange(300), np.ones(6), 0.1).values)
+
+
+def test_rows_that_nobody_keeps_are_turned_round_where_they_are_needed(world):
+    graph, _ = world
+    indptr, indices = Adjacency(graph.indptr, graph.indices, graph.directed).reverse()
+    assert np.array_equal(indptr, graph.reverse.indptr)
+    assert np.array_equal(indices, graph.reverse.indices)
 
 
 @pytest.mark.parametrize("sources", [1, 64, 65, 512])

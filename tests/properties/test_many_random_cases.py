@@ -7,11 +7,23 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import napsets as ns
 from napsets.kernels.search import find_thresholds
+from napsets.localisers import Cut, Reference
+from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.quantile import ROUNDING
-from oracles import EVERY_STRATEGY, STRATEGIES, adjacency_sets, hops_from, reaches, same_bits
+from oracles import (
+    EVERY_STRATEGY,
+    STRATEGIES,
+    adjacency_sets,
+    hops_from,
+    reaches,
+    same_bits,
+    shortest_edges,
+    summed_threshold,
+)
 
 CASES = 100_000
 DENOMINATOR = 60
@@ -155,3 +167,84 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
             assert same_bits(found.ravel(), expected), (number, strategy, found.ravel(), expected)
         kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
     assert (kinds > kinds.sum() / 50).all()
+
+
+def turned(edges, direction):
+    """The edges as they are followed along a direction."""
+    back = [(v, u) for u, v in edges]
+    return {"out": edges, "in": back, "both": [*edges, *back]}[direction]
+
+
+@pytest.mark.slow
+def test_no_bit_of_any_directed_threshold_differs_in_100_000_random_cases():
+    rng = np.random.default_rng(20261117)
+    finite = thresholds = 0
+    for number in range(CASES):
+        size, edges, _, calibration, scores, weights, alpha = random_case(rng)
+        direction = ("out", "in", "both")[number % 3]
+        neighbours = adjacency_sets(turned(edges, direction), size, directed=True)
+        order, values = calibration.tolist(), scores.tolist()
+        expected = [exact_threshold(hops_from(neighbours, v), order, values, v, weights, alpha) for v in range(size)]
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        graph = ns.Graph.from_edge_index(pairs.T, size, directed=True).along(direction)
+        index = ns.CalibrationIndex(graph, scores, calibration)
+        for strategy in STRATEGIES:
+            found = ns.neighbourhood_thresholds(
+                index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
+            )
+            assert same_bits(found.values[0, 0], expected), (number, strategy, found.values[0, 0], expected)
+        finite += int(np.isfinite(expected).sum())
+        thresholds += size
+    assert thresholds / 10 < finite < thresholds * 9 / 10
+
+
+#: Sums of these round, and many paths tie, some of them but for rounding.
+LENGTHS = np.array([0.1, 0.2, 0.3, 0.1 + 0.2, 0.7, 1.0, 1e-9, 3.0])
+
+
+@pytest.mark.slow
+def test_no_bit_of_any_threshold_by_path_length_differs_in_100_000_random_cases():
+    from scipy.sparse.csgraph import dijkstra
+
+    rng = np.random.default_rng(20261118)
+    kinds = np.zeros(3, dtype=np.int64)  # −∞, finite, +∞
+    for number in range(CASES):
+        size, edges, directed, calibration, scores, _, alpha = random_case(rng)
+        lengths = rng.choice(LENGTHS, len(edges)) if rng.random() < 0.7 else rng.exponential(size=len(edges)) + 1e-6
+        pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+        graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed, lengths=lengths)
+        direction = ("out", "in", "both")[rng.integers(3)]
+        pool, alike = POOLS[rng.integers(len(POOLS))], POOLS[rng.integers(len(POOLS))]
+        rule = ("nominal", "at least", "above")[rng.integers(3)]
+        level = float(1 - alpha) if rng.random() < 0.7 else float(rng.integers(0, 5)) / 4
+        radius, decay = float(rng.choice([0.3, 0.1 + 0.2, 0.5, 1.0, 4.0])), DECAY_NAMES[rng.integers(len(DECAY_NAMES))]
+        setting = ns.PathLengths(radius, decay, pool, alike, direction)
+        probabilities = np.eye(3)[rng.integers(3, size=size)]
+        local = setting.fit(Reference(calibration, scores, size, graph, probabilities))
+        found = local.thresholds(np.arange(size), [Cut(level, rule)], threads=1 + number % 2).values[0]
+        choice = probabilities.argmax(axis=1)
+        ends = shortest_edges(turned(edges, direction), np.tile(lengths, 1 + (direction == "both")).tolist(), directed)
+        distances = dijkstra(matrix_of(ends, size))
+        expected = []
+        for node in range(size):
+            kept = calibration != node
+            others = zip(
+                scores[kept].tolist(),
+                local.weights(distances[node, calibration[kept]]).tolist(),
+                (choice[calibration[kept]] == choice[node]).tolist(),
+                strict=True,
+            )
+            expected.append(summed_threshold(list(others), level, RULES[rule], pool, alike))
+        assert same_bits(found, expected), (number, found, expected)
+        kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
+    assert (kinds > kinds.sum() / 100).all()
+
+
+def matrix_of(ends, size):
+    """Edges with lengths as a SciPy matrix."""
+    rows, columns = np.array([*ends], dtype=np.int64).reshape(-1, 2).T
+    return csr_array((np.array([*ends.values()], dtype=np.float64), (rows, columns)), shape=(size, size))
+
+
+RULES = {"nominal": 0, "at least": 1, "above": 2}
+DECAY_NAMES = list(LENGTH_DECAYS)

@@ -13,7 +13,7 @@ from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray,
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
-from napsets.localisers import Everyone, HopsLocal, Reference, WeighedLocal
+from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
 from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
 from napsets.quantile import required_mass
 from napsets.scores.informed import evidence_of
@@ -103,6 +103,8 @@ class NodeInspection:
         What `probabilities` are made of, where the score takes the labels around a node as evidence.
     label_thresholds : numpy.ndarray or None
         The threshold of each label, where each has its own; `threshold` is then the smallest.
+    neighbour_distances : numpy.ndarray or None
+        Where neighbours count by the length of paths, how far they are; there are no hops then.
     """
 
     node: int
@@ -130,6 +132,7 @@ class NodeInspection:
     is_quantile: bool = True
     evidence: NodeEvidence | None = None
     label_thresholds: FloatArray | None = None
+    neighbour_distances: FloatArray | None = None
 
     def nearest(self, count: int) -> IntArray:
         """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
@@ -281,15 +284,15 @@ def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, An
     """Return whose scores the threshold is a quantile of, with their weights; nobody where it is no quantile."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):
-        weighting = local.weighting(np.array([node]))
-        found = _neighbours(reference, node, weighting.hops, threshold)
-        pools = [(weighting.pool, np.ones(reference.nodes.size, dtype=bool))]
-        if weighting.alike and reference.predicted is not None:
-            pools.append((weighting.alike, reference.predicted[reference.nodes] == reference.predicted[node]))
-        parts = [_pooled(reference, node, weight, mine, threshold) for weight, mine in pools]
-        total = float(sum(row.mass for row in found["hops"])) + sum(part[0] for part in parts)
-        reached = float(sum(row.weight * row.within for row in found["hops"])) + sum(part[1] for part in parts)
-        return found | {"total_mass": total, "reached_mass": reached, "is_quantile": True}
+        found = _neighbours(local.reference, node, local.weighting(np.array([node])).hops, threshold)
+        total = float(sum(row.mass for row in found["hops"]))
+        reached = float(sum(row.weight * row.within for row in found["hops"]))
+        return found | _with_pools(local, node, threshold, total, reached)
+    if isinstance(local, PathLengthsLocal):
+        found = _within_radius(local, node)
+        weights = found["neighbour_weights"]
+        reached = float(weights[found["neighbour_scores"] <= threshold].sum())
+        return found | _with_pools(local, node, threshold, float(weights.sum()), reached)
     if isinstance(local, WeighedLocal):
         weighed = local.weights(node)
         return {
@@ -315,6 +318,34 @@ def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, An
         "total_mass": float(others.size),
         "reached_mass": float((scores <= threshold).sum()),
         "is_quantile": everyone,
+    }
+
+
+def _with_pools(
+    local: HopsLocal | PathLengthsLocal, node: int, threshold: float, total: float, reached: float
+) -> dict[str, Any]:
+    """Add what all reference nodes weigh, and those alike, to the mass near by in all and up to the threshold."""
+    setting, reference = local.localiser, local.reference
+    pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
+    if setting.alike and reference.predicted is not None:
+        pools.append((setting.alike, reference.predicted[reference.nodes] == reference.predicted[node]))
+    parts = [_pooled(reference, node, weight, mine, threshold) for weight, mine in pools]
+    total, reached = total + sum(part[0] for part in parts), reached + sum(part[1] for part in parts)
+    return {"total_mass": total, "reached_mass": reached, "is_quantile": True}
+
+
+def _within_radius(local: PathLengthsLocal, node: int) -> dict[str, Any]:
+    """Return the parts of an inspection that come from the shortest paths around the node."""
+    nodes, distances = local.near(node)
+    scores = local.reference.index.sorted_scores[local.reference.index.numbers[nodes]]
+    order = np.lexsort((nodes, scores))
+    return {
+        "hops": (),
+        "neighbours": nodes[order],
+        "neighbour_hops": np.zeros(nodes.size, dtype=np.int64),
+        "neighbour_distances": distances[order],
+        "neighbour_weights": local.weights(distances[order]),
+        "neighbour_scores": scores[order],
     }
 
 

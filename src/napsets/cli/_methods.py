@@ -36,6 +36,8 @@ __all__ = [
 DEFAULT_METHOD = "auto"
 #: What they use where a setting of neighbourhoods or a score is asked for, or the engine knows no other.
 LOCAL_METHOD = "naps"
+#: What they use where a radius is asked for.
+LENGTH_METHOD = "naps-lengths"
 #: Two values of each setting; a method that is the same with both takes no notice of it.
 _PROBES: dict[str, tuple[Any, Any]] = {
     "hops": (1, 2),
@@ -44,6 +46,8 @@ _PROBES: dict[str, tuple[Any, Any]] = {
     "alike": (1.0, 2.0),
     "fallback": ("full", "global"),
     "level": ("nominal", "exact"),
+    "direction": ("in", "both"),
+    "radius": (1.0, 2.0),
 }
 
 
@@ -87,8 +91,8 @@ MethodOption = Annotated[
         "--method",
         "-m",
         help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
-        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level or --score "
-        f"is given.",
+        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level, --direction "
+        f"or --score is given, or {LENGTH_METHOD} where --radius is.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -153,9 +157,10 @@ def with_features(
 def recorded(method: Any) -> dict[str, Any]:
     """Return the weights that a method came to have, as JSON has them; those of functions are left out."""
     localiser = getattr(method, "localiser", None)
-    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike")}
+    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike", "direction", "radius")}
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
-    return {key: value for key, value in plain.items() if value is not None and not callable(value)}
+    usual = {"direction": "out"}
+    return {key: v for key, v in plain.items() if v is not None and not callable(v) and v != usual.get(key)}
 
 
 def takes(name: str, setting: str) -> bool:
@@ -170,11 +175,13 @@ def takes(name: str, setting: str) -> bool:
 def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool = False) -> str:
     """Return the method asked for; without one, what the other options fit.
 
-    Whoever asks for hops, weights or a score means NAPS with them. With `everywhere`, the method must also be one that
-    works on every engine.
+    Whoever asks for hops, weights or a score means NAPS with them, and whoever names a radius NAPS by path length. With
+    `everywhere`, the method must also be one that works on every engine.
     """
     if name is not None:
         return name
+    if _given(context, "radius"):
+        return LENGTH_METHOD
     if not everywhere and _given(context, "features"):
         return "snaps"
     return LOCAL_METHOD if everywhere or any(_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
@@ -188,4 +195,7 @@ def _given(context: typer.Context, key: str) -> bool:
 def ignored(context: typer.Context, name: str) -> list[str]:
     """Say which options were given that the method takes no notice of."""
     given = [key for key in _PROBES if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"]
-    return [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
+    notes = [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
+    if "direction" in given and not context.params.get("directed"):
+        notes.append("--direction makes no difference without --directed: edges go both ways")
+    return notes

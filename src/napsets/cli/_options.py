@@ -12,6 +12,7 @@ from napsets import scores
 from napsets.checks.arguments import LARGEST_HOPS
 from napsets.errors import InvalidInputError
 from napsets.localisers.decay import DECAYS, check_decay
+from napsets.localisers.path_lengths import LENGTH_DECAYS
 
 __all__ = [
     "DEFAULT_SCORE",
@@ -20,6 +21,8 @@ __all__ = [
     "Alpha",
     "DecayOption",
     "Directed",
+    "DirectionName",
+    "DirectionOption",
     "Edges",
     "FallbackName",
     "FallbackOption",
@@ -30,11 +33,15 @@ __all__ = [
     "Labels",
     "LabelsAre",
     "LabelsName",
+    "Logits",
     "Nodes",
     "Probabilities",
+    "Radius",
     "ScoreOption",
     "Seed",
     "SkipUnknown",
+    "WeightsAre",
+    "WeightsName",
     "make_decay",
     "make_score",
 ]
@@ -42,7 +49,7 @@ __all__ = [
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
 LARGEST_SEED = 2**64 - 1
 
-_FORMATS = "Parquet, CSV, CSV.gz or npz"
+_FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
 
 
 class IdKindName(str, Enum):
@@ -58,6 +65,21 @@ class FallbackName(str, Enum):
 
     full = "full"
     global_ = "global"
+
+
+class DirectionName(str, Enum):
+    """Which way edges are followed."""
+
+    out = "out"
+    in_ = "in"
+    both = "both"
+
+
+class WeightsName(str, Enum):
+    """What weights of edges are."""
+
+    lengths = "lengths"
+    strengths = "strengths"
 
 
 class LabelsName(str, Enum):
@@ -88,6 +110,8 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
     decay: Any = text
     if text is None:
         return None
+    if text in LENGTH_DECAYS and text not in DECAYS:
+        return text  # methods that count hops refuse it
     if text not in DECAYS:
         try:
             decay = [float(part) for part in text.split(",")]
@@ -116,7 +140,7 @@ def _score_names() -> list[str]:
     return list(scores.SCORES)
 
 
-Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target. {_FORMATS}.")]
+Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target[, weight]. {_FORMATS}.")]
 Probabilities = Annotated[
     Path,
     typer.Option(
@@ -154,8 +178,8 @@ DecayOption = Annotated[
     str | None,
     typer.Option(
         "--decay",
-        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5. "
-        "Without it, as the method has it.",
+        help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
+        "by path length also linear or gaussian. Without it, as the method has it.",
         autocompletion=_decay_names,
     ),
 ]
@@ -178,7 +202,29 @@ FallbackOption = Annotated[
     FallbackName,
     typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
 ]
-Directed = Annotated[bool, typer.Option("--directed", help="Follow edges from source to target only.")]
+Directed = Annotated[
+    bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
+]
+DirectionOption = Annotated[
+    DirectionName,
+    typer.Option("--direction", help="With --directed: from a node to its targets (out), its sources (in), or both."),
+]
+WeightsAre = Annotated[
+    WeightsName | None,
+    typer.Option(
+        "--weights-are",
+        help="What the column weight of the edges is: lengths, or strengths (length = 1/strength). Without it none.",
+    ),
+]
+Radius = Annotated[
+    float | None,
+    typer.Option(
+        "--radius",
+        min=0,
+        help="How far a neighbourhood reaches by path length, for naps-lengths. Without it, as far as half of the "
+        "labelled nodes need to have 50 others.",
+    ),
+]
 IdKind = Annotated[
     IdKindName,
     typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
@@ -189,6 +235,10 @@ LabelsAre = Annotated[
         "--labels-are",
         help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
     ),
+]
+Logits = Annotated[
+    bool,
+    typer.Option("--logits", help="The probabilities are what a model says before its softmax, which is taken here."),
 ]
 SkipUnknown = Annotated[
     bool,

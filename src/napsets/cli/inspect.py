@@ -15,6 +15,8 @@ from napsets.cli._options import (
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -25,10 +27,13 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
@@ -67,6 +72,7 @@ def inspect(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
@@ -75,9 +81,12 @@ def inspect(
     level: LevelOption = None,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -101,6 +110,8 @@ def inspect(
             "decay": make_decay(decay, hops),
             "pool": pool,
             "alike": alike,
+            "radius": radius,
+            "direction": direction.value,
             "seed": seed,
             "allow_empty": allow_empty,
             "fallback": fallback.value,
@@ -117,6 +128,8 @@ def inspect(
             ids=ids.value,
             skip_unknown=skip_unknown,
             labels_are=labels_are.value,
+            logits=logits,
+            weights_are=None if weights_are is None else weights_are.value,
             predicting=False,
             stage=steps.stage,
         )
@@ -167,6 +180,7 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
         seen.neighbour_scores[chosen],
         strict=True,
     )
+    far = [None] * chosen.size if seen.neighbour_distances is None else seen.neighbour_distances[chosen].tolist()
     own = int(inputs.labels[seen.node])
     return {
         "node": inputs.ids.take(np.array([seen.node]))[0].as_py(),
@@ -191,7 +205,8 @@ def _described(seen: NodeInspection, inputs: Inputs, shown: int) -> dict[str, An
         ],
         "neighbours": [
             {"node": who, "hop": int(hop) or None, "weight": weight, "label": names[label], "score": s}
-            for who, hop, weight, label, s in around
+            | ({} if distance is None else {"distance": distance})
+            for (who, hop, weight, label, s), distance in zip(around, far, strict=True)
         ],
     }
 
@@ -292,9 +307,14 @@ def _label_table(result: dict[str, Any]) -> Any:
 
 
 def _neighbour_table(result: dict[str, Any], in_reach: int) -> Any:
+    by_length = any("distance" in row for row in result["neighbours"])
+
+    def away(row: dict[str, Any]) -> Any:
+        return f"{row['distance']:.4g}" if by_length else row["hop"] or "–"
+
     rows = [
-        (row["node"], row["label"], row["hop"] or "–", f"{row['weight']:.4g}", number(row["score"]))
+        (row["node"], row["label"], away(row), f"{row['weight']:.4g}", number(row["score"]))
         for row in result["neighbours"]
     ]
     title = f"Calibration nodes with scores nearest to τ ({len(rows)} of {in_reach} in reach)"
-    return table(title, ["node", "label", "hop", "weight", "score"], rows, left=2)
+    return table(title, ["node", "label", "distance" if by_length else "hop", "weight", "score"], rows, left=2)

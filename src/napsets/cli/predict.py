@@ -30,6 +30,8 @@ from napsets.cli._options import (
     Alpha,
     DecayOption,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -40,11 +42,14 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Nodes,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_decay,
     make_score,
 )
@@ -65,8 +70,22 @@ EXAMPLES = [
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
+    "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
+    "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
+
+
+#: Options on how files are written: whoever explains the sets from the same files needs them too.
+_AS_WRITTEN = ("columns", "separator", "format")
+
+
+class PlanName(str, Enum):
+    """How Spark goes about it."""
+
+    auto = "auto"
+    graph_on_every_worker = "graph-on-every-worker"
+    joins = "joins"
 
 
 class Engine(str, Enum):
@@ -84,7 +103,12 @@ def predict(
     labels: Labels,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, whole or not at all; - is standard "
+            "output.",
+        ),
     ],
     nodes: Nodes = None,
     method: MethodOption = None,
@@ -93,6 +117,7 @@ def predict(
     decay: DecayOption = None,
     pool: Pool = None,
     alike: Alike = None,
+    radius: Radius = None,
     features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
@@ -100,11 +125,22 @@ def predict(
     fallback: FallbackOption = FallbackName.full,
     level: LevelOption = None,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
+    plan: Annotated[
+        PlanName,
+        typer.Option(
+            "--plan",
+            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            "or joins. By default the first, where the graph fits into the memory of each machine.",
+        ),
+    ] = PlanName.auto,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
@@ -116,10 +152,10 @@ def predict(
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
     of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
-    nodes × classes × 64 bytes more.
+    nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    method = chosen_method(context, method, everywhere=engine is Engine.spark)
+    method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
     settings: dict[str, Any] = {
         "method": method,
         "alpha": alpha,
@@ -127,6 +163,7 @@ def predict(
         "decay": make_decay(decay, hops),
         "pool": pool,
         "alike": alike,
+        "radius": radius,
         "score": score,
         "seed": seed,
         "allow_empty": allow_empty,
@@ -135,10 +172,20 @@ def predict(
         "directed": directed,
         "features": None if features is None else str(features),
     }
-    reading = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    if direction is not DirectionName.out:
+        settings["direction"] = direction.value
+    reading: dict[str, Any] = {
+        "ids": ids.value,
+        "labels_are": labels_are.value,
+        "skip_unknown": skip_unknown,
+        "logits": logits,
+    }
+    if weights_are is not None:
+        reading["weights_are"] = weights_are.value
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
+    settings |= {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         used_here = {
@@ -146,15 +193,22 @@ def predict(
             "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
+            "--logits": logits,
+            "--weights-are": weights_are is not None,
+            "--direction": direction is not DirectionName.out,
         }
+        used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        result = _predict_on_spark(run, files, output, made, method, settings, master)
+        result = _predict_on_spark(run, files, output, made, method, settings, master, plan)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
+        if plan is not PlanName.auto:
+            raise typer.BadParameter("needs --engine spark", param_hint="--plan")
         result = _predict_here(run, files, output, made, settings, reading, features)
+    result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
     # Spark's workers hold the labels: what they say of them is not known here.
     lines = result["verdict"]["lines"] if "verdict" in result else []
@@ -261,11 +315,12 @@ def _predict_on_spark(
     method: str,
     settings: dict[str, Any],
     master: str | None,
+    plan: PlanName,
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    with wrong_use("--method"):
-        import_module("napsets.spark.methods").check_method(made, method)
+    if plan is PlanName.joins and not import_module("napsets.spark.methods").joins_know(made):
+        raise typer.BadParameter(f"joins do not know {method}; leave it out", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target, files.values())
         import_module("napsets.spark.places").check_early(str(target))
@@ -273,11 +328,11 @@ def _predict_on_spark(
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "alpha", "seed", "allow_empty", "ids", "labels_are")},
-            **{key: settings.get(key) for key in ("decay", "pool", "alike")},
-            method=method,
+            **{key: settings[key] for key in ("alpha", "ids", "labels_are")},
+            method=made,
+            name=method,
+            plan=plan.value,
             output=str(target),
-            score=make_score(settings["score"]),
             directed=settings["directed"],
             master=master,
             progress=steps.advance,

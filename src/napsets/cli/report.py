@@ -15,6 +15,8 @@ from napsets.cli._options import (
     DEFAULT_SCORE,
     Alpha,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     FallbackName,
     FallbackOption,
@@ -24,10 +26,13 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
+    Radius,
     ScoreOption,
     Seed,
     SkipUnknown,
+    WeightsAre,
     make_score,
 )
 from napsets.cli._output import Output
@@ -66,15 +71,19 @@ def report(
     alike: Alike = None,
     fallback: FallbackOption = FallbackName.full,
     level: LevelOption = None,
+    radius: Radius = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
+    weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
 
@@ -86,9 +95,18 @@ def report(
     writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
     write_page = import_module("napsets.report").write_page
     reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    weights: dict[str, Any] = {} if weights_are is None else {"weights_are": weights_are.value}
     with run.steps() as steps:
         inputs = read_inputs(
-            edges, probabilities, labels, directed=directed, predicting=False, stage=steps.stage, **reading
+            edges,
+            probabilities,
+            labels,
+            directed=directed,
+            logits=logits,
+            predicting=False,
+            stage=steps.stage,
+            **reading,
+            **weights,
         )
         y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
         if truth is None:
@@ -112,6 +130,8 @@ def report(
             alike=alike,
             fallback=fallback.value,
             level=None if level is None else level.value,
+            radius=radius,
+            direction=direction.value,
             score=make_score(score),
             seed=seed,
             ids=inputs.ids.keys,
@@ -128,7 +148,7 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
-            settings=reading,
+            settings=reading | weights | {"logits": logits},
         )
     for note in inputs.notes:
         run.note(note)

@@ -1,7 +1,8 @@
-"""Files: edges, probabilities, labels, nodes and sets as Parquet, CSV (plain or gzip) or npz."""
+"""Files: edges, probabilities, labels, nodes and sets as Parquet, CSV, JSON Lines or npz."""
 
 from __future__ import annotations
 
+from napsets.files.dialect import Dialect, speaking
 from napsets.files.edges import read_edges
 from napsets.files.features import read_features
 from napsets.files.ids import NodeIds
@@ -13,6 +14,7 @@ from napsets.files.sets_file import check_writable, describe_settings, sets_sche
 from napsets.files.sets_reader import SetsFile, read_sets
 
 __all__ = [
+    "Dialect",
     "Inputs",
     "NodeIds",
     "NodeProbabilities",
@@ -29,6 +31,7 @@ __all__ = [
     "read_probabilities",
     "read_sets",
     "sets_schema",
+    "speaking",
     "write_predictions",
     "writing_sets",
 ]

@@ -1,4 +1,4 @@
-"""Reading edges: two columns of ids into a graph on the places 0..n−1."""
+"""Reading edges: two columns of ids, and one of weights, into a graph on the places 0..n−1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.files.formats import TableFile, open_table
+from napsets.checks.arguments import FloatArray
+from napsets.checks.lengths import WeightsAre, check_lengths, check_weights_are
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places
 from napsets.graph import Graph
 
@@ -22,14 +25,17 @@ def read_edges(
     directed: bool = False,
     ids: IdKind = "auto",
     skip_unknown: bool = False,
+    weights_are: WeightsAre | None = None,
     notes: list[str] | None = None,
 ) -> Graph:
     """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
+    A column ``weight`` is taken for what `weights_are` says. Where nothing is said, it does not count: see `notes`.
+
     Parameters
     ----------
     path : path
-        Parquet, CSV (plain or gzip) or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
+        Parquet, CSV, JSON Lines or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
     nodes : NodeIds
         The nodes; edges to any other are refused, or left out with `skip_unknown`.
     directed : bool
@@ -38,33 +44,70 @@ def read_edges(
         How to read ids.
     skip_unknown : bool
         Leave out edges that name a node outside `nodes`, and say so in `notes`.
+    weights_are : {"lengths", "strengths"}, optional
+        What the column ``weight`` says of an edge: how long it is, or how strong, which makes it 1 / strength long.
     notes : list, optional
-        Where that is said.
+        Where what the user should know is said.
     """
     table = open_table("edges", path)
-    table.require("source", "target")
+    meaning = check_weights_are(weights_are)
+    table.require("source", "target", *([] if meaning is None else ["weight"]))
+    if meaning is None and "weight" in table.columns and notes is not None:
+        notes.append(
+            f"the column weight of {table.path} does not count: say what it is with --weights-are lengths or strengths"
+        )
     strangers = UnknownIds(table, nodes.name)
-    ends = _read_ends(table, nodes, ids, strangers)
+    ends, weights = _read_columns(table, nodes, ids, strangers, weighted=meaning is not None)
     strangers.settle(skip=skip_unknown, notes=notes)
+    # Checked before edges are left out, so that a message names the row that the file has.
+    lengths = None if meaning is None else _lengths(table, weights, meaning)
     if strangers.rows:
-        ends = ends[:, (ends >= 0).all(axis=0)]
-    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=directed)
+        known = (ends >= 0).all(axis=0)
+        ends, lengths = ends[:, known], None if lengths is None else lengths[known]
+    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=directed, lengths=lengths)
 
 
-def _read_ends(table: TableFile, nodes: NodeIds, ids: IdKind, strangers: UnknownIds) -> npt.NDArray[Any]:
+def _read_columns(
+    table: TableFile, nodes: NodeIds, ids: IdKind, strangers: UnknownIds, *, weighted: bool
+) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Return the ends as places, of shape (2, edges), and the weights; none where they do not count."""
     dtype = np.int32 if len(nodes) < 2**31 else np.int64
+    columns = ["source", "target", *(["weight"] if weighted else [])]
     total = table.num_rows()
-    parts = []
+    parts, weights = [np.empty((2, 0), dtype=dtype)], [np.empty(0)]
     whole = None if total is None else np.empty((2, total), dtype=dtype)
     filled = 0
-    for batch in table.batches(["source", "target"]):
+    for batch in table.batches(columns):
         part = (
             np.empty((2, batch.num_rows), dtype=dtype) if whole is None else whole[:, filled : filled + batch.num_rows]
         )
         for row, column in enumerate(("source", "target")):
             part[row] = known_places(table, batch, column, nodes, ids, strangers)
-        parts.append(part)
+        if weighted:
+            weights.append(_weights(table, batch.column("weight"), filled))
+        if whole is None:
+            parts.append(part)
         filled += batch.num_rows
-    if whole is not None:
-        return whole
-    return np.concatenate(parts, axis=1) if parts else np.empty((2, 0), dtype=dtype)
+    return np.concatenate(parts, axis=1) if whole is None else whole, np.concatenate(weights)
+
+
+def _weights(table: TableFile, column: Any, first: int) -> FloatArray:
+    types = arrow().types
+    if not (types.is_floating(column.type) or types.is_integer(column.type)):
+        raise FileFormatError(
+            f"`edges` must hold numbers in its column weight; in {table.path} that column is {column.type}"
+        )
+    if column.null_count:
+        raise FileFormatError(
+            f"`edges` must have no empty cell; the column weight of {table.path} has some, among the rows from {first} "
+            f"on. Fill them in, or drop those rows."
+        )
+    numbers: FloatArray = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return numbers
+
+
+def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:
+    try:
+        return check_lengths("weight", weights, weights.size, weights_are=meaning)
+    except InvalidInputError as error:
+        raise FileFormatError(f"`edges` must have {meaning} in its column weight; in {table.path}, {error}") from error

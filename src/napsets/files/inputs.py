@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import IntArray
+from napsets.checks.lengths import WeightsAre
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.classes import LabelsAre
 from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, id_column, looks_integer
-from napsets.files.labels import read_labels, read_nodes
+from napsets.files.labels import read_labels_and_kind, read_nodes
 from napsets.files.probabilities import NodeProbabilities, read_probabilities
 from napsets.graph import Graph
 
@@ -44,6 +45,8 @@ class Inputs:
         One row a node.
     notes : list of str
         What the user should know of how the files were read.
+    integer_labels : bool
+        Whether labels are integers in the files, as they then are in those that are written.
     """
 
     ids: NodeIds
@@ -53,6 +56,7 @@ class Inputs:
     nodes: IntArray
     probabilities: Any = None
     notes: list[str] = field(default_factory=list)
+    integer_labels: bool = False
 
     @property
     def calibration(self) -> IntArray:
@@ -76,6 +80,8 @@ def read_inputs(
     ids: IdKind = "auto",
     skip_unknown: bool = False,
     labels_are: LabelsAre = "auto",
+    logits: bool = False,
+    weights_are: WeightsAre | None = None,
     predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
 ) -> Inputs:
@@ -87,11 +93,13 @@ def read_inputs(
         The files; without `nodes`, the nodes without a label are to be predicted.
     directed : bool
         Follow edges from source to target only.
-    ids, skip_unknown
+    ids, skip_unknown, weights_are
         As in `read_edges`.
     labels_are : {"auto", "names", "indices"}
         What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
         none is; a mixture is refused.
+    logits : bool
+        As in `read_probabilities`.
     predicting : bool
         Refuse files that leave no node to predict.
     stage : callable
@@ -99,10 +107,11 @@ def read_inputs(
     """
     _check_headers(edges=edges, labels=labels, nodes=nodes)
     stage("reading probabilities")
-    table: NodeProbabilities = read_probabilities(probabilities, ids=ids)
+    table: NodeProbabilities = read_probabilities(probabilities, ids=ids, logits=logits)
     read = _graph_and_labels(
-        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage, table.values
-    )
+        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage,
+        table.values, weights_are,
+    )  # fmt: skip
     if read.calibration.size == 0:
         raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
     if predicting and read.nodes.size == 0:
@@ -150,12 +159,15 @@ def _graph_and_labels(
     labels_are: LabelsAre,
     stage: Callable[[str], None],
     probabilities: Any,
+    weights_are: WeightsAre | None = None,
 ) -> Inputs:
     notes: list[str] = []
     stage("reading edges")
-    graph = read_edges(edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    graph = read_edges(
+        edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
+    )
     stage("reading labels")
-    y, names = read_labels(
+    y, names, integers = read_labels_and_kind(
         labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
     )
     if nodes is None:
@@ -165,7 +177,7 @@ def _graph_and_labels(
     both = int((y[chosen] >= 0).sum())
     if both:
         notes.append(f"{both:,} of the nodes to predict have a label; a node's own label never enters its own set")
-    return Inputs(known, graph, y, names, chosen, probabilities, notes)
+    return Inputs(known, graph, y, names, chosen, probabilities, notes, integers)
 
 
 def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> NodeIds:

@@ -10,6 +10,7 @@ from typing import Any
 from napsets.checks.arguments import LARGEST_HOPS, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.localisers.decay import check_decay
+from napsets.localisers.path_lengths import LENGTH_DECAYS
 
 __all__ = ["check_recorded"]
 
@@ -31,7 +32,7 @@ def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[st
     for key, (fine, wanted) in _RULES.items():
         if key in settings and not fine(settings[key]):
             raise _refused(name, path, key, wanted, settings[key])
-    if "decay" in settings and "hops" in settings:
+    if "decay" in settings and "hops" in settings and settings["decay"] not in LENGTH_DECAYS:
         try:
             check_decay(settings["decay"], settings["hops"])
         except InvalidInputError as error:
@@ -76,6 +77,9 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "method": (lambda value: isinstance(value, str), "a name"),
     "pool": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
     "alike": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
+    "radius": (lambda value: _number(value) and 0 < value < math.inf, "a positive number"),
+    "direction": _one_of("out", "in", "both"),
+    "weights_are": _one_of("lengths", "strengths"),
     "seed": _integer(2**64 - 1),
     "fallback": _one_of("full", "global"),
     "level": _one_of("nominal", "exact"),
@@ -84,6 +88,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "allow_empty": _YES_OR_NO,
     "directed": _YES_OR_NO,
     "skip_unknown": _YES_OR_NO,
+    "logits": _YES_OR_NO,
     "num_nodes": _integer(_COUNT),
     "calibration": _integer(_COUNT),
 }

@@ -3,8 +3,8 @@
 Each node has a row of eight words. Bit j of a node's row says that source j reaches it within the hops walked so
 far, so one hop for all sources is ``row[v] |= row[u]`` for every edge (u, v): a cache line an edge serves 512
 searches. While few rows are filled, they are pushed to their neighbours (top-down); once most are, every node pulls
-from its neighbours (bottom-up) and stops as soon as all sources have reached it. A node's hop is the step at which
-its bit appears.
+from its neighbours (bottom-up) and stops as soon as all sources have reached it; in a directed graph, from those whose
+edges lead to it. A node's hop is the step at which its bit appears.
 
 For the selection, the bits that appeared are transposed in tiles of 64 × 64 from a row a node to a vector a source,
 with calibration nodes in score order, where `selection` counts them. No list of pairs is ever written.

@@ -235,7 +235,7 @@ def _run_deep(
         spaces.put(_Workspace(job))
     report = None if progress is None else lambda ready, _: progress(done + ready, total)
     with Crew(threads) as crew:
-        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads)
+        shares = _Shares(job, crew, 1 if threads == 1 else _SHARES * threads, threads // abreast)
         pieces = ((batch.last - batch.first, partial(_deep, job, batch, spaces, shares)) for batch in batches)
         run(pieces, threads=abreast, total=total - done, progress=report)
 
@@ -243,10 +243,14 @@ def _run_deep(
 class _Shares:
     """The work of a step of a batch, cut so that the threads that take part get about the same of it."""
 
-    def __init__(self, job: Job, crew: Crew, parts: int) -> None:
+    def __init__(self, job: Job, crew: Crew, parts: int, threads: int) -> None:
         self.crew = crew
         self.parts = parts
+        self.threads = threads  # that one batch has for itself
         self.rows = row_ranges(job.layout.adjacency.indptr, parts)
+        #: Whom each node pulls from: those whose edges lead to it.
+        self.back = tuple(map(read_only, job.layout.adjacency.reverse()))
+        self.back_rows = row_ranges(self.back[0], parts)
         self.words = self.of(job.mask_words, least=64)
 
     def of(self, count: int, least: int) -> list[tuple[int, int]]:
@@ -301,11 +305,11 @@ def _step(
     active = shares.each(shares.rows, deep.active_edges, (adjacency.indptr, reach), stop)
     if stop():
         return
-    if not adjacency.directed and 2 * sum(active) > adjacency.num_edges * wanted.mean():
-        shares.each(shares.rows, deep.pull, (adjacency.indptr, adjacency.indices, everyone, wanted, reach, ring), stop)
+    # Two threads may push to one node, so that stays on one; all of a batch's threads can pull.
+    if 2 * shares.threads * sum(active) > adjacency.num_edges * wanted.mean():
+        shares.each(shares.back_rows, deep.pull, (*shares.back, everyone, wanted, reach, ring), stop)
     else:
         ring[:] = reach
-        # Two threads may push to one node, so this direction stays on one.
         for first, last in shares.rows:
             if not stop():
                 deep.push(first, last, adjacency.indptr, adjacency.indices, reach, ring)

@@ -5,6 +5,7 @@ Nothing here is compiled, nor loads the compiler: what kernels have to make is m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,11 +37,24 @@ class Adjacency:
         Neighbours by id, int32 or int64.
     directed : bool
         Whether an edge may lack its way back.
+    make_reverse : callable, optional
+        Returns the rows along edges that go the other way, from whoever keeps them; without it they are made here.
     """
 
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[Any]
     directed: bool = False
+    make_reverse: Callable[[], tuple[npt.NDArray[np.int64], npt.NDArray[Any]]] | None = None
+
+    def reverse(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Return the rows along edges that go the other way: those of the graph itself, if it is not directed."""
+        if not self.directed:
+            return self.indptr, self.indices
+        if self.make_reverse is not None:
+            return self.make_reverse()
+        from napsets.kernels.csr import reversed_rows
+
+        return reversed_rows(self.indptr, self.indices)[:2]
 
     @property
     def num_nodes(self) -> int:

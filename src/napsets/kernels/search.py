@@ -18,7 +18,7 @@ from napsets.kernels.threads import Progress
 if TYPE_CHECKING:
     from napsets.kernels.endings import Pairs, Pooling
 
-__all__ = ["count_below", "find_thresholds"]
+__all__ = ["count_below", "find_thresholds", "pooling_of"]
 
 #: Bits of each byte; NumPy counts them itself from version 2 on.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -115,7 +115,7 @@ def find_thresholds(
         hops,
         pairs,
         selection=Selection(weights, levels, rules, rounding, layout.sorted_scores, thresholds, counts),
-        pooling=_pooling(layout, sources, pairs, pools, alikes, groups) if pooled else None,
+        pooling=pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None,
     )
     search(job, threads=threads, progress=progress, strategy=strategy)
     values, hop_counts = np.empty_like(thresholds), np.empty_like(counts)
@@ -202,9 +202,10 @@ def _pairs(
     return order, ordered[first], Pairs(np.append(first, nodes.size).astype(np.int64), split, layout.masks(splits))
 
 
-def _pooling(
+def pooling_of(
     layout: Layout, sources: Ints, pairs: Pairs, pools: Floats, alikes: Floats, groups: npt.NDArray[Any] | None
 ) -> Pooling:
+    """Return what kernels need to know of the calibration nodes that count wherever they are; see `Pooling`."""
     from napsets.kernels.endings import Pooling
 
     masks = pairs.masks

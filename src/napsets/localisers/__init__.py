@@ -8,6 +8,7 @@ from napsets.localisers.everyone import Everyone
 from napsets.localisers.hops import Hops, HopsLocal, share_ranks, share_search
 from napsets.localisers.inverse_degree import InverseDegree
 from napsets.localisers.pagerank import PageRank
+from napsets.localisers.path_lengths import PathLengths, PathLengthsLocal, near_radii, share_length_search
 from napsets.localisers.weighed import NodeWeights, WeighedLocal
 
 __all__ = [
@@ -23,8 +24,12 @@ __all__ = [
     "Localiser",
     "NodeWeights",
     "PageRank",
+    "PathLengths",
+    "PathLengthsLocal",
     "Reference",
     "WeighedLocal",
+    "near_radii",
+    "share_length_search",
     "share_ranks",
     "share_search",
 ]

@@ -9,7 +9,7 @@ the weighted quantile.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -20,7 +20,7 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import Table
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets.graph import Direction, Graph
 from napsets.localisers.neighbourhoods import CalibrationIndex
 from napsets.randomness import node_uniforms
 
@@ -130,6 +130,18 @@ class Reference(Sealed):
         if self.graph is None:
             raise InvalidInputError(NO_GRAPH)
         return CalibrationIndex(self.graph, self.scores, self.nodes)
+
+    @cached_property
+    def _along(self) -> dict[Direction, Reference]:
+        return {}
+
+    def along(self, direction: Direction) -> Reference:
+        """Return the same nodes and scores on the graph along a direction, made once; see `Graph.along`."""
+        if self.graph is None or self.graph.along(direction) is self.graph:
+            return self
+        if direction not in self._along:
+            self._along[direction] = replace(self, graph=self.graph.along(direction))
+        return self._along[direction]
 
     @cached_property
     def predicted(self) -> IntArray | None:

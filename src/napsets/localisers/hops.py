@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from napsets.checks.arguments import FloatArray, IntArray, as_array, check_hops, check_number
 from napsets.errors import InvalidInputError
+from napsets.graph import Direction, check_direction
 from napsets.localisers.base import LOCALISERS, NO_GRAPH, Cut, LocalThresholds, Reference
 from napsets.localisers.decay import Decay, check_decay, hop_weights
 from napsets.localisers.depth import useful_hops
@@ -35,12 +36,15 @@ class Hops:
         How many neighbours all reference nodes together count for.
     alike : float
         The same for those with the same predicted label.
+    direction : {"out", "in", "both"}
+        Which way edges are followed in a directed graph, from the node on: as they are, against them, or either way.
     """
 
     hops: int = 2
     decay: Decay = "uniform"
     pool: float = 0.0
     alike: float = 0.0
+    direction: Direction = "out"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hops", check_hops("hops", self.hops))
@@ -49,6 +53,12 @@ class Hops:
             object.__setattr__(self, "decay", tuple(as_array("decay", self.decay).tolist()))
         for name in ("pool", "alike"):
             object.__setattr__(self, name, float(check_number(name, getattr(self, name), largest=LARGEST_WEIGHT)))
+        check_direction(self.direction)
+
+    def __repr__(self) -> str:
+        # Most graphs have no direction: it is not spoken of then.
+        told = [one.name for one in fields(self) if one.name != "direction" or self.direction != "out"]
+        return f"Hops({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
 
     def fit(self, reference: Reference) -> HopsLocal:
         """Return the localiser of these reference nodes."""
@@ -56,12 +66,12 @@ class Hops:
             raise InvalidInputError(NO_GRAPH)
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
-        return HopsLocal(self, reference)
+        return HopsLocal(self, reference.along(self.direction))
 
 
 @dataclass(frozen=True, eq=False)
 class HopsLocal:
-    """Hops around known reference nodes."""
+    """Hops around known reference nodes, whose graph is that along the localiser's direction."""
 
     localiser: Hops
     reference: Reference

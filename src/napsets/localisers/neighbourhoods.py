@@ -120,7 +120,11 @@ class CalibrationIndex:
 
 def adjacency_of(graph: Graph) -> Adjacency:
     """Return a graph as kernels know it."""
-    return Adjacency(graph.indptr, graph.indices, directed=graph.directed)
+
+    def reverse() -> tuple[IntArray, npt.NDArray[Any]]:
+        return graph.reverse.indptr, graph.reverse.indices
+
+    return Adjacency(graph.indptr, graph.indices, directed=graph.directed, make_reverse=reverse)
 
 
 def hop_thresholds(

@@ -9,7 +9,8 @@ guarantee holds whatever was chosen. The choice has two steps.
 2. *The localiser*, by the pinball loss ρ(S_v − τ_v) of leave-one-out thresholds on reference nodes: thresholds are
    estimates of a conditional quantile, and this is their proper loss. All hop weightings come from one search. The
    simpler one, *everyone*, is kept unless the gain is more than three paired standard errors: the best of a dozen
-   candidates beats it by one or two where nothing is to be gained. Where sets are to be small, whatever their evenness,
+   candidates beats it by one or two where nothing is to be gained. Where edges have lengths, path lengths are tried
+   too, with radii that hold some tens or hundreds of labels. Where sets are to be small, whatever their evenness,
    one threshold for all is best, and this step is left out; so it is with few reference nodes.
 
 With few labels every split costs more than it brings: plain split conformal prediction on all of them is taken.
@@ -30,7 +31,17 @@ from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal, fewest_ranks
-from napsets.localisers import Cut, Everyone, Hops, Localiser, share_search
+from napsets.localisers import (
+    Cut,
+    Everyone,
+    Hops,
+    Localiser,
+    PathLengths,
+    Reference,
+    near_radii,
+    share_length_search,
+    share_search,
+)
 from napsets.methods.given import Given, Scored
 from napsets.methods.method import Calibrated, Method, check_given
 from napsets.quantile import weighted_quantile
@@ -60,6 +71,8 @@ _FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
 _JUDGED, _SIZED = 4000, 20_000
 _RESAMPLES = 50
+#: Reference nodes that half of them have within a radius that is tried, where edges have lengths.
+_COUNTS = (30, 100, 300)
 
 
 @dataclass(frozen=True)
@@ -275,15 +288,19 @@ class Choosing:
         cut = [Cut(1.0 - self.alpha)]
         everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
         local = self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL
-        localisers = _local_candidates(self.max_hops) if local else []
-        if self.score is not None:  # numbers have no predicted label that could be alike
-            localisers = [(name, each) for name, each in localisers if not each.alike]
-        names = ["everyone alike", *(name for name, _ in localisers)]
+        localisers: list[tuple[str, Localiser]] = []
         taus = [everyone]
-        if localisers:
-            locals_ = [localiser.fit(reference) for _, localiser in localisers]
-            found = share_search(locals_, nodes, [cut] * len(locals_))
-            taus += [one.values[0] for one in found]
+        if local:
+            kinds: list[tuple[list[tuple[str, Localiser]], Any]] = [
+                (_by_hops(self.max_hops, alike=self.score is None), share_search),
+                (_by_lengths(reference) if self.max_hops else [], share_length_search),
+            ]
+            for kind, share in kinds:
+                locals_ = [localiser.fit(reference) for _, localiser in kind]
+                shared = share(locals_, nodes, [cut] * len(locals_)) if locals_ else []
+                taus += [one.values[0] for one in shared]
+                localisers += kind
+        names = ["everyone alike", *(name for name, _ in localisers)]
         largest = float(reference.scores.max())
         losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])
         means = losses.mean(axis=1)
@@ -372,10 +389,13 @@ def _widths_at(bound: BoundIntervals, nodes: IntArray) -> Callable[[float], floa
     return mean_width
 
 
-def _local_candidates(max_hops: int) -> list[tuple[str, Hops]]:
-    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled."""
-    found: list[tuple[str, Hops]] = []
-    if max_hops:
+def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:
+    """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled.
+
+    Numbers have no predicted label that could be alike.
+    """
+    found: list[tuple[str, Localiser]] = []
+    if max_hops and alike:
         found.append(("1 hop and those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
     for hops in range(1, max_hops + 1):
         near = f"{hops} hop{'s' * (hops > 1)}"
@@ -387,6 +407,19 @@ def _local_candidates(max_hops: int) -> list[tuple[str, Hops]]:
         if hops in (2, 4):
             every = tuple(float(k % 2 == 0) for k in range(1, hops + 1))
             found.append((f"every other of {near}, pooled 30", Hops(hops, every, pool=30.0)))
+    return found
+
+
+def _by_lengths(reference: Reference) -> list[tuple[str, Localiser]]:
+    """Return those by path length, where edges have lengths: radii by how many reference nodes are within, pooled."""
+    if reference.graph is None or reference.graph.lengths is None:
+        return []
+    found: list[tuple[str, Localiser]] = []
+    for count, radius in zip(_COUNTS, near_radii(reference, _COUNTS), strict=True):
+        found += [
+            (f"paths up to {radius:.3g} ({count} labels), {decay}, pooled 30", PathLengths(radius, decay, pool=30.0))
+            for decay in ("uniform", "gaussian")
+        ]
     return found
 
 

@@ -33,7 +33,16 @@ from napsets.graph import Graph
 from napsets.groups import ByClass, Clustered, Grouping, make_groups
 from napsets.intervals import PredictionIntervals
 from napsets.levels import FittedLevel, Level, Nominal
-from napsets.localisers import Everyone, HopsLocal, Local, Localiser, LocalThresholds, share_search
+from napsets.localisers import (
+    Everyone,
+    HopsLocal,
+    Local,
+    Localiser,
+    LocalThresholds,
+    PathLengthsLocal,
+    share_length_search,
+    share_search,
+)
 from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
 from napsets.methods.grouped import Grouped
@@ -90,7 +99,7 @@ class Method:
                     f"`{name}` must be a {name.capitalize()}; got the class {value.__name__} (write {value.__name__}() "
                     f"with brackets)"
                 )
-        check_kind("localiser", self.localiser, Localiser, way="Take Everyone() or Hops().")  # type: ignore[type-abstract]
+        check_kind("localiser", self.localiser, Localiser, way="Take Everyone(), Hops() or PathLengths().")  # type: ignore[type-abstract]
         check_kind("level", self.level, Level, way="Take Nominal() or Exact().")  # type: ignore[type-abstract]
         for what, learner in (("score", self.score), ("grouping", self.groups)):
             if learns(learner) and not self.level.keeps_apart:
@@ -438,18 +447,20 @@ def find_thresholds(
     """
     cuts = [each.level.cuts(alphas) for each in calibrated]
     found: list[LocalThresholds | None] = [None] * len(calibrated)
-    together: dict[int, list[int]] = {}
+    together: dict[tuple[Any, int], list[int]] = {}
     for i, each in enumerate(calibrated):
         if each.grouped is not None:
             find = partial(find_thresholds, threads=threads)
             found[i] = each.grouped.thresholds(nodes, alphas, find)
         elif isinstance(each.local, HopsLocal):
-            together.setdefault(id(each.local.reference), []).append(i)
+            together.setdefault((share_search, id(each.local.reference)), []).append(i)
+        elif isinstance(each.local, PathLengthsLocal):
+            together.setdefault((share_length_search, id(each.local.reference)), []).append(i)
         else:
             found[i] = each.local.thresholds(nodes, cuts[i], threads=threads)
-    for members_ in together.values():
+    for (share, _), members_ in together.items():
         locals_ = [calibrated[i].local for i in members_]
-        shared = share_search(locals_, nodes, [cuts[i] for i in members_], threads=threads, progress=progress)  # type: ignore[arg-type]
+        shared = share(locals_, nodes, [cuts[i] for i in members_], threads=threads, progress=progress)
         for i, one in zip(members_, shared, strict=True):
             found[i] = one
     if progress is not None and nodes.size and not together:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 from napsets.checks.arguments import ArrayLike, check_flag, shown
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import check_graph
+from napsets.graph import Direction, check_graph
 from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops
@@ -204,6 +204,8 @@ class NAPS(_Predictor):
     by : str, array or Groups, optional
         Within what coverage is to hold: "class", "clusters" (of classes, with an exact level), "degree", "community",
         or an array with the group of each node (see `napsets.groups`).
+    direction : {"out", "in", "both"}
+        Which way edges are followed in a directed graph, from the node on: as they are, against them, or either way.
 
     Examples
     --------
@@ -226,10 +228,11 @@ class NAPS(_Predictor):
     alike: float = 0.0
     exact: bool = False
     by: Any = None
+    direction: Direction = "out"
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
-        localiser = Hops(self.hops, self.decay, self.pool, self.alike)
+        localiser = Hops(self.hops, self.decay, self.pool, self.alike, self.direction)
         nominal = Nominal(self.fallback)
         exact = check_flag("exact", self.exact)
         if exact and self.fallback != "full":
@@ -243,7 +246,7 @@ class NAPS(_Predictor):
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
             localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
-            localiser.alike, isinstance(method.level, Exact), method.groups,
+            localiser.alike, isinstance(method.level, Exact), method.groups, localiser.direction,
         )  # fmt: skip
 
     def calibrate(

@@ -27,7 +27,8 @@ from napsets.files.archive import read_archive, write_archive
 from napsets.graph import Graph
 from napsets.groups import GROUPS, ByGroup, Grouping
 from napsets.levels import LEVELS
-from napsets.localisers import LOCALISERS, Reference
+from napsets.localisers import LOCALISERS, PathLengths, Reference
+from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods.auto import Choosing
 from napsets.methods.given import Scored
 from napsets.methods.method import Calibrated, Method, num_labels, num_rows
@@ -71,6 +72,10 @@ def save(
     """
     method, scored, graph = calibrated.method, calibrated.scored, calibrated.graph
     localiser: Any = method.localiser
+    if isinstance(localiser, PathLengths) and callable(localiser.decay):
+        raise InvalidInputError(
+            f"`decay` must be one of {', '.join(LENGTH_DECAYS)} to be saved; a function of distances cannot be written"
+        )
     if callable(getattr(localiser, "decay", None)) and graph is not None:
         # A function cannot be written; the weights it gives at the hops that the graph has say the same.
         weights = calibrated.local.weighting(np.arange(graph.num_nodes)).hops.tolist()  # type: ignore[attr-defined]
@@ -93,6 +98,8 @@ def save(
         arrays |= {"grouping": calibrated.grouped.grouping.groups}
     if graph is not None:
         arrays |= {"indptr": graph.indptr, "indices": graph.indices}
+        if graph.lengths is not None:
+            arrays |= {"lengths": graph.lengths}
     header = {
         "format": FORMAT,
         "kind": kind,
@@ -211,7 +218,8 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
-        graph = Graph(arrays["indptr"], arrays["indices"], directed=directed)
+        lengths = arrays.get("lengths")
+        graph = Graph(arrays["indptr"], arrays["indices"], directed=directed, lengths=lengths)
         if graph.num_nodes != size:
             raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {size}")
     u = check_scores("u", arrays["u"], size=size)

@@ -20,13 +20,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from napsets.checks.names import Table, choose
+from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Nominal
-from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank
+from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores import APS, CFGNN, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
 from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
@@ -38,8 +39,10 @@ class Settings:
 
     Attributes
     ----------
-    score, hops, decay, pool, alike, seed, allow_empty, fallback, by
+    score, hops, decay, pool, alike, seed, allow_empty, fallback, by, direction
         As in `NAPS`. None leaves a choice to the method.
+    radius : float or None
+        As in `PathLengths`.
     alpha : float
         The error rate that a method which chooses is to choose for.
     level : {"nominal", "exact"} or Level, optional
@@ -59,6 +62,8 @@ class Settings:
     alpha: float = 0.1
     by: Any = None
     level: Any = None
+    direction: Direction = "out"
+    radius: float | None = None
     features: Any = None
 
     def __post_init__(self) -> None:
@@ -73,6 +78,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 
 #: What the methods of other papers are called there, where a rule would not find it.
 _TITLES = {
+    "cf-gnn": "CF-GNN",
     "rlcp": "RLCP",
     "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
@@ -136,8 +142,8 @@ def title(name: str, score: Any = None) -> str:
 
     Examples
     --------
-    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
-    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
+    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
+    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split', 'CF-GNN')
     """
     if name in _TITLES:
         return _TITLES[name]
@@ -162,7 +168,7 @@ def _one_split(settings: Settings, localiser: Any) -> Method:
 
 
 def _naps(settings: Settings, decay: Decay) -> Method:
-    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0)
+    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
@@ -188,18 +194,27 @@ def _geometric(settings: Settings) -> Method:
 def _exact(settings: Settings) -> Method:
     """NAPS pooled with all labelled nodes, at a level set on labels kept apart: even coverage, and a guarantee."""
     pool = 10.0 if settings.pool is None else settings.pool
-    near = Hops(settings.hops, "uniform" if settings.decay is None else settings.decay, pool, settings.alike or 0.0)
+    decay = "uniform" if settings.decay is None else settings.decay
+    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
 
 
-def _wrapped(score: Any, kind: Any) -> Any:
+@METHODS.add("naps-lengths")
+def _lengths(settings: Settings) -> Method:
+    """NAPS by path length: the labelled nodes within a radius, where edges have lengths or strengths."""
+    decay: Any = "uniform" if settings.decay is None else settings.decay
+    near = PathLengths(settings.radius, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
+    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
+
+
+def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
     """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
     inner = made = make_score(score)
     while inner is not None:
         if isinstance(inner, kind):
             return made
         inner = getattr(inner, "base", None)
-    return kind(made)
+    return kind(made, **settings)
 
 
 @METHODS.add("daps")
@@ -303,6 +318,13 @@ def _by_community(settings: Settings) -> Method:
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
     return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("cf-gnn")
+def _corrected(settings: Settings) -> Method:
+    """Probabilities corrected by a second network trained for small sets (CF-GNN), with a guarantee. Needs torch."""
+    score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")

@@ -20,7 +20,7 @@ from napsets.graph import Graph
 from napsets.localisers import HopsLocal
 from napsets.methods import Scored
 from napsets.report.names import shown_name
-from napsets.report.shown import shown_methods
+from napsets.report.shown import shown_methods, walked
 from napsets.scores.informed import BoundInformed, evidence_of
 
 __all__ = ["FOCUS_COVERS", "TOO_LITTLE", "Explorer", "explorer"]
@@ -167,7 +167,7 @@ def explorer(
     nodes = sets[0].nodes[rows]
     thresholds = np.stack([s.thresholds[rows] for s in sets])
     around = [_Scores.of(each, nodes) for each in scored]
-    walks = _walk_all(graph, nodes, found.hops, around, place, thresholds, seed)
+    walks = _walk_all(walked(found), nodes, found.hops, around, place, thresholds, seed)
     heard = _hear(graph, evidence, nodes)
     met, drawn = np.unique(np.concatenate([walks["drawn"].ravel(), heard["voices"].ravel()]), return_inverse=True)
     offset = int(met.size > 0 and met[0] < 0)  # the first entry is the padding

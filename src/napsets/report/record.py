@@ -109,6 +109,9 @@ def _chosen(found: Comparison) -> dict[str, Any]:
         decay = hop_weights(decay, settings.hops, depth=found.hops).tolist()
     level = settings.level if isinstance(settings.level, str) else None  # others have no name
     chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike, "level": level}
+    chosen["radius"] = settings.radius
+    if settings.direction != "out":
+        chosen["direction"] = settings.direction
     return {name: value for name, value in chosen.items() if value is not None}
 
 

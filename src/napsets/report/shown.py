@@ -8,10 +8,11 @@ from typing import Literal
 
 from napsets.evaluation.comparison import Comparison, MethodResult
 from napsets.evaluation.verdict import Verdict, is_proven
+from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
 
-__all__ = ["ShownMethod", "focus", "shown_methods"]
+__all__ = ["ShownMethod", "focus", "shown_methods", "walked"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def shown_methods(found: Comparison) -> list[ShownMethod]:
             result.name,
             result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
             texts.get(result.name, ""),
-            _kind(result),
+            _kind(result, found),
             is_proven(result.calibrated),
         )
         for result in found
@@ -56,9 +57,17 @@ def focus(found: Comparison, verdict: Verdict) -> int:
     return place or min(1, len(found.results) - 1)
 
 
-def _kind(result: MethodResult) -> Literal["hops", "everyone", "other"]:
+def walked(found: Comparison) -> Graph:
+    """Return the graph whose hops the page shows: along the direction of the first method that counts them."""
+    locals_ = (result.calibrated.local for result in found)
+    return next((local.reference.index.graph for local in locals_ if isinstance(local, HopsLocal)), found.graph)
+
+
+def _kind(result: MethodResult, found: Comparison) -> Literal["hops", "everyone", "other"]:
     if result.calibrated.grouped is not None:
         return "other"
-    if isinstance(result.calibrated.local, HopsLocal):
-        return "hops"
+    local = result.calibrated.local
+    # Hops that another direction leads to are not those that the page shows.
+    if isinstance(local, HopsLocal):
+        return "hops" if local.reference.graph is walked(found) else "other"
     return "everyone" if isinstance(result.calibrated.method.localiser, Everyone) else "other"
