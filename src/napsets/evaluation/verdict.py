@@ -276,7 +276,7 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None, share: f
     >>> [round(end, 3) for end in coverage_band(1000, 0.1)]
     [0.881, 0.918]
     >>> [round(end, 3) for end in coverage_band(1000, 0.1, judged=500)]
-    [0.868, 0.93]
+    [0.866, 0.93]
     """
     from scipy.special import betaincinv
 
