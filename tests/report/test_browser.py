@@ -333,7 +333,7 @@ def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path)
             return False
         return True
 
-    names = [name for name in ns.methods() if fits(name)]
+    names = [name for name in ns.methods() if not name.startswith("cf-gnn") and fits(name)]  # that one trains
     assert len(names) > 15
     found = compare(**(world | {"methods": names}), alphas=CURVE_ALPHAS)
     page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 1440, "height": 900})
