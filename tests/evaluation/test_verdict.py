@@ -21,8 +21,8 @@ from napsets.evaluation.verdict import (
     evenness,
     falls_short,
     foresee,
+    gaps_of,
     judge_methods,
-    neighbourhood_gaps,
     predicted_classes,
     size_change,
 )
@@ -120,7 +120,8 @@ def test_intervals_hold_what_they_estimate_as_often_as_they_say() -> None:
 
 
 def test_evenness_is_paired_by_neighbourhood_and_chance_cancels(found: Comparison) -> None:
-    gaps = neighbourhood_gaps(found)
+    over, gaps = gaps_of(found)
+    assert over == "neighbourhood"
     assert len({gap.chance for gap in gaps}) == 1
     one = evenness(gaps[2], gaps[0])
     apart = np.abs(gaps[2].coverage - 0.9) - np.abs(gaps[0].coverage - 0.9)
@@ -129,6 +130,19 @@ def test_evenness_is_paired_by_neighbourhood_and_chance_cancels(found: Compariso
     assert (one.high - one.low) / 2 > 1.959 * apart.std(ddof=1) / math.sqrt(apart.size)
     wider = evenness(gaps[2], gaps[0], miss=0.01)
     assert wider.low < one.low < one.high < wider.high
+
+
+def test_without_two_neighbourhoods_evenness_is_that_over_degrees() -> None:
+    world = make_world(9, edges=60)
+    found = compare(**world, methods=("split", "informed"), alphas=CURVE_ALPHAS)
+    over, gaps = gaps_of(found)
+    assert over == "degree"
+    expected = ns.coverage_gap(
+        found.baseline.sets, world["labels"], ns.groups_by_degree(world["graph"], 5, world["nodes"])
+    )
+    assert gaps[0].gap == expected.gap
+    told = replace(found.verdict(), kept=False, evenness=Interval(0.0, -1.0, 1.0), over=over)
+    assert "points off in a group by degree against" in told.buys
 
 
 def test_the_same_sets_change_nothing_for_sure(found: Comparison) -> None:
@@ -217,10 +231,10 @@ def test_the_judged_labels_pick_by_this_rule(monkeypatch, found: Comparison, siz
     only = replace(found, results=found.results[:4])
     assert [one.name for one in only] == ["split", "naps", "naps-exact", "informed"]
     assert only["informed"].mean_size < only["naps-exact"].mean_size
-    gaps = neighbourhood_gaps(only)
+    gaps = gaps_of(only)[1]
     monkeypatch.setattr(verdict, "size_change", lambda _, one, *__: size[only.results.index(one) - 1])
     places = {id(gap): m for m, gap in enumerate(gaps)}
-    monkeypatch.setattr(verdict, "neighbourhood_gaps", lambda _: gaps)
+    monkeypatch.setattr(verdict, "gaps_of", lambda _: ("neighbourhood", gaps))
     monkeypatch.setattr(verdict, "evenness", lambda gap, *_: even[places[id(gap)] - 1])
     assert judge_methods(only).method == taken
 

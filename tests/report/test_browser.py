@@ -323,6 +323,28 @@ def test_odd_results_make_a_quiet_page_too(case: str, world: dict[str, Any], ope
         assert "nothing to compare" in page.inner_text("#neighbourhoods")
 
 
+def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path) -> None:
+    given = [world[key] for key in ("graph", "probabilities", "labels", "calibration")]
+
+    def fits(name: str) -> bool:
+        try:
+            ns.make_method(name).calibrate(*given)
+        except ns.NapsetsError:  # it needs features, lengths of edges or an extra
+            return False
+        return True
+
+    names = [name for name in ns.methods() if not name.startswith("cf-gnn") and fits(name)]  # that one trains
+    assert len(names) > 15
+    found = compare(**(world | {"methods": names}), alphas=CURVE_ALPHAS)
+    page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 1440, "height": 900})
+    assert marks(page, "coverage") == len(names)
+    assert page.locator("#methods tbody tr").count() == len(names)
+    cut = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+    )
+    assert page.evaluate(cut) == []
+
+
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_page: Open, tmp_path, count) -> None:
     found = compare(**(world | {"methods": seven[:count]}), alphas=CURVE_ALPHAS)

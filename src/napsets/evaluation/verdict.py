@@ -5,9 +5,9 @@ One record makes the words of the report, of the demo and of `predict`, always i
 *What it buys* is compared with the first method on the same nodes. The change of size is a ratio of means; its variance
 is that of the nodes, by linearisation, and that of the labels: another draw of them would move coverage as the Beta law
 says, and sizes along each method's curve of size against coverage. Evenness is the mean distance of coverage from
-1 − alpha over neighbourhoods, paired by neighbourhood, with Student's law; what chance alone gives is the same for all
-methods and cancels. Intervals are 95 % ones. Where a method is picked because it did best on the judged nodes, they
-hold for all methods together (Bonferroni), so that picking cannot flatter it.
+1 − alpha over neighbourhoods (or, where there are not two, fifths by degree), paired by group, with Student's law; what
+chance alone gives is the same for all methods and cancels. Intervals are 95 % ones. Where a method is picked because it
+did best on the judged nodes, they hold for all methods together (Bonferroni), so that picking cannot flatter it.
 
 *How sure* is coverage beside the band in which it lies in 95 of 100 draws if the method keeps its promise: with n
 labels that set the level, of which the k-th smallest does, k = ⌈(n+1)(1−α)⌉, the hits among m judged nodes follow the
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from napsets.graph import Graph
     from napsets.methods import Calibrated
 
-__all__ = ["Interval", "Verdict", "coverage_band", "falls_short", "foresee", "judge_methods", "warnings_on"]
+__all__ = ["Interval", "Verdict", "coverage_band", "falls_short", "foresee", "gaps_of", "judge_methods", "warnings_on"]
 
 #: How often an interval misses.
 _MISS = 0.05
@@ -93,12 +93,14 @@ class Verdict:
         Labels in a set, on average.
     change : Interval
         By which share sets are larger than the baseline's; NaN where they are its own.
-    neighbourhoods : int
-        Over how many neighbourhoods evenness was looked at.
+    over : {"neighbourhood", "degree"}
+        Over which kind of groups evenness was looked at.
+    groups : int
+        How many groups there are.
     inside : float
         Which share of the judged nodes is in them.
     gap, baseline_gap, chance : float
-        How far coverage is from 1 − alpha in a neighbourhood, on average; the same of the baseline, and by chance.
+        How far coverage is from 1 − alpha in a group, on average; the same of the baseline, and by chance.
     evenness : Interval
         `gap` less `baseline_gap`.
     coverage : float
@@ -129,7 +131,8 @@ class Verdict:
     size: float
     baseline_size: float = math.nan
     change: Interval = field(default_factory=Interval)
-    neighbourhoods: int = 0
+    over: str = "neighbourhood"
+    groups: int = 0
     inside: float = math.nan
     gap: float = math.nan
     baseline_gap: float = math.nan
@@ -214,13 +217,14 @@ class Verdict:
         return asdict(self) | {"lines": list(self.lines)}
 
     def _evenly(self) -> str:
-        if not self.neighbourhoods or math.isnan(self.evenness.value):
+        if not self.groups or math.isnan(self.evenness.value):
             return ""
         how = "as even, as far as can be told"
         if self.evenness.below or self.evenness.above:
             how = "more even" if self.evenness.below else "less even"
+        where = "in a neighbourhood" if self.over == "neighbourhood" else "in a group by degree"
         return (
-            f", and coverage {how}: {100 * self.gap:.1f} points off in a neighbourhood against "
+            f", and coverage {how}: {100 * self.gap:.1f} points off {where} against "
             f"{100 * self.baseline_gap:.1f}{_ends(self.evenness, 100.0, '')}, where chance alone gives "
             f"{100 * self.chance:.1f}"
         )
@@ -272,7 +276,7 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None, share: f
     >>> [round(end, 3) for end in coverage_band(1000, 0.1)]
     [0.881, 0.918]
     >>> [round(end, 3) for end in coverage_band(1000, 0.1, judged=500)]
-    [0.868, 0.93]
+    [0.866, 0.93]
     """
     from scipy.special import betaincinv
 
@@ -373,9 +377,13 @@ def evenness(gap: CoverageGap, other: CoverageGap, miss: float = _MISS) -> Inter
     return Interval(float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half)
 
 
-def neighbourhood_gaps(found: Comparison) -> list[CoverageGap]:
-    """Return each method's coverage over the comparison's neighbourhoods."""
-    return [result.gaps["neighbourhood"] for result in found]
+def gaps_of(found: Comparison) -> tuple[str, list[CoverageGap]]:
+    """Return over which groups evenness is looked at, and each method's coverage in them.
+
+    They are the comparison's neighbourhoods, or fifths by degree where there are not two neighbourhoods to compare.
+    """
+    over = "neighbourhood" if len(found.partition) > 1 else "degree"
+    return over, [result.gaps[over] for result in found]
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -396,7 +404,7 @@ def judge_methods(found: Comparison, *, class_names: Sequence[str] | None = None
     class_names : sequence of str, optional
         What classes are called.
     """
-    gaps = neighbourhood_gaps(found)
+    over, gaps = gaps_of(found)
     looks = _drifts(found, class_names)
     picked, best = _pick(found, gaps)
     result, gap = found.results[best], gaps[best]
@@ -420,7 +428,8 @@ def judge_methods(found: Comparison, *, class_names: Sequence[str] | None = None
         size=result.mean_size,
         baseline_size=found.baseline.mean_size,
         change=size_change(found, result, miss) if other else Interval(),
-        neighbourhoods=int(gap.groups.size),
+        over=over,
+        groups=int(gap.groups.size),
         inside=gap.share,
         gap=gap.gap,
         baseline_gap=gaps[0].gap,

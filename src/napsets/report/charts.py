@@ -229,7 +229,7 @@ def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
     band: Spec = {
         "data": {"values": [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]},
         "transform": [{"filter": "datum.order < limit"}],
-        "mark": {"type": "rule", "color": "var(--band)", "strokeWidth": 0.7 * step},
+        "mark": {"type": "rule", "color": "var(--band)", "strokeWidth": 0.9 * step},
         "encoding": {"y": y, "x": coverage("chance_low", domain), "x2": {"field": "chance_high"}},
     }
     marks = looks.dots(base, 50)

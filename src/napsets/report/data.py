@@ -14,7 +14,7 @@ from napsets.checks.arguments import ArrayLike, BoolArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
-from napsets.evaluation.verdict import Verdict, evenness, neighbourhood_gaps
+from napsets.evaluation.verdict import Verdict, evenness, gaps_of
 from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
@@ -315,11 +315,9 @@ def _size_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray
 
 
 def _front_rows(found: Comparison, shown: Sequence[ShownMethod], verdict: Verdict) -> tuple[list[Row], str]:
-    """Return size and gap of each method, over neighbourhoods or, where there are too few of them, degrees."""
-    gaps, over = neighbourhood_gaps(found), f"{len(found.partition)} neighbourhoods"
-    if len(found.partition) < 2:
-        gaps = [result.gaps["degree"] for result in found]
-        over = f"{gaps[0].groups.size} groups by degree"
+    """Return size and gap of each method, over the groups that the verdict looks at."""
+    kind, gaps = gaps_of(found)
+    over = f"{gaps[0].groups.size} {'neighbourhoods' if kind == 'neighbourhood' else 'groups by degree'}"
     over += f", which hold {100 * gaps[0].share:.0f} % of the judged nodes"
     rows = []
     for method, result, gap in zip(shown, found, gaps, strict=True):
