@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.quantile import effective_size, hop_quantile, required_mass
+from napsets.quantile import effective_size, hop_quantile, required_mass, summed_quantile, summed_rank
 from oracles import same_bits
 
 
@@ -76,3 +76,25 @@ def test_the_effective_size_of_ordinary_weights_keeps_its_bits():
         mass += weights[:, k, None] * counts[:, k]
         square += weights[:, k, None] ** 2 * counts[:, k]
     assert same_bits(effective_size(weights, counts), mass**2 / square)
+
+
+def test_weights_of_many_distances_are_added_by_score_and_the_heaviest_of_equal_scores_first():
+    # 1 + 2⁻⁵³ + 2⁻⁵³ is 1 from the left, and more than 1 from the right.
+    tiny = 2.0**-53
+    assert summed_rank(np.array([0.5, 0.5, 0.5]), np.array([tiny, 1.0, tiny]), 1.0) == 0.5
+    assert summed_rank(np.array([0.1, 0.2, 0.5]), np.array([tiny, tiny, 1.0]), 1.0) == (1 + 2 * tiny) / (2 + 2 * tiny)
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        scores, weights = np.array([0.5, 0.5, 0.7])[order], np.array([0.1, 0.7, 0.2])[order]
+        assert summed_quantile(scores, weights, 0.65) == 0.5
+        assert summed_quantile(scores, weights, 0.55) == 0.7
+        assert summed_quantile(scores, weights, 0.4) == math.inf
+
+
+def test_with_weights_of_1_it_is_the_order_statistic_and_pools_count_as_by_hops():
+    scores = np.arange(1, 20) / 20
+    assert summed_quantile(scores, np.ones(19), 0.1) == ns.weighted_quantile(scores, np.ones(19), 0.1) == 0.9
+    hop, same = np.arange(19) % 3, np.arange(19) % 2 == 0
+    near = (hop == 1).astype(float)
+    for alpha in (0.1, 0.3, 0.5):
+        pools = {"pool": 4.0, "alike": 3.0, "same": same}
+        assert summed_quantile(scores, near, alpha, **pools) == hop_quantile(scores, hop, np.ones(1), alpha, **pools)

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from benchmarks.speed import contenders, processes, render
-from benchmarks.speed.floor import compile_floor, traverse
+from benchmarks.speed.floor import compile_floor, settle, traverse
 from benchmarks.speed.protocol import repeat_protocol
 from benchmarks.speed.render import write_results
 from benchmarks.speed.sections import SECTIONS
@@ -15,6 +15,7 @@ from benchmarks.speed.summary import grouped, quotient
 from pyarrow import parquet
 
 from napsets.datasets.synthetic import dcsbm_graph
+from napsets.graph import Graph
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,17 @@ def test_the_floor_reaches_the_pairs_that_napsets_counts(setting, tmp_path, thre
     graph, scores, nodes = setting
     _, reached = contenders.by_napsets(graph, scores, nodes, contenders.decay_weights(3), 0.1)
     assert traverse(compile_floor(tmp_path), graph, nodes, 3, threads) == reached
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the floor is compiled with gcc")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bare_shortest_paths_reach_the_pairs_that_napsets_weighs(setting, tmp_path, threads):
+    plain, scores, nodes = setting
+    source = np.repeat(np.arange(plain.num_nodes), plain.degrees)
+    lengths = np.random.default_rng(2).exponential(size=plain.num_edges) + 0.01
+    graph = Graph.from_edge_index([source, plain.indices], plain.num_nodes, lengths=lengths)
+    _, reached = contenders.by_path_lengths(graph, scores, nodes, 0.7, 0.1)
+    assert settle(compile_floor(tmp_path, "dijkstra"), graph, nodes, 0.7, threads) == reached > 0
 
 
 def test_the_repeated_experiment_covers_as_often_as_asked_for_every_method():

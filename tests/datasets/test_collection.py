@@ -140,3 +140,14 @@ def test_targets_must_be_one_a_node(tmp_path):
         replace(data, targets=[1.0])
     with pytest.warns(NapsetsWarning, match="lacks"):
         replace(data, labels=np.arange(NODES))
+
+
+@pytest.mark.parametrize(("name", "edges"), [("cora-ml", 8_416), ("squirrel-filtered", 65_578)])
+def test_the_directed_graphs_that_come_with_the_project_go_one_way(name, edges):
+    root = Path(__file__).parents[2] / "benchmarks" / "data"
+    one_way, both = load(f"{name}-directed", root=root), load(name, root=root)
+    assert one_way.graph.directed
+    assert one_way.graph.num_edges == edges
+    assert f"{edges:,} edges" in COLLECTION[f"{name}-directed"]
+    assert one_way.graph.both_ways == both.graph
+    assert np.array_equal(one_way.labels, both.labels)

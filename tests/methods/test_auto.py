@@ -64,6 +64,30 @@ def test_on_random_edges_thresholds_do_not_depend_on_the_neighbourhood(seed):
     assert "gain nothing" in auto.choice.reason
 
 
+def regions(nodes=4000, seed=2):
+    """A ring of towns, half of it hard; roads within a half are short, and chance ones across as long as they come."""
+    rng = np.random.default_rng(seed)
+    hard = np.arange(nodes) < nodes // 2
+    ends = rng.integers(nodes, size=(2, 8 * nodes))
+    lengths = np.where(hard[ends[0]] == hard[ends[1]], 0.1, 10.0) * rng.uniform(0.5, 1.5, 8 * nodes)
+    labels = rng.integers(6, size=nodes)
+    p = np.full((nodes, 6), 0.02)
+    p[np.arange(nodes), labels] = 0.9
+    wrong = hard & (rng.random(nodes) < 0.5)
+    p[wrong] = np.roll(p[wrong], 1, axis=1)
+    return ends, lengths, p, labels, rng.permutation(nodes)[:2000]
+
+
+def test_path_lengths_are_tried_where_edges_have_lengths_and_only_there():
+    ends, lengths, p, labels, labelled = regions()
+    near = ns.Auto().calibrate(ns.Graph.from_edge_index(ends, 4000, lengths=lengths), p, labels, labelled)
+    assert isinstance(near.choice.method.localiser, ns.PathLengths)
+    assert "paths up to" in near.choice.name
+    assert sum("paths up to" in one.name for one in near.choice.candidates) == 6
+    plain = ns.Auto().calibrate(ns.Graph.from_edge_index(ends, 4000), p, labels, labelled)
+    assert not any("paths" in one.name for one in plain.choice.candidates)
+
+
 def test_regions_of_unequal_difficulty_are_found_by_the_localiser():
     rng = np.random.default_rng(2)
     n = 4000

@@ -1,0 +1,54 @@
+"""Coverage on directed and weighted graphs: with an exact level it follows its law, along any direction and length."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import napsets as ns
+
+NODES, CLASSES, LABELLED, ALPHA, DRAWS = 400, 3, 60, 0.1, 200
+
+
+def uneven_roads(seed=0):
+    """One half is hard to predict and has short roads, the other easy and long ones; a fifth of it is isolated."""
+    rng = np.random.default_rng(seed)
+    hard = np.arange(NODES) < NODES // 2
+    ends = rng.integers(NODES - NODES // 5, size=(2, 3 * NODES))
+    lengths = np.where(hard[ends[0]], 0.2, 1.0) * rng.exponential(size=3 * NODES) + 1e-3
+    graph = ns.Graph.from_edge_index(ends, NODES, directed=True, lengths=lengths)
+    labels = rng.integers(CLASSES, size=NODES)
+    logits = np.where(hard, 0.5, 3.0)[:, None] * (np.arange(CLASSES) == labels[:, None])
+    logits = logits + rng.normal(size=(NODES, CLASSES))
+    return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+
+
+@pytest.mark.parametrize(
+    "localiser",
+    [
+        ns.Hops(2, direction="in", pool=5.0),
+        ns.PathLengths(1.0, "gaussian"),
+        ns.PathLengths(decay="hyperbolic", direction="in"),
+        ns.PathLengths(0.5, np.sqrt, pool=5.0, alike=10.0, direction="both"),
+    ],
+    ids=["hops in", "gaussian", "a radius that nobody chose", "own decay, both ways"],
+)
+def test_coverage_follows_the_beta_binomial_law(localiser):
+    graph, p, labels = uneven_roads()
+    method = ns.Method("aps", localiser, ns.Exact())
+    rng = np.random.default_rng(8)
+    places = np.empty(DRAWS)
+    for draw in range(DRAWS):
+        calibration = rng.permutation(NODES)[:LABELLED]
+        nodes = np.setdiff1d(np.arange(NODES), calibration)
+        calibrated = method.calibrate(graph, p, labels, calibration)
+        covered = calibrated.predict(nodes, ALPHA).contains(labels).sum()
+        apart = calibrated.scored.apart.size
+        place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
+        law = stats.betabinom(nodes.size, place, apart + 1 - place)
+        # Where in its law the count falls, spread evenly over the steps of a discrete law.
+        places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)
+    assert stats.kstest(places, "uniform").pvalue > 1e-4
