@@ -12,8 +12,10 @@ import typer
 
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
-from napsets.files import Inputs, read_features
+from napsets.files import Inputs, read_features, read_groups
+from napsets.groups import GROUPS, ByGroup
 from napsets.methods import METHODS, Settings, make_method
+from napsets.methods.table import with_groups
 from napsets.scores import Similarity
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "recorded",
     "takes",
     "with_features",
+    "with_file_groups",
 ]
 
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
@@ -125,6 +128,15 @@ Alike = Annotated[
     ),
 ]
 
+#: Groups that are made from names alone.
+GROUP_NAMES = tuple(name for name in GROUPS if name != "group")
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        help=f"Within what coverage is to hold: {', '.join(GROUP_NAMES)}, or a file with the columns node and group.",
+    ),
+]
 LevelOption = Annotated[
     LevelName | None,
     typer.Option(
@@ -138,7 +150,26 @@ LevelOption = Annotated[
 def make(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a method with those of the settings that a method may have."""
     known = {field.name for field in fields(Settings)} - {"features"}  # which are read when the nodes are known
+    if settings.get("by") not in GROUP_NAMES:  # so are groups that a file has
+        known -= {"by"}
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
+
+
+def with_file_groups(
+    method: Any, by: str | None, inputs: Inputs, reading: Mapping[str, Any], stage: Callable[[str], None]
+) -> Any:
+    """Return a method that judges nodes by the groups of a file, where one is given."""
+    if by is None or by in GROUP_NAMES:
+        return method
+    if not Path(by).exists():
+        raise typer.BadParameter(
+            f"must be one of {', '.join(GROUP_NAMES)}, or a file with the columns node and group; "
+            f"there is no file {by}",
+            param_hint="--by",
+        )
+    stage("reading groups")
+    found = read_groups(by, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
+    return with_groups(method, ByGroup(found))
 
 
 def with_features(

@@ -8,7 +8,18 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import Alike, LevelOption, MethodOption, Pool, chosen_method, ignored, make, with_features
+from napsets.cli._methods import (
+    Alike,
+    By,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    with_features,
+    with_file_groups,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -74,6 +85,7 @@ def inspect(
     alike: Alike = None,
     radius: Radius = None,
     features: FeaturesOption = None,
+    by: By = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -116,6 +128,7 @@ def inspect(
             "allow_empty": allow_empty,
             "fallback": fallback.value,
             "level": None if level is None else level.value,
+            "by": by,
         },
     )
     with run.steps() as steps:
@@ -133,7 +146,9 @@ def inspect(
             predicting=False,
             stage=steps.stage,
         )
-        made = with_features(made, features, inputs, {"ids": ids.value, "skip_unknown": skip_unknown}, steps.stage)
+        reading = {"ids": ids.value, "skip_unknown": skip_unknown}
+        made = with_features(made, features, inputs, reading, steps.stage)
+        made = with_file_groups(made, by, inputs, reading, steps.stage)
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = made.calibrate(

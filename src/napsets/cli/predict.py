@@ -15,6 +15,7 @@ import typer
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._methods import (
     Alike,
+    By,
     LevelOption,
     MethodOption,
     Pool,
@@ -23,6 +24,7 @@ from napsets.cli._methods import (
     make,
     recorded,
     with_features,
+    with_file_groups,
 )
 from napsets.cli._options import (
     DEFAULT_SCORE,
@@ -69,6 +71,7 @@ EXAMPLES = [
     "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
+    "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class -o sets.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
     "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
@@ -119,6 +122,7 @@ def predict(
     alike: Alike = None,
     radius: Radius = None,
     features: FeaturesOption = None,
+    by: By = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
@@ -171,6 +175,7 @@ def predict(
         "level": None if level is None else level.value,
         "directed": directed,
         "features": None if features is None else str(features),
+        "by": by,
     }
     if direction is not DirectionName.out:
         settings["direction"] = direction.value
@@ -193,6 +198,7 @@ def predict(
             "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
+            "--by": by is not None,
             "--logits": logits,
             "--weights-are": weights_are is not None,
             "--direction": direction is not DirectionName.out,
@@ -237,6 +243,7 @@ def _predict_here(
         for note in inputs.notes:
             run.note(note)
         made = with_features(made, features, inputs, reading, steps.stage)
+        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
         steps.stage("calibrating")
         calibrated = inputs.calibrate(made)
         choice = getattr(calibrated, "choice", None)

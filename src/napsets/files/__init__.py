@@ -5,6 +5,7 @@ from __future__ import annotations
 from napsets.files.dialect import Dialect, speaking
 from napsets.files.edges import read_edges
 from napsets.files.features import read_features
+from napsets.files.groups import read_groups
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_graph, read_inputs
 from napsets.files.labels import read_labels, read_nodes
@@ -25,6 +26,7 @@ __all__ = [
     "read_edges",
     "read_features",
     "read_graph",
+    "read_groups",
     "read_inputs",
     "read_labels",
     "read_nodes",

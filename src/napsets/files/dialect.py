@@ -46,10 +46,11 @@ SUFFIXES: dict[str, Format] = {
 
 #: Columns that a user may call otherwise, and the files that have them.
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "node": ("probabilities", "labels", "nodes", "features"),
+    "node": ("probabilities", "labels", "nodes", "features", "groups"),
     "source": ("edges",),
     "target": ("edges",),
     "label": ("labels",),
+    "group": ("groups",),
     "probabilities": ("probabilities",),
 }
 

@@ -134,7 +134,7 @@ def read_label_rows(
         places.append(known_places(table, batch, "node", nodes, ids, strangers))
         kind = batch.column("label").type
         named |= table.typed and not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-        texts.append(_label_texts(table, batch.column("label")))
+        texts.append(label_texts(table, batch.column("label")))
         for column, parts in others.items():
             parts.append(batch.column(column))
     strangers.settle(skip=skip_unknown, notes=notes)
@@ -165,7 +165,7 @@ def read_nodes(
     return place
 
 
-def _label_texts(table: TableFile, column: Any) -> Any:
+def label_texts(table: TableFile, column: Any) -> Any:
     """Return labels as text, null where there is none: an empty cell, or NaN in a column of numbers."""
     pa = arrow()
     pc = pa.compute

@@ -74,6 +74,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "score": (lambda value: isinstance(value, str), "a name"),
     "features": (lambda value: isinstance(value, str), "the name of a file"),
+    "by": (lambda value: isinstance(value, str), "the name of a grouping or of a file"),
     "method": (lambda value: isinstance(value, str), "a name"),
     "pool": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),
     "alike": (lambda value: _number(value) and 0 <= value < math.inf, "a number from 0"),

@@ -99,7 +99,7 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     known_settings(changes)
     asked = replace(settings or Settings(), **changes)
     made = _levelled(choose("method", name, METHODS)(asked), asked)
-    return made if asked.by is None else _grouped(made, make_groups(asked.by))
+    return made if asked.by is None else with_groups(made, make_groups(asked.by))
 
 
 def _levelled(made: Any, asked: Settings) -> Any:
@@ -112,7 +112,7 @@ def _levelled(made: Any, asked: Settings) -> Any:
     return replace(made, level=Nominal(asked.fallback) if kind is Nominal else kind())
 
 
-def _grouped(made: Any, groups: Any) -> Any:
+def with_groups(made: Any, groups: Any) -> Any:
     """Return a method with groups; those that learn from labels need some kept apart."""
     if isinstance(made, Choosing):
         return replace(made, by=groups)
@@ -289,28 +289,28 @@ def _edge_exchangeable(settings: Settings) -> Method:
 @METHODS.add("by-class")
 def _by_class(settings: Settings) -> Method:
     """Each label judged by nodes of that label: coverage for every class, at the price of larger sets. Exact."""
-    made: Method = _grouped(_split(settings), ByClass())
+    made: Method = with_groups(_split(settings), ByClass())
     return made
 
 
 @METHODS.add("clustered")
 def _clustered(settings: Settings) -> Method:
     """Labels with alike scores judged together: coverage nearly by class where labels are many and rare. Exact."""
-    made: Method = _grouped(_split(settings), Clustered(seed=settings.seed))
+    made: Method = with_groups(_split(settings), Clustered(seed=settings.seed))
     return made
 
 
 @METHODS.add("by-degree")
 def _by_degree(settings: Settings) -> Method:
     """Nodes judged by nodes with about as many neighbours: coverage for hubs and for loners. Exact."""
-    made: Method = _grouped(_split(settings), ByDegree())
+    made: Method = with_groups(_split(settings), ByDegree())
     return made
 
 
 @METHODS.add("by-community")
 def _by_community(settings: Settings) -> Method:
     """Nodes judged by nodes of their own community (Louvain): coverage for each that has enough labels. Exact."""
-    made: Method = _grouped(_split(settings), ByCommunity(seed=settings.seed))
+    made: Method = with_groups(_split(settings), ByCommunity(seed=settings.seed))
     return made
 
 
