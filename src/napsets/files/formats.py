@@ -43,6 +43,7 @@ BATCH_ROWS = 1 << 16
 _TEXT_COLUMNS = {
     "edges": ("source", "target"),
     "labels": ("node", "label", "split"),
+    "groups": ("node", "group"),
     "sets": ("node", "labels"),
 }
 
@@ -60,7 +61,7 @@ class TableFile:
     Attributes
     ----------
     name : str
-        The argument it came from: edges, probabilities, features, labels, nodes or sets. It opens every message.
+        The argument it came from, such as edges, probabilities, labels or sets. It opens every message.
     path : Path
         Where it is.
     format : {"parquet", "csv", "jsonl", "npz"}
