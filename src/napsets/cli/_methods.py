@@ -13,6 +13,7 @@ import typer
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
 from napsets.files import Inputs, read_features, read_groups
+from napsets.files.regression import RegressionInputs
 from napsets.groups import GROUPS, ByGroup
 from napsets.methods import METHODS, Settings, make_method
 from napsets.methods.table import with_groups
@@ -156,7 +157,11 @@ def make(name: str, settings: Mapping[str, Any]) -> Any:
 
 
 def with_file_groups(
-    method: Any, by: str | None, inputs: Inputs, reading: Mapping[str, Any], stage: Callable[[str], None]
+    method: Any,
+    by: str | None,
+    inputs: Inputs | RegressionInputs,
+    reading: Mapping[str, Any],
+    stage: Callable[[str], None],
 ) -> Any:
     """Return a method that judges nodes by the groups of a file, where one is given."""
     if by is None or by in GROUP_NAMES:

@@ -57,10 +57,20 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import Inputs, check_writable, describe_settings, read_inputs, write_predictions
+from napsets.files import (
+    Inputs,
+    check_writable,
+    describe_settings,
+    read_inputs,
+    read_regression,
+    write_intervals,
+    write_predictions,
+)
 from napsets.files.places import check_apart
 from napsets.methods import title
+from napsets.scores import SCORES
 from napsets.sets import SetsSummary
+from napsets.version import __version__
 
 if TYPE_CHECKING:
     from napsets.evaluation.verdict import Verdict
@@ -72,6 +82,7 @@ EXAMPLES = [
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class -o sets.parquet",
+    "napsets predict --task regression -e edges.csv -p quantiles.csv -l targets.csv --method naps-exact -o out.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
     "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
@@ -89,6 +100,13 @@ class PlanName(str, Enum):
     auto = "auto"
     graph_on_every_worker = "graph-on-every-worker"
     joins = "joins"
+
+
+class Task(str, Enum):
+    """What is predicted of a node."""
+
+    classification = "classification"
+    regression = "regression"
 
 
 class Engine(str, Enum):
@@ -135,6 +153,14 @@ def predict(
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
+    task: Annotated[
+        Task,
+        typer.Option(
+            "--task",
+            help="Sets of labels; or intervals of numbers: --probabilities then has the columns node and lower, upper "
+            "(two quantiles) or prediction [, spread], and --labels the columns node, target.",
+        ),
+    ] = Task.classification,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
     plan: Annotated[
@@ -187,6 +213,12 @@ def predict(
     }
     if weights_are is not None:
         reading["weights_are"] = weights_are.value
+    if task is Task.regression:
+        if engine is Engine.spark or logits or features is not None:
+            raise typer.BadParameter("works with --engine local, without --logits and --features", param_hint="--task")
+        numbers = {"edges": edges, "outputs": probabilities, "targets": labels, "nodes": nodes}
+        _predict_numbers(run, context, numbers, output, settings, reading)
+        return
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
@@ -224,6 +256,49 @@ def predict(
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
         if note is not None:
             run.note(note)
+
+
+def _predict_numbers(
+    run: Output,
+    context: typer.Context,
+    files: dict[str, Any],
+    target: Path,
+    settings: dict[str, Any],
+    reading: dict[str, Any],
+) -> None:
+    """Give nodes intervals of numbers: the road of labels, with targets in their place."""
+    began = perf_counter()
+    how = {key: value for key, value in reading.items() if key not in ("labels_are", "logits")}
+    with wrong_use("--output"):
+        check_writable(target, files.values())
+    with run.steps() as steps:
+        inputs = read_regression(**files, **how, directed=settings["directed"], stage=steps.stage)
+        for note in inputs.notes:
+            run.note(note)
+        # The score is that of the file's columns, unless one was asked for.
+        asked = context.get_parameter_source("score")
+        score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(settings["score"])
+        made = make(settings["method"], settings | {"score": score})
+        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
+        steps.stage("calibrating")
+        calibrated = inputs.calibrate(made)
+        settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | how
+        settings |= {"score": SCORES.name_of(type(score)), "task": "regression"}
+        steps.stage("making intervals")
+        about = {"napsets": __version__, "num_nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
+        told = write_intervals(
+            inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
+        )
+    result: dict[str, Any] = {
+        "output": str(context.params["output"]), **told, "calibration": about["calibration"],
+    }  # fmt: skip
+    result |= {"seconds": round(perf_counter() - began, 3), **settings}
+    shown = {"nodes": "nodes predicted", "calibration": "calibration nodes", "mean_width": "mean width of an interval"}
+    shown |= {"infinite": "too little support (the whole line)"}
+    rows = [(text, number(result[key])) for key, text in shown.items()]
+    run.summary(result, table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows))
+    if calibrated.choice is not None:
+        run.note(f"{settings['method']} chose {calibrated.choice}")
 
 
 def _predict_here(

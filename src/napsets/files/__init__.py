@@ -11,6 +11,7 @@ from napsets.files.inputs import Inputs, read_graph, read_inputs
 from napsets.files.labels import read_labels, read_nodes
 from napsets.files.prediction import memory_bound, write_predictions
 from napsets.files.probabilities import NodeProbabilities, read_probabilities
+from napsets.files.regression import read_regression, write_intervals
 from napsets.files.sets_file import check_writable, describe_settings, sets_schema, writing_sets
 from napsets.files.sets_reader import SetsFile, read_sets
 
@@ -31,9 +32,11 @@ __all__ = [
     "read_labels",
     "read_nodes",
     "read_probabilities",
+    "read_regression",
     "read_sets",
     "sets_schema",
     "speaking",
+    "write_intervals",
     "write_predictions",
     "writing_sets",
 ]

@@ -34,6 +34,7 @@ __all__ = [
     "check_writable",
     "describe_settings",
     "sets_schema",
+    "writing_rows",
     "writing_sets",
 ]
 
@@ -113,9 +114,16 @@ def writing_sets(
     integer_labels : bool
         Whether labels, which come as text, are to be written as integers.
     """
+    schema = sets_schema(id_type, metadata, predicting=predicting, integer_labels=integer_labels)
+    with writing_rows(path, schema, metadata) as writer:
+        yield writer
+
+
+@contextmanager
+def writing_rows(path: str | os.PathLike[str], schema: Any, metadata: Mapping[str, Any]) -> Iterator[Writer]:
+    """Give a writer of rows of any schema; the rest as in `writing_sets`."""
     target = Path(path)
     kind = format_of("output", target)
-    schema = sets_schema(id_type, metadata, predicting=predicting, integer_labels=integer_labels)
     with replacing(target) as draft:
         if kind == "parquet":
             writer: Writer = _ParquetWriter(draft, schema)
@@ -182,8 +190,9 @@ class _CsvWriter(_Stream):
     def write(self, table: Any) -> None:
         pa = arrow()
         table = table.cast(self.schema)
-        texts = pa.array([json.dumps(names, ensure_ascii=False) for names in table.column("labels").to_pylist()])
-        table = table.set_column(1, "labels", texts)
+        if "labels" in table.column_names:
+            texts = pa.array([json.dumps(names, ensure_ascii=False) for names in table.column("labels").to_pylist()])
+            table = table.set_column(1, "labels", texts)
         options = pa.csv.WriteOptions(include_header=self.header, delimiter=self.separator)
         pa.csv.write_csv(table, self.stream, options)
         self.header = False
@@ -192,9 +201,10 @@ class _CsvWriter(_Stream):
 class _JsonLinesWriter(_Stream):
     def write(self, table: Any) -> None:
         for row in table.cast(self.schema).to_pylist():
-            if math.isinf(row["threshold"]):
-                row["threshold"] = None
-            self.stream.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+            plain = {
+                key: None if isinstance(value, float) and math.isinf(value) else value for key, value in row.items()
+            }
+            self.stream.write(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
 class _NpzWriter:
@@ -214,11 +224,12 @@ class _NpzWriter:
             return
         table = arrow().concat_tables(self.tables).combine_chunks()
         arrays = {name: _plain(table.column(name)) for name in table.column_names if name != "labels"}
-        lists = table.column("labels").combine_chunks()
-        offsets = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
-        about = np.array(json.dumps(self.metadata))
+        arrays["about"] = np.array(json.dumps(self.metadata))
+        if "labels" in table.column_names:
+            arrays["labels"] = _plain(table.column("labels").combine_chunks().flatten())
+            arrays["offsets"] = np.concatenate([[0], np.cumsum(arrays["size"], dtype=np.int64)])
         with open(self.draft, "wb") as stream:
-            np.savez_compressed(stream, labels=_plain(lists.flatten()), offsets=offsets, about=about, **arrays)
+            np.savez_compressed(stream, **arrays)
 
 
 def _plain(column: Any) -> Any:

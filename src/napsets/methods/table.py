@@ -27,7 +27,20 @@ from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, P
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, CFGNN, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores import (
+    APS,
+    CFGNN,
+    SCORES,
+    THR,
+    Diffused,
+    Informed,
+    InformedIntervals,
+    Similarity,
+    TunedDiffused,
+    is_regression,
+    learns,
+    make_score,
+)
 from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
@@ -317,7 +330,8 @@ def _by_community(settings: Settings) -> Method:
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
-    return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
+    kind = InformedIntervals if is_regression(make_score(settings.score)) else Informed
+    return Method(_wrapped(settings.score, kind), Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("cf-gnn")
@@ -330,10 +344,16 @@ def _corrected(settings: Settings) -> Method:
 @METHODS.add("auto")
 def _auto(settings: Settings) -> Choosing:
     """Choose by evidence what suits the graph: small sets, evenly reliable, with a guarantee."""
-    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty)
+    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> Choosing:
     """Choose by evidence what makes the smallest sets, less evenly reliable, with a guarantee."""
-    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty)
+    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+
+
+def _of_numbers(settings: Settings) -> Any:
+    """Return the score where it is one of numbers; that of labels is chosen."""
+    score = make_score(settings.score)
+    return score if is_regression(score) else None
