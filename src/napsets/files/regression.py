@@ -1,8 +1,8 @@
 """Files of node regression: what a model says of numbers, the numbers that are known, and intervals.
 
 What a model says: ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``]. What is known:
-``node`` and ``target``. Intervals: ``node``, ``lower``, ``upper``, ``width``, ``threshold``, ``support``, ``effective_size``,
-``alpha``, ``prediction``.
+``node`` and ``target``. Intervals: ``node``, ``lower``, ``upper``, ``width``, ``threshold``, ``support``,
+``effective_size``, ``alpha``, ``prediction``.
 """
 
 from __future__ import annotations
