@@ -86,3 +86,20 @@ def test_groups_are_taken_by_auto_too(run, tmp_path):
     )
     found = read_sets(tmp_path / "sets.parquet").sets
     assert np.array_equal(np.sort(found.sizes), np.sort(auto.predict(world.rest).sizes))
+
+
+def test_sets_are_judged_within_groups_of_a_file_beside_chance(run, tmp_path):
+    world = make_world(tmp_path / "world", nodes=300)
+    target = tmp_path / "sets.parquet"
+    run("predict", *world.files, "--method", "split", "-o", target)
+    groups = np.where(np.arange(world.ids.size) % 3 > 0, "north", "south")
+    file = write(tmp_path / "groups.csv", {"node": world.ids, "group": groups})
+    done = run("evaluate", target, "--labels", world.truth, "--groups", file, "--json")
+    told = json.loads(done.stdout)
+    split = make_method("split").calibrate(None, world.probabilities, world.labels, world.calibration, ids=world.ids)
+    sets = split.predict(world.rest, 0.1)
+    gap = ns.coverage_gap(sets, world.labels, groups)
+    assert told["gap_group"] == pytest.approx(gap.gap)
+    assert told["chance_group"] == pytest.approx(gap.chance)
+    assert [row["coverage"] for row in told["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
+    assert "Coverage by group" in run("evaluate", target, "--labels", world.truth, "--groups", file).stdout

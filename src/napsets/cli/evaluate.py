@@ -19,13 +19,14 @@ from napsets.cli._options import (
     LabelsName,
 )
 from napsets.cli._output import Output, number, percent, table
-from napsets.files import read_sets
+from napsets.files import read_groups, read_sets
 
 __all__ = ["EXAMPLES", "evaluate"]
 
 EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv",
     "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --strata 0-1,2-3,4-10",
+    "napsets evaluate sets.parquet --labels truth.csv --groups regions.csv",
     "napsets evaluate sets.parquet --labels truth.csv --json",
     "napsets evaluate sets.jsonl --labels truth.tsv --columns node=id --ids string --skip-unknown",
     "napsets evaluate - --format csv --labels truth.csv < sets.csv",
@@ -39,6 +40,12 @@ def evaluate(
     edges: Annotated[
         Path | None,
         typer.Option("--edges", "-e", help="Edges: adds coverage by degree and by neighbourhood (PCCV)."),
+    ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            "--groups", help="Groups of your own: columns node, group. Adds coverage by group and chance."
+        ),
     ] = None,
     strata: Annotated[
         str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
@@ -73,14 +80,21 @@ def evaluate(
         if edges is not None:
             steps.stage("reading edges")
             graph = graph_around(edges, file.ids, directed=directed, ids=ids.value)
-        groups = ranges or size_strata(labelled.sets.num_classes)
-        result = evaluate_sets(labelled, groups, graph=graph, radius=radius, min_size=min_size, seed=seed)
+        named = None
+        if groups is not None:
+            steps.stage("reading groups")
+            named = read_groups(groups, file.ids, ids=ids.value, skip_unknown=True)
+        ranges = ranges or size_strata(labelled.sets.num_classes)
+        result = evaluate_sets(labelled, ranges, graph=graph, radius=radius, min_size=min_size, seed=seed, groups=named)
     result |= {"sets": str(sets), "settings": file.metadata}
     for note in [*labelled.notes, *_caveats(result, radius=radius, min_size=min_size)]:
         run.note(note)
     tables = [_main_table(result), _group_table("Coverage by class", "class", result["coverage_by_class"])]
     if edges is not None:
         tables.append(_group_table("Coverage by degree", "degree", result["coverage_by_degree"]))
+    if groups is not None:
+        rows = [(row["group"], number(row["count"]), percent(row["coverage"])) for row in result["coverage_by_group"]]
+        tables.append(table("Coverage by group", ["group", "nodes", "coverage"], rows))
     run.result(result, *tables)
 
 
@@ -129,7 +143,7 @@ def _main_table(result: dict[str, Any]) -> Any:
         held = percent(result["share_in_neighbourhoods"])
         rows.append((f"PCCV ({result['neighbourhoods']} neighbourhoods, {held} of the nodes)", number(result["pccv"])))
         rows.append(("PCCV by chance, if every set covered as asked for", number(result["pccv_chance"])))
-    for kind in ("class", "degree", "neighbourhood"):
+    for kind in ("class", "degree", "neighbourhood", "group"):
         if f"gap_{kind}" in result:
             gap, chance = (number(result[f"{name}_{kind}"]) for name in ("gap", "chance"))
             rows.append((f"gap by {kind}, and by chance", f"{gap}, {chance}"))

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
+from napsets.evaluation.gaps import coverage_gap
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import judge
 from napsets.evaluation.metrics import (
@@ -128,6 +130,7 @@ def evaluate_sets(
     radius: int = 2,
     min_size: int = 30,
     seed: int = 0,
+    groups: npt.NDArray[np.str_] | None = None,
 ) -> dict[str, Any]:
     """Return what the sets are worth, under the usual names, for tables and JSON.
 
@@ -141,6 +144,8 @@ def evaluate_sets(
         From `graph_around`: adds PCCV over neighbourhoods of the judged nodes, and coverage by degree.
     radius, min_size, seed
         As in `neighbourhood_partition`.
+    groups : numpy.ndarray, optional
+        The name of the group of each node of the file, empty for none: adds coverage by group, beside chance.
     """
     sets, y = labelled.sets, labelled.labels
     on_graph: dict[str, Any] = {}
@@ -150,7 +155,15 @@ def evaluate_sets(
         y = np.append(y, np.full(graph.num_nodes - y.size, -1, dtype=np.int64))
         partition = neighbourhood_partition(graph, sets.nodes, radius=radius, min_size=min_size, seed=seed)
         on_graph = _on_graph(sets, y, graph, partition)
-    worth = judge(sets, y, strata=strata, partition=partition, groups=_groups(sets, y, graph, partition)).row()
+    found: dict[str, Any] = dict(_groups(sets, y, graph, partition))
+    if groups is not None:
+        found["group"] = np.append(groups, np.zeros(y.size - groups.size, dtype=groups.dtype))
+        gap = coverage_gap(sets, y, found["group"])
+        on_graph["coverage_by_group"] = [
+            {"group": str(name), "count": int(count), "coverage": float(share)}
+            for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
+        ]
+    worth = judge(sets, y, strata=strata, partition=partition, groups=found).row()
     if graph is None:
         del worth["pccv"], worth["pccv_chance"]
     if not labelled.file.complete:
