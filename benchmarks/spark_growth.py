@@ -1,4 +1,4 @@
-"""How the cost of napsets.spark grows from 10^4 to 10^7 edges, and how well the cost model of docs/scale.md tells it.
+"""How the cost of napsets.spark grows from 10^4 to 10^7 edges, under both of its plans.
 
 Each size is a random graph of mean degree 10 whose degrees fall off as a power law (expected degree of the i-th node
 proportional to i^-1/2, so that E[d²] keeps growing), a tenth of its nodes labelled. A fixed number of targets is walked
@@ -6,16 +6,23 @@ from, 1 to 3 hops deep; the sets of one machine are compared bit for bit. Shuffl
 
     python benchmarks/spark_growth.py --sizes 10000 100000 1000000 10000000
 
-Sizes may be measured one at a time: each is added to those measured before.
+Sizes may be measured one at a time: each is added to those measured before. ``--plan`` measures one plan alone.
+
+The graph on every worker is measured from files to files, as processes of their own: the command on one machine against
+the command on Spark, its start included. Beside the wall clock stand the seconds of processors that all processes of a
+run have used, which tell the same on a machine that is busy with other things.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
+import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -168,7 +175,113 @@ def run_depth(
     }
 
 
+# -- the graph on every worker -------------------------------------------------------------------------------------
+
+#: Runs of one size: hops, and what computes.
+RUNS = [
+    (hops, engine)
+    for hops in (2, 3, 4)
+    for engine in ("local", "local[2]", "local[1]")
+    if hops == 2 or engine != "local[1]"
+]
+
+
+def run_graph_plan(edges: int, folder: Path, runs: list[tuple[int, str]]) -> list[dict[str, Any]]:
+    edge_index, nodes = power_law_graph(edges)
+    arrays = write_tables(folder, edge_index, nodes)
+    rows = []
+    for hops, engine in runs:
+        output = folder / f"sets-{hops}-{engine}.parquet"
+        command = [sys.executable, "-m", "napsets", "predict", "--hops", str(hops), "-o", str(output), "--json"]
+        command += [
+            part for name in ("edges", "probabilities", "labels") for part in (f"--{name}", f"{folder / name}.parquet")
+        ]
+        if engine != "local":
+            command += ["--engine", "spark", "--master", engine, "--plan", "graph-on-every-worker"]
+        threads = {"NAPSETS_THREADS": "1"} if engine == "local[1]" else {}
+        cost = watched(command, os.environ | {"PYSPARK_PYTHON": sys.executable} | threads)
+        rows.append({"edges": edges, "phase": "graph", "hops": hops, "engine": engine} | cost)
+        rows[-1]["targets"] = int(arrays["targets"].size)
+        if engine != "local":
+            rows[-1]["exact"] = same_sets(folder / f"sets-{hops}-local.parquet", output)
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    return rows
+
+
+def same_sets(one: Path, other: Path) -> bool:
+    columns = ["node", "size", "threshold", "support", "effective_size", "probability"]
+    left, right = (pq.read_table(path, columns=columns).sort_by("node") for path in (one, other))
+    return all(
+        left[name].combine_chunks().to_numpy().tobytes() == right[name].combine_chunks().to_numpy().tobytes()
+        for name in columns
+    )
+
+
+def watched(command: list[str], environment: dict[str, str]) -> dict[str, float]:
+    """Run a command; return its wall time, the processor time of all its processes, and the memory of each kind."""
+    import psutil
+
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    load = os.getloadavg()[0]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    root, own, shared, spent = psutil.Process(process.pid), 0, 0, {}
+    while process.poll() is None:
+        for child in [root, *children(root)]:
+            with contextlib.suppress(psutil.Error):
+                times = child.cpu_times()
+                spent[child.pid] = times.user + times.system
+                if "pyspark.daemon" in " ".join(child.cmdline()):
+                    memory = child.memory_full_info()
+                    own, shared = max(own, memory.uss), max(shared, memory.rss)
+        time.sleep(0.5)
+    wall = time.perf_counter() - began
+    assert process.returncode == 0, process.stderr.read().decode()[-3000:] if process.stderr else ""
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    waited = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": wall, "cpu": max(waited, sum(spent.values())), "load": load, "own": own, "rss": shared}
+
+
+def children(root: Any) -> list[Any]:
+    import psutil
+
+    try:
+        return list(root.children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def graph_table(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["", "## The graph on every worker", ""]
+    lines += ["`napsets predict`, files to files, for every unlabelled node: on one machine (both cores), and on Spark"]
+    lines += [
+        "with its start. Load: how many processes, others among them, wanted a core when the run began. Memory: the"
+    ]
+    lines += ["largest of Spark's Python workers, its own and with what it maps.", ""]
+    lines += [
+        "| edges | hops | nodes | run | wall s | × one machine | processor s | × | load | own MB | with maps MB "
+        "| exact |"
+    ]
+    lines += ["|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|---|"]
+    for r in sorted(rows, key=lambda r: (r["edges"], r["hops"], r["engine"])):
+        base = next((o for o in rows if (o["edges"], o["hops"], o["engine"]) == (r["edges"], r["hops"], "local")), r)
+        told = (
+            ("", "", "")
+            if r["engine"] == "local"
+            else (f"{r['own'] / 1e6:.0f}", f"{r['rss'] / 1e6:.0f}", "yes" if r["exact"] else "NO")
+        )
+        name = "one machine" if r["engine"] == "local" else f"`{r['engine']}`"
+        lines += [
+            f"| {r['edges']:,} | {r['hops']} | {r['targets']:,} | {name} | {r['seconds']:.1f} "
+            f"| {r['seconds'] / base['seconds']:.1f} | {r['cpu']:.1f} | {r['cpu'] / base['cpu']:.1f} | {r['load']:.0f} "
+            f"| {' | '.join(told)} |"
+        ]
+    return lines
+
+
 def render(rows: list[dict[str, Any]]) -> str:
+    graph_rows, rows = ([r for r in rows if (r["phase"] == "graph") is wanted] for wanted in (True, False))
     prepare = [row for row in rows if row["phase"] == "prepare"]
     walks = [row for row in rows if row["phase"] != "prepare"]
     lines = ["# Cost growth of napsets.spark", "", __doc__.split("\n\n")[1].replace("\n", " "), ""]
@@ -200,6 +313,7 @@ def render(rows: list[dict[str, Any]]) -> str:
         f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} | {r['one_machine']:.2f} |"
         for r in walks
     ]
+    lines += graph_table(graph_rows)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -207,7 +321,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--output", type=Path, default=RESULTS / "spark_growth.md")
+    parser.add_argument("--plan", choices=["both", "joins", "graph-on-every-worker"], default="both")
+    parser.add_argument("--hops", type=int, nargs="+", default=[2, 3, 4], help="of the graph on every worker")
     options = parser.parse_args()
+    if options.plan != "joins":
+        runs = [run for run in RUNS if run[0] in options.hops]
+        work = Path(tempfile.mkdtemp(prefix="spark-growth-"))
+        try:
+            for edges in options.sizes:
+                keep(run_graph_plan(edges, work / str(edges), runs), options.output)
+                shutil.rmtree(work / str(edges))
+        finally:
+            shutil.rmtree(work)
+    if options.plan == "graph-on-every-worker":
+        return
     config = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "8"}
     spark = start_session("local[2]", config)
     spark.sparkContext.setLogLevel("ERROR")
@@ -228,7 +355,13 @@ def keep(rows: list[dict[str, Any]], output: Path) -> None:
     store = output.with_suffix(".json")
     store.parent.mkdir(parents=True, exist_ok=True)
     known = json.loads(store.read_text()) if store.exists() else []
-    others = [row for row in known if row["edges"] != rows[0]["edges"]]
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        graph = row["phase"] == "graph"
+        return row["edges"], graph, row["hops"] if graph else 0
+
+    measured_now = {key(row) for row in rows}
+    others = [row for row in known if key(row) not in measured_now]
     merged = sorted(others + rows, key=lambda row: row["edges"])
     store.write_text(json.dumps(merged, indent=1) + "\n")
     output.write_text(render(merged))

@@ -174,3 +174,15 @@ def test_auto_says_how_wide_it_expects_intervals_to_be():
 def test_what_intervals_cannot_be_made_of_is_refused(make, message):
     with pytest.raises(InvalidInputError, match=message):
         make()
+
+
+def test_coverage_width_and_gaps_of_intervals_are_measured_like_those_of_sets():
+    found = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
+    inside = found.contains(Y)
+    assert ns.coverage(found, Y) == inside.mean()
+    assert ns.mean_width(found) == found.widths.mean()
+    groups = np.arange(SIZE) % 2
+    gap = ns.coverage_gap(found, Y, groups)
+    assert gap.coverage.tolist() == [inside[groups[REST] == g].mean() for g in (0, 1)]
+    with pytest.raises(InvalidInputError, match="`intervals` must be"):
+        ns.mean_width(ns.SplitConformal().calibrate([[0.5, 0.5]] * 4, [0, 1, 0, 1], [0, 1]).predict([2]))

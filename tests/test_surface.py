@@ -38,18 +38,20 @@ def in_new_process(code, **environment):
 
 def test_the_exported_names_are_these_and_no_others():
     assert sorted(ns.__all__) == [
-        "APS", "AbsoluteResidual", "Auto", "Balls", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "ByLabel", "CQR",
-        "Calibrated", "CalibrationIndex", "Choice", "Clustered", "CoverageGap", "Diffused", "Everyone", "Exact",
-        "FileFormatError", "Graph", "Hops", "Informed", "InformedIntervals", "InvalidInputError", "InverseDegree",
-        "Method", "MissingDependencyError", "NAPS", "NapsetsError", "NapsetsWarning", "NodePredictions", "Nominal",
-        "NormalisedResidual", "NotCalibratedError", "PageRank", "PathLengths", "PredictionIntervals", "PredictionSets",
-        "RAPS", "RandomisedNAPS", "SAPS", "Sharpened", "Similarity", "SplitConformal", "THR", "TunedDiffused",
-        "aps_scores", "coverage", "coverage_by_class", "coverage_by_degree", "coverage_gap", "coverage_gap_bound",
-        "datasets", "empty_rate", "expected_homophily", "full_rate", "gnn", "groups_by_class", "groups_by_confidence",
-        "groups_by_degree", "groups_by_neighbourhood", "hop_thresholds", "hop_weights", "informed_probabilities",
-        "make_method", "mean_size", "methods", "neighbourhood_partition", "neighbourhood_thresholds", "node_homophily",
-        "node_uniforms", "paper", "pccv", "report", "sbm_favours_naps", "similar_nodes", "singleton_rate",
-        "size_given_coverage", "spark", "split_thresholds", "sscv", "weighted_gap_bound", "weighted_quantile",
+        "APS", "AbsoluteResidual", "Auto", "Balls", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "ByLabel",
+        "CFGNN", "CQR", "Calibrated", "CalibrationIndex", "Choice", "Clustered", "CoverageGap", "Diffused",
+        "Everyone", "Exact", "FileFormatError", "Graph", "Hops", "Informed", "InformedIntervals",
+        "InvalidInputError", "InverseDegree", "Method", "MissingDependencyError", "NAPS", "NapsetsError",
+        "NapsetsWarning", "NodePredictions", "Nominal", "NormalisedResidual", "NotCalibratedError", "PageRank",
+        "PathLengths", "PredictionIntervals", "PredictionSets", "RAPS", "RandomisedNAPS", "SAPS", "Sharpened",
+        "Similarity", "SplitConformal", "THR", "TunedDiffused", "aps_scores", "coverage", "coverage_by_class",
+        "coverage_by_degree", "coverage_gap", "coverage_gap_bound", "datasets", "empty_rate",
+        "expected_homophily", "full_rate", "gnn", "groups_by_class", "groups_by_confidence", "groups_by_degree",
+        "groups_by_neighbourhood", "hop_thresholds", "hop_weights", "informed_probabilities", "make_method",
+        "mean_size", "mean_width", "methods", "neighbourhood_partition", "neighbourhood_thresholds",
+        "node_homophily", "node_uniforms", "paper", "pccv", "report", "sbm_favours_naps", "similar_nodes",
+        "singleton_rate", "size_given_coverage", "spark", "split_thresholds", "sscv", "weighted_gap_bound",
+        "weighted_quantile",
     ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,9 @@ def write(path: Path, columns: dict[str, Any]) -> Path:
     table = pa.table({name: pa.array(column) for name, column in columns.items()})
     if path.name.endswith(".parquet"):
         pa.parquet.write_table(table, path)
+    elif path.name.endswith((".jsonl", ".jsonl.gz")):
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist()).encode()
+        path.write_bytes(gzip.compress(text) if path.name.endswith(".gz") else text)
     elif path.name.endswith(".csv.gz"):
         with pa.CompressedOutputStream(str(path), "gzip") as stream:
             pa.csv.write_csv(table, stream)

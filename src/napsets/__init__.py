@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         empty_rate,
         full_rate,
         mean_size,
+        mean_width,
         neighbourhood_partition,
         pccv,
         singleton_rate,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from napsets.randomness import node_uniforms
     from napsets.scores import (
         APS,
+        CFGNN,
         CQR,
         RAPS,
         SAPS,
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APS",
+    "CFGNN",
     "CQR",
     "NAPS",
     "RAPS",
@@ -150,6 +153,7 @@ __all__ = [
     "informed_probabilities",
     "make_method",
     "mean_size",
+    "mean_width",
     "methods",
     "neighbourhood_partition",
     "neighbourhood_thresholds",
@@ -174,6 +178,7 @@ __all__ = [
 _CORE = {
     "Choice": "napsets.methods",
     "ByLabel": "napsets.scores",
+    "CFGNN": "napsets.scores",
     "Auto": "napsets.methods",
     "Balls": "napsets.localisers",
     "Calibrated": "napsets.methods",
@@ -218,6 +223,7 @@ _CORE = {
     "empty_rate": "napsets.evaluation.metrics",
     "full_rate": "napsets.evaluation.metrics",
     "mean_size": "napsets.evaluation.metrics",
+    "mean_width": "napsets.evaluation.metrics",
     "neighbourhood_partition": "napsets.evaluation.metrics",
     "pccv": "napsets.evaluation.metrics",
     "singleton_rate": "napsets.evaluation.metrics",

@@ -69,7 +69,7 @@ def test_probabilities_that_do_not_sum_to_one(run, world, target):
     change(world.probabilities_file, cat=np.full(120, 1.1))
     shown = run("predict", *world.files, "-o", target)
     check(shown, "120 of the 120 rows", target)
-    assert "pass them through a softmax" in shown.stderr
+    assert "before its softmax, say so with --logits" in shown.stderr
 
 
 def test_ids_that_another_file_lacks(run, world, target):

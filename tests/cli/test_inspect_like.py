@@ -75,7 +75,7 @@ def explorer_of(path: Path) -> dict[str, Any]:
 
 METHOD_FLAGS: dict[str, list[str]] = {
     "RAPS split": ["--method", "split"],
-    "NAPS": [],
+    "NAPS": ["--method", "naps"],
     "NAPS-H": ["--method", "naps-h"],
     "NAPS-G": ["--decay", "geometric"],
 }

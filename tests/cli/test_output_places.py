@@ -103,7 +103,8 @@ def test_a_report_is_html_and_is_called_so(run, world, tmp_path, work, command, 
 def test_a_sets_file_has_an_ending_that_says_its_format(run, world, tmp_path, work):
     shown = run("predict", *world.files, "-o", tmp_path / "x.html")
     assert shown.exit_code == 2
-    assert "must be a file that ends in .parquet, .pq, .csv, .csv.gz, .npz; got" in told(shown)
+    endings = ".parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz, .jsonl, .jsonl.gz, .ndjson, .npz"
+    assert f"must be a file that ends in {endings}; got" in told(shown)
 
 
 @pytest.mark.parametrize("flag", ["--output", "--results"])

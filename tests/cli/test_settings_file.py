@@ -36,6 +36,33 @@ def test_flags_come_first_then_the_command_then_the_rest(tmp_path, run, world, c
     assert (told["alpha"], told["hops"], told["seed"]) == (0.3, 1, 9)
 
 
+def test_paths_start_from_the_folder_of_the_file(tmp_path, run, world, config, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    near = "".join(
+        f'{key} = "world/{path.name}"\n'
+        for key, path in (
+            ("edges", world.edges),
+            ("probabilities", world.probabilities_file),
+            ("labels", world.labels_file),
+        )
+    )
+    path = config(near + '[predict]\nmethod = "naps"\noutput = "out/s.parquet"\n')
+    shown = run("predict", "--config", path)
+    assert shown.exit_code == 0, shown.output
+    assert (tmp_path / "out" / "s.parquet").exists()
+    shown = run("predict", "--config", "../napsets.toml", "-o", "here.parquet")
+    assert shown.exit_code == 0, shown.output
+    assert (tmp_path / "elsewhere" / "here.parquet").exists()  # what is typed starts from where one is
+
+
+def test_standard_output_is_no_path_of_its_folder(run, world, config):
+    path = config(files_as_toml(world) + '[predict]\nmethod = "naps"\noutput = "-"\nformat = "jsonl"\n')
+    shown = run("predict", "--config", path)
+    assert shown.exit_code == 0, shown.output
+    assert len([json.loads(line) for line in shown.stdout.splitlines()]) == world.rest.size
+
+
 def test_switches_and_dashes_work(tmp_path, run, world, config):
     path = config(files_as_toml(world) + "json = true\nskip-unknown = true\n[predict]\nallow_empty = false\n")
     told = json.loads(run("predict", "--config", path, "-o", tmp_path / "s.parquet").stdout)

@@ -62,7 +62,7 @@ def test_a_column_is_blamed_only_where_every_bad_row_is_its_fault(tmp_path):
 
 def test_logits_are_still_called_so(tmp_path):
     path = write(tmp_path / "p.parquet", {"node": [1, 2], "a": [2.0, 1.5], "b": [3.0, 0.5], "c": [-1.0, 4.0]})
-    with pytest.raises(FileFormatError, match="pass them through a softmax"):
+    with pytest.raises(FileFormatError, match="before its softmax, say so with --logits"):
         read_probabilities(path)
 
 

@@ -43,7 +43,7 @@ def test_spaces_around_the_name_of_a_column_are_pointed_out(tmp_path, nodes):
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
 def test_another_separator_is_pointed_out(tmp_path, nodes, mark):
     (tmp_path / "y.csv").write_text(f"node{mark}label\nx{mark}cat\n")
-    with pytest.raises(FileFormatError, match="separate them by commas"):
+    with pytest.raises(FileFormatError, match="say so with --separator"):
         read_labels(tmp_path / "y.csv", nodes, ["cat"])
 
 

@@ -136,7 +136,7 @@ def test_predictions_are_read_where_both_parts_are_there(tmp_path):
     ("column", "values", "message"),
     [
         ("prediction", ["cat", "cow", "cat"], "predictions that are among the class_names of its metadata; .* 'cow'"),
-        ("prediction", [0, 1, 0], "names in its column prediction; in .* it is int64"),
+        ("prediction", [0, 1, 0], "predictions that are among the class_names"),
         ("probability", [0.9, 1.5, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has 1.5"),
         ("probability", [0.9, NAN, 0.4], "each probability of `sets` must be from 0 to 1; row 1 of .* has nan"),
         ("probability", ["a", "b", "c"], "numbers in its column probability; in .* it is string"),

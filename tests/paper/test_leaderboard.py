@@ -274,6 +274,7 @@ def test_predictions_are_trained_once_and_then_read(tmp_path, monkeypatch):
     assert np.array_equal(keep(cell, data).probabilities, first.probabilities)
 
 
+@pytest.mark.gnn
 def test_every_method_of_the_table_that_needs_no_extra_runs(laboratory):
     """One draw with all methods: none may be skipped for another reason than an extra that is missing."""
     rows = run(laboratory, Board(("small",), ("gcn",), (0,), (0.3,), 1))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.report import ReportData, page_data
-from napsets.report.data import wilson
-from napsets.report.words import cards, cell, headline, method_table, percent, summary_table
+from napsets.report.charts import size_groups
+from napsets.report.data import chance_band, wilson
+from napsets.report.words import cards, cell, method_table, percent, summary_table
 from worlds import FOUR
 
 TITLES = ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
@@ -40,8 +41,8 @@ def test_there_is_a_row_a_method_with_its_metrics(data: ReportData, comparison: 
         assert row["low"] < row["coverage"] < row["high"]
 
 
-def test_supported_nodes_are_those_with_a_finite_naps_threshold(data: ReportData, comparison: Comparison) -> None:
-    finite = np.isfinite(comparison["naps"].sets.thresholds)
+def test_supported_nodes_are_those_where_every_method_has_a_finite_threshold(data, comparison: Comparison) -> None:
+    finite = np.isfinite([result.sets.thresholds for result in comparison]).all(axis=0)
     assert 0 < finite.sum() < finite.size
     for row, result in zip(data.methods, comparison, strict=True):
         assert row["supported"] == finite.sum()
@@ -126,16 +127,79 @@ def test_subgraphs_show_the_ids_of_the_graph_they_came_from(world: dict[str, Any
     assert found.explorer.names == [str(node + 100) for node in found.explorer.nodes]
 
 
-def test_sentences_say_what_the_rows_say(data: ReportData) -> None:
-    aps, naps = data.methods[:2]
-    text = headline(data)
-    assert percent(naps["coverage"]) in text
-    assert percent(aps["coverage"]) in text
-    assert f"{naps['nodes']:,} nodes" in text
+def test_cards_say_what_the_rows_say(data: ReportData) -> None:
+    naps = data.methods[1]
     by_name = {card["name"]: card for card in cards(data)}
     assert by_name["Coverage"]["value"] == percent(naps["coverage"])
     assert by_name["Too little support"]["value"] == f"{naps['infinite']:,}"
     assert by_name["Worst neighbourhood"]["value"] == percent(naps["lowest"])
+    held = sum(part.size for part in data.comparison.partition) / naps["nodes"]
+    note = f"{naps['neighbourhoods']} neighbourhoods compared, with {percent(held, 0)} of the judged nodes"
+    assert by_name["Worst neighbourhood"]["note"].endswith(note)
+
+
+def test_the_page_is_about_the_method_to_take_or_the_first_beside_it(world: dict[str, Any], data: ReportData) -> None:
+    assert data.verdict.method == "split"
+    assert (data.explorer.focus, data.record["method"]) == (1, "naps")
+    other = page_data(compare(**(world | {"methods": ["split", "naps", "informed"]}), alphas=CURVE_ALPHAS))
+    assert other.verdict.method == "informed"
+    assert (other.explorer.focus, other.record["method"]) == (2, "informed")
+
+
+def test_the_front_has_each_methods_size_and_gap_beside_chance(world: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    source = rng.integers(1500, size=9000)
+    ring = ns.Graph.from_edge_index([source, (source + rng.integers(1, 40, size=9000)) % 1500], num_nodes=1500)
+    compared = compare(**(world | {"graph": ring}), alphas=CURVE_ALPHAS)
+    found = page_data(compared)
+    groups = ns.groups_by_neighbourhood(ring, world["nodes"], seed=3)
+    assert [row["method"] for row in found.front] == TITLES
+    assert [row["taken"] for row in found.front] == [one.name == found.verdict.method for one in compared]
+    for row, result in zip(found.front, compared, strict=True):
+        gap = ns.coverage_gap(result.sets, world["labels"], groups)
+        assert gap.groups.size > 3
+        assert (row["mean_size"], row["gap"], row["chance"]) == (result.mean_size, gap.gap, gap.chance)
+        assert row["gap_low"] < row["gap"] < row["gap_high"]
+    held = f"which hold {100 * gap.share:.0f} % of the judged nodes"
+    assert found.front_over == f"{gap.groups.size} neighbourhoods, {held}"
+
+
+def test_without_neighbourhoods_the_front_is_over_degrees(world: dict[str, Any]) -> None:
+    lone = ns.Graph.from_edge_index(np.arange(1500).reshape(2, 750), num_nodes=1500)
+    found = page_data(compare(**(world | {"graph": lone}), alphas=CURVE_ALPHAS))
+    assert found.front_over == "1 groups by degree, which hold 100 % of the judged nodes"
+    assert all(row["gap_low"] == row["gap"] == row["gap_high"] for row in found.front)
+
+
+def test_classes_come_with_the_largest_first(data: ReportData) -> None:
+    mine = of_method(data.by_class, "NAPS")
+    assert [row["order"] for row in mine] == [0, 1, 2, 3, 4]
+    sizes = [row["nodes"] for row in mine]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("count", [1, 20, 333])
+def test_chance_bands_are_binomial(count: int) -> None:
+    low, high = chance_band(count, 0.9)
+    assert binom.cdf(round(low * count) - 1, count, 0.9) <= 0.025 <= binom.cdf(round(low * count), count, 0.9)
+    assert binom.cdf(round(high * count) - 1, count, 0.9) <= 0.975 <= binom.cdf(round(high * count), count, 0.9)
+
+
+def test_every_group_has_its_chance_band(data: ReportData) -> None:
+    for row in [*data.by_class, *data.by_degree, *size_groups(data.by_size, 5, 0.9)]:
+        if row["nodes"]:
+            assert (row["chance_low"], row["chance_high"]) == chance_band(row["nodes"], 0.9)
+
+
+def test_few_set_sizes_stand_alone_and_many_share_ranges() -> None:
+    rows = [{"method": "m", "size": size, "nodes": 10, "share": 10 / 590, "coverage": size / 58} for size in range(59)]
+    names = [row["sizes"] for row in size_groups(rows, 58, 0.9)]
+    assert names == ["0", "1", "2", "3", "4", "5–6", "7–9", "10–14", "15–21", "22–32", "33–48", "49–57", "58"]
+    found = size_groups(rows, 58, 0.9)
+    assert sum(row["nodes"] for row in found) == 590
+    assert sum(row["share"] for row in found) == pytest.approx(1)
+    assert found[5]["coverage"] == pytest.approx(5.5 / 58)
+    assert [row["sizes"] for row in size_groups(rows[:6], 5, 0.9)] == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_tables_have_a_line_a_method(data: ReportData) -> None:

@@ -68,7 +68,7 @@ def test_every_chart_has_its_place(text: str) -> None:
 
 def test_reproduction_tables_stand_there_only_when_given(text: str, world: dict[str, Any], tmp_path: Path) -> None:
     assert 'id="tables"' in text
-    assert "<td>1,000</td>" in text
+    assert '<td data-label="seeds">1,000</td>' in text
     plain = ns.report.write_report(tmp_path / "plain.html", **world).read_text(encoding="utf-8")
     assert 'id="tables"' not in plain
 
@@ -122,7 +122,7 @@ def test_a_missing_package_is_named_with_its_extra(world, tmp_path: Path, monkey
         ns.report.write_report(tmp_path / "report.html", **world)
 
 
-@pytest.mark.parametrize("methods", [COMPARED, ("split", "naps", "informed", "auto")])
+@pytest.mark.parametrize("methods", [COMPARED, ("split", "naps", "informed", "auto"), (*COMPARED, "daps")])
 def test_a_page_about_the_embedded_graph_stays_below_three_megabytes(tmp_path: Path, methods: Any) -> None:
     data = ns.datasets.load("amazon-computers", seed=0)
     rng = np.random.default_rng(0)

@@ -82,8 +82,11 @@ def random_case(
     )
 
 
-def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets) -> None:
-    """Every column that Spark gives is, bit for bit, what one machine gives."""
+def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, said: np.ndarray | None = None) -> None:
+    """Every column that Spark gives is, bit for bit, what one machine gives.
+
+    `said` are the probabilities of the nodes, where a method has changed what the model says.
+    """
     listed = table.toArrow().to_pylist()
     rows = {row["node"]: row for row in listed}
     assert len(rows) == len(listed)
@@ -95,3 +98,6 @@ def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets) -> Non
     assert [row["size"] for row in ordered] == expected.sizes.tolist()
     assert {row["alpha"] for row in ordered} == {expected.alpha}
     assert [row["labels"] for row in ordered] == [[f"class-{y}" for y in labels] for labels in expected.labels()]
+    said = case.probabilities[case.nodes] if said is None else said
+    assert [row["prediction"] for row in ordered] == [f"class-{y}" for y in said.argmax(axis=1)]
+    assert [row["probability"] for row in ordered] == said.max(axis=1).tolist()

@@ -28,13 +28,14 @@ class Rows:
         return self.table
 
 
-def run_and_lose_one(case: Any, folder: Path) -> tuple[Rows, int, int]:
+def run_and_lose_one(case: Any, folder: Path, plan: str) -> tuple[Rows, int, int]:
     """Run the case in another process; return the sets, after how many batches one was killed, and of how many."""
     import pyarrow.parquet as pq
 
     from .conftest import PACKAGE_ROOT
 
     (folder / "case.pickle").write_bytes(pickle.dumps(case.__dict__ | {"frames": {}}))
+    (folder / "plan").write_text(plan)
     environment = os.environ | {"PYTHONPATH": PACKAGE_ROOT, "PYSPARK_PYTHON": sys.executable}
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", f"{HERE.parent.name}.{HERE.stem}", str(folder)],
@@ -104,7 +105,7 @@ def main(folder: Path) -> None:
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     case = Case(**pickle.loads((folder / "case.pickle").read_bytes()))
     spark = ns.spark.start_session("local-cluster[2,1,1024]", SMALL | {"spark.executor.memory": "600m"})
-    killer = Killer()
+    killer, plan = Killer(), (folder / "plan").read_text()
     sets = ns.spark.predict_sets(
         spark,
         **case.tables(spark),
@@ -112,8 +113,9 @@ def main(folder: Path) -> None:
         alpha=0.2,
         seed=9,
         checkpoint_dir=str(folder / "checkpoints"),
-        batch_size=-(-case.nodes.size // 2),
+        batch_size=-(-case.nodes.size // (2 if plan == "joins" else 12)),
         progress=killer,
+        plan=plan,
     )
     pq.write_table(sets.toArrow(), folder / "sets.parquet")
     assert killer.thread is not None

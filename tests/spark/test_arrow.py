@@ -122,5 +122,7 @@ def test_a_node_that_met_no_one_gets_the_full_set() -> None:
             "support": 0,
             "effective_size": 0.0,
             "alpha": 0.2,
+            "prediction": "c",
+            "probability": 0.5,
         }
     ]

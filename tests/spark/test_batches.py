@@ -51,6 +51,7 @@ def test_batches_are_written_one_by_one_and_change_nothing(spark: Any, case: Cas
         **case.tables(spark),
         alpha=0.2,
         checkpoint_dir=str(tmp_path),
+        plan="joins",
         batch_size=25,
         progress=lambda done, total: seen.append((done, total)),
     )
@@ -82,7 +83,7 @@ def test_after_a_lost_driver_the_same_call_goes_on_and_writes_nothing_twice(
         # Rows in another order, as files are read: they are the same table.
         tables = {name: table.orderBy(table.columns[0], ascending=progress is None) for name, table in frames.items()}
         return ns.spark.predict_sets(
-            spark, **tables, alpha=0.2, checkpoint_dir=str(tmp_path), batch_size=25, progress=progress
+            spark, **tables, alpha=0.2, checkpoint_dir=str(tmp_path), batch_size=25, progress=progress, plan="joins"
         )
 
     frames = case.tables(spark)
@@ -109,7 +110,10 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
         tables = case.tables(spark) | changed.pop("tables", {})
         job = job_of(case, spark, changed.pop("hops", 2))
         settings = replace(job.settings, **changed.pop("settings", {}))
-        return str(replace(job, settings=settings, **changed).fingerprint(tables, None))
+        contents = {name: None if table is None else content(table) for name, table in tables.items()}
+        return str(replace(job, settings=settings, **changed).fingerprint(contents, None))
+
+    from napsets.spark.fingerprint import content
 
     frames = case.tables(spark)
     names = [
@@ -149,7 +153,11 @@ def test_without_a_size_the_batch_comes_from_the_cost_of_a_sample(
     expected = batches.batch_count(pairs.size, cost, case.graph.num_edges, 2, None)
     totals: list[int] = []
     ns.spark.predict_sets(
-        spark, **case.tables(spark), checkpoint_dir=str(tmp_path), progress=lambda _, total: totals.append(total)
+        spark,
+        **case.tables(spark),
+        checkpoint_dir=str(tmp_path),
+        progress=lambda _, total: totals.append(total),
+        plan="joins",
     )
     assert expected > 1
     assert set(totals) == {expected}
@@ -238,12 +246,13 @@ def places(spark: Any, case: Case) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="local-cluster mode is for Unix")
-def test_an_executor_lost_half_way_costs_time_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("plan", ["joins", "graph-on-every-worker"])
+def test_an_executor_lost_half_way_costs_time_and_nothing_else(tmp_path: Path, plan: str) -> None:
     from .conftest import need_spark
     from .lost_executor import run_and_lose_one
 
     need_spark()
     case = random_case(12, nodes=150, edges=300)
-    table, lost_after, batches = run_and_lose_one(case, tmp_path)
+    table, lost_after, batches = run_and_lose_one(case, tmp_path, plan)
     assert 0 < lost_after < batches
     assert_same_bits(table, case, case.expected(2, "hyperbolic", 0.2, 9))

@@ -16,7 +16,6 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.methods.method import Method
 from napsets.methods.table import make_method
-from napsets.spark.methods import check_method
 
 from .cases import Case, assert_same_bits, random_case
 from .lost_executor import Rows
@@ -111,6 +110,7 @@ def test_after_a_lost_driver_an_exact_level_is_not_made_again(spark: Any, case: 
             checkpoint_dir=str(tmp_path),
             batch_size=20,
             progress=progress,
+            plan="joins",
         )
 
     with pytest.raises(LostError):
@@ -151,13 +151,14 @@ def test_methods_of_the_table_from_files(spark: Any, case: Case, tmp_path: Path,
 
     paths = write(case, tmp_path / "in", ".parquet")
     output = tmp_path / "sets.parquet"
-    ns.spark.predict_files(**paths, output=str(output), method=name, hops=1, alpha=0.3, seed=5, score="raps")
+    how = {"hops": 1, "alpha": 0.3, "seed": 5, "score": "raps", "plan": "joins"}
+    ns.spark.predict_files(**paths, output=str(output), method=name, **how)
     expected = one_machine(case, make_method(name, hops=1, seed=5, score="raps"), 0.3)
     assert_same_bits(Rows(pq.read_table(output)), case, expected)
     about = json.loads((output / "_napsets.json").read_text())
     assert about["method"] == name
     assert about["score"] == "raps"
-    assert about.get("level") == expected.level
+    assert about.get("exact_level") == expected.level
     assert about.get("decay") == {"naps-h": "hyperbolic", "naps-exact": "uniform"}.get(name)
     assert about.get("pool") == {"naps-h": 0.0, "naps-exact": 10.0}.get(name)
     assert read_sets(output).metadata["alpha"] == 0.3
@@ -184,18 +185,11 @@ def test_one_threshold_for_all_unlabelled_nodes_needs_no_join_of_theirs(spark: A
     assert_same_bits(sets, rest, one_machine(rest, make_method("split"), 0.2))
 
 
-@pytest.mark.parametrize(
-    ("method", "told"),
-    [
-        ("daps", "Diffused looks at other nodes, and daps takes it. Use one machine"),
-        ("informed", "Informed looks at other nodes, and informed takes it"),
-        ("auto", "`method` must be one that Spark can run; auto is more than one score"),
-        ("knaps", "`method` must be one of split, .*did you mean 'naps'"),
-    ],
-)
-def test_other_methods_are_refused_before_spark_is_asked(method: str, told: str) -> None:
-    with pytest.raises(ns.InvalidInputError, match=told):
-        ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method=method)
+def test_other_methods_are_refused_before_spark_is_asked() -> None:
+    with pytest.raises(ns.InvalidInputError, match=r"`method` must be one of split, .*did you mean 'naps'"):
+        ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method="knaps")
+    with pytest.raises(ns.InvalidInputError, match="`method` must be a Method, or the name of one; got float"):
+        ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method=0.5)  # type: ignore[arg-type]
 
 
 def test_a_method_says_at_which_level() -> None:
@@ -203,6 +197,11 @@ def test_a_method_says_at_which_level() -> None:
         ns.spark.predict_files(edges="e", probabilities="p", labels="l", output="o", method="naps", exact=True)
 
 
-def test_groups_are_refused_rather_than_left_out():
-    with pytest.raises(ns.InvalidInputError, match="`method` must have no groups on Spark; by-class judges by groups"):
-        check_method(make_method("by-class"), "by-class")
+def test_joins_know_no_groups_and_spark_knows_no_intervals() -> None:
+    pytest.importorskip("pyspark")
+    from napsets.spark.methods import check_method, joins_know
+
+    assert joins_know(make_method("naps-exact"))
+    assert not joins_know(make_method("by-class"))
+    with pytest.raises(ns.InvalidInputError, match="`score` must be one of labels on Spark; intervals of numbers"):
+        check_method(Method("cqr"))

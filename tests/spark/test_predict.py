@@ -15,7 +15,7 @@ from .cases import Case, assert_same_bits, random_case
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
 
-COLUMNS = ["node", "labels", "size", "threshold", "support", "effective_size", "alpha"]
+COLUMNS = ["node", "labels", "size", "threshold", "support", "effective_size", "alpha", "prediction", "probability"]
 NOTHING = {"threshold": np.inf, "support": 0, "effective_size": 0.0}
 
 

@@ -88,7 +88,20 @@ def test_the_command_gives_the_sets_of_one_machine_on_a_standalone_cluster(
     files = write(case, tmp_path / "in", ".parquet")
     options = [part for name, path in files.items() for part in (f"--{name}", path)]
     output = tmp_path / "sets.parquet"
-    options += ["--output", str(output), "--alpha", "0.4", "--seed", "3", "--engine", "spark", "--master", master]
+    options += [
+        "--method",
+        "naps",
+        "--output",
+        str(output),
+        "--alpha",
+        "0.4",
+        "--seed",
+        "3",
+        "--engine",
+        "spark",
+        "--master",
+        master,
+    ]
     ran = subprocess.run(
         [sys.executable, "-m", "napsets", "predict", *options, "--json"],
         env=environment,

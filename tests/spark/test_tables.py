@@ -54,12 +54,15 @@ def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], 
         ({"pool": -1}, "`pool` must be"),
         ({"alike": float("nan")}, "`alike` must be"),
         ({"exact": "yes"}, "`exact` must be"),
+        ({"score": ns.Diffused()}, "`checkpoint_dir` must be given to a method whose scores look at other nodes"),
         (
-            {"score": ns.Diffused()},
-            "`score` must look at .* alone on Spark; Diffused looks at other nodes.* one mach",
+            {"score": ns.Informed(), "exact": True},
+            "`checkpoint_dir` must be given .* a directory that all machines see",
         ),
-        ({"score": ns.Informed(), "exact": True}, "on Spark; Informed looks at other nodes.* --engine local"),
-        ({"score": ns.ByLabel(), "exact": True}, "on Spark; ByLabel looks at other nodes"),
+        ({"method": "auto"}, "`checkpoint_dir` must be given to a method"),
+        ({"plan": "graph-on-every-worker"}, "`checkpoint_dir` must be given to the plan graph-on-every-worker"),
+        ({"plan": "graph"}, "`plan` must be one of auto, graph-on-every-worker, joins"),
+        ({"method": "naps", "exact": True}, "`exact` must be left out where a `method` is given"),
         ({"max_neighbourhood": 0}, "`max_neighbourhood` must be at least 1; got 0"),
         ({"batch_size": 10}, "`batch_size` must come with `checkpoint_dir`"),
         ({"class_names": ["a"]}, "`class_names` must have one name a class, 2; got 1"),
@@ -77,6 +80,8 @@ def test_what_is_no_dataframe_is_refused(spark: Any) -> None:
 
 def test_without_any_label_there_is_nothing_to_calibrate_on(spark: Any, tmp_path: Any) -> None:
     with pytest.raises(ns.InvalidInputError, match="`labels` must hold at least one known label; it holds none"):
+        predict(spark, {"checkpoint_dir": str(tmp_path), "plan": "joins"})
+    with pytest.raises(ns.InvalidInputError, match="`probabilities` must have at least one row; it has none"):
         predict(spark, {"checkpoint_dir": str(tmp_path)})
 
 

@@ -9,22 +9,28 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from napsets.cli._config import apply_config
+from napsets.cli._config import PATHS, apply_config
 from napsets.cli._errors import report_error
 from napsets.cli._output import Output
+from napsets.cli._places import wrong_use
 from napsets.cli._signals import Interrupted, stopping, working
+from napsets.cli._streams import standard_streams
 from napsets.cli._terminal import visible
 from napsets.errors import NapsetsWarning
+from napsets.files.dialect import FORMATS, Dialect, speaking
 from napsets.files.places import protecting, recording
 
 __all__ = ["Command", "Commands", "add_command", "guarded"]
 
 _COMMON = "Common options"
+_FILES = "How files are written"
+#: Arguments that are tables: a command with one of them has the options on how files are written.
+_TABLES = {"edges", "probabilities", "labels", "nodes", "sets"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.", rich_help_panel=_COMMON)]
 Quiet = Annotated[
@@ -39,6 +45,33 @@ Config = Annotated[
         callback=apply_config,
         is_eager=True,
         rich_help_panel=_COMMON,
+    ),
+]
+
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="What columns are called, where not node, source, target, label: node=id,source=src. In one file alone: "
+        "labels.node=uid. Sets files have names of their own.",
+        rich_help_panel=_FILES,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="What separates the cells of CSV, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
+        rich_help_panel=_FILES,
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"Format of files whose name does not say it, - among them: {', '.join(FORMATS)}. Without it, - is CSV.",
+        autocompletion=lambda: list(FORMATS),
+        rich_help_panel=_FILES,
     ),
 ]
 
@@ -109,18 +142,25 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     hints = get_type_hints(function, include_extras=True)
     own = list(inspect.signature(function).parameters.values())[1:]
     common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
+    written = {"columns": Columns, "separator": Separator, "format": FormatOption}
+    if not _TABLES & {parameter.name for parameter in own}:
+        written = {}
+    PATHS[name] = {parameter.name for parameter in own if _is_path(hints[parameter.name])}
 
     @functools.wraps(function)
     def run(**options: Any) -> None:
         config = options.pop("config", None)
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
+        dialect = _dialect({key: options.pop(key) for key in written})
+        output.check_stream(options.get("output"))
         # The function does not know of the settings file, and must not write over it.
-        with warnings.catch_warnings(), _heard(output), protecting(config):
+        with warnings.catch_warnings(), _heard(output), protecting(config), speaking(dialect):
             warnings.simplefilter("once", NapsetsWarning)
             warnings.showwarning = lambda message, *rest: output.note(str(message))
-            guarded(name, functools.partial(function, output), debug=output.debug)(**options)
+            guarded(name, functools.partial(_with_streams, function, output, dialect), debug=output.debug)(**options)
 
     options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
+    options += [(key, hint, None) for key, hint in written.items()]
     options += [(key, hint, None if key == "config" else False) for key, hint in common.items()]
     run.__annotations__ = {key: hint for key, hint, _ in options}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -133,6 +173,25 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
     app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+def _is_path(hint: Any) -> bool:
+    """Whether an annotated argument is a path, or a path or None."""
+    kind = get_args(hint)[0] if get_args(hint) else hint
+    return Path in (kind, *get_args(kind))
+
+
+def _dialect(options: dict[str, Any]) -> Dialect:
+    """Return how files are written, as the options say, and call what cannot be wrong use."""
+    for key, value in options.items():
+        with wrong_use(f"--{key}"):
+            Dialect.parse(**{key: value})
+    return Dialect.parse(**options)
+
+
+def _with_streams(function: Callable[..., None], run: Output, dialect: Dialect, /, **options: Any) -> None:
+    with standard_streams(options, dialect) as given:
+        function(run, **given)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The settings file: fills in what flags leave open.
 
 Keys at the top hold for every command that has the option; keys in a table named after a command hold for that command
-and come first. A key that no command has is refused, with the nearest name.
+and come first. A key that no command has is refused, with the nearest name. Paths start from the folder of the file.
 
 ::
 
@@ -23,7 +23,12 @@ from typing import Any
 
 import typer
 
-__all__ = ["apply_config"]
+from napsets.cli._streams import STANDARD
+
+__all__ = ["PATHS", "apply_config"]
+
+#: The options of each command that are paths; whoever adds a command enters them.
+PATHS: dict[str, set[str]] = {}
 
 #: Options that make no sense in a file.
 _NOT_SETTINGS = {"help", "config", "version"}
@@ -48,6 +53,7 @@ def apply_config(context: typer.Context, path: Path | None) -> Path | None:
                 _refuse_unknown(path, key, sorted(known[name]), where=f"[{name}] ")
     chosen = {_name(key): value for key, value in general.items() if _name(key) in known[here]}
     chosen |= {_name(key): value for key, value in settings.get(here, {}).items()}
+    chosen = {key: _placed(path, value) if key in PATHS[here] else value for key, value in chosen.items()}
     context.default_map = {**(context.default_map or {}), **chosen}
     return path
 
@@ -62,6 +68,11 @@ def _read(path: Path) -> dict[str, Any]:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise typer.BadParameter(f"{path} is not TOML: {reason}") from error
     return settings
+
+
+def _placed(settings: Path, value: Any) -> Any:
+    """Return a path as it is meant in a settings file: from the folder of that file, wherever the command is run."""
+    return str(settings.parent / value) if isinstance(value, str) and value != STANDARD else value
 
 
 def _option_names(command: Any) -> set[str]:

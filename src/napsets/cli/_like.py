@@ -102,7 +102,8 @@ def _of_report(path: Path) -> dict[str, Any]:
 def _of_sets(path: Path) -> dict[str, Any]:
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:
-        reason = "CSV has no place for them" if table.format == "csv" else "it holds none"
+        placeless = {"csv": "CSV has no place for them", "jsonl": "JSON Lines has no place for them"}
+        reason = placeless.get(table.format, "it holds none")
         raise FileFormatError(
             f"`like` must be a sets file or a report that says how it was made; {path} does not: {reason}. Write the "
             f"sets as Parquet or npz, or pass the settings as flags."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,17 @@ import typer
 
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
-from napsets.files import Inputs, read_features
+from napsets.files import Inputs, read_features, read_groups
+from napsets.files.regression import RegressionInputs
+from napsets.groups import GROUPS, ByGroup
 from napsets.methods import METHODS, Settings, make_method
+from napsets.methods.table import with_groups
 from napsets.scores import Similarity
 
 __all__ = [
     "Alike",
+    "LevelName",
+    "LevelOption",
     "MethodOption",
     "MethodsOption",
     "Pool",
@@ -27,6 +33,7 @@ __all__ = [
     "recorded",
     "takes",
     "with_features",
+    "with_file_groups",
 ]
 
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
@@ -42,9 +49,17 @@ _PROBES: dict[str, tuple[Any, Any]] = {
     "pool": (1.0, 2.0),
     "alike": (1.0, 2.0),
     "fallback": ("full", "global"),
+    "level": ("nominal", "exact"),
     "direction": ("in", "both"),
     "radius": (1.0, 2.0),
 }
+
+
+class LevelName(str, Enum):
+    """Where thresholds are taken."""
+
+    nominal = "nominal"
+    exact = "exact"
 
 
 def _names() -> list[str]:
@@ -80,8 +95,8 @@ MethodOption = Annotated[
         "--method",
         "-m",
         help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
-        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --direction or "
-        f"--score is given, or {LENGTH_METHOD} where --radius is.",
+        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level, --direction "
+        f"or --score is given, or {LENGTH_METHOD} where --radius is.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -114,11 +129,52 @@ Alike = Annotated[
     ),
 ]
 
+#: Groups that are made from names alone.
+GROUP_NAMES = tuple(name for name in GROUPS if name != "group")
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        help=f"Within what coverage is to hold: {', '.join(GROUP_NAMES)}, or a file with the columns node and group.",
+    ),
+]
+LevelOption = Annotated[
+    LevelName | None,
+    typer.Option(
+        "--level",
+        help="Thresholds at 1 − alpha (nominal), or at a level set on labels kept apart (exact: a guarantee). Without "
+        "it, as the method has it; auto sets its own.",
+    ),
+]
+
 
 def make(name: str, settings: Mapping[str, Any]) -> Any:
     """Return a method with those of the settings that a method may have."""
     known = {field.name for field in fields(Settings)} - {"features"}  # which are read when the nodes are known
+    if settings.get("by") not in GROUP_NAMES:  # so are groups that a file has
+        known -= {"by"}
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
+
+
+def with_file_groups(
+    method: Any,
+    by: str | None,
+    inputs: Inputs | RegressionInputs,
+    reading: Mapping[str, Any],
+    stage: Callable[[str], None],
+) -> Any:
+    """Return a method that judges nodes by the groups of a file, where one is given."""
+    if by is None or by in GROUP_NAMES:
+        return method
+    if not Path(by).exists():
+        raise typer.BadParameter(
+            f"must be one of {', '.join(GROUP_NAMES)}, or a file with the columns node and group; "
+            f"there is no file {by}",
+            param_hint="--by",
+        )
+    stage("reading groups")
+    found = read_groups(by, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
+    return with_groups(method, ByGroup(found))
 
 
 def with_features(

@@ -33,6 +33,7 @@ __all__ = [
     "Labels",
     "LabelsAre",
     "LabelsName",
+    "Logits",
     "Nodes",
     "Probabilities",
     "Radius",
@@ -48,7 +49,7 @@ __all__ = [
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
 LARGEST_SEED = 2**64 - 1
 
-_FORMATS = "Parquet, CSV, CSV.gz or npz"
+_FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
 
 
 class IdKindName(str, Enum):
@@ -234,6 +235,10 @@ LabelsAre = Annotated[
         "--labels-are",
         help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
     ),
+]
+Logits = Annotated[
+    bool,
+    typer.Option("--logits", help="The probabilities are what a model says before its softmax, which is taken here."),
 ]
 SkipUnknown = Annotated[
     bool,

@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from napsets.cli._streams import STANDARD
 from napsets.cli._terminal import flush, printing_error, silence, visible, visible_json
+from napsets.scores import training_progress
 
 __all__ = ["Output", "Steps", "number", "percent", "table"]
 
@@ -49,6 +52,14 @@ class Output:
         self._out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
         self._err = Console(stderr=True, highlight=False)
 
+    def check_stream(self, target: object) -> None:
+        """Leave standard output to a file that goes there: what else is to be said goes to standard error."""
+        if str(target) != STANDARD:
+            return
+        if self.json:
+            raise typer.BadParameter("standard output can hold the sets or --json, not both", param_hint="--output")
+        self._out = self._err
+
     def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
         """Print what was asked for: as one JSON object, or as tables."""
         try:
@@ -76,7 +87,12 @@ class Output:
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
-        """Show what is being done and how far it is: a bar on a terminal, a line a step elsewhere."""
+        """Show what is being done and how far it is, trainings too: a bar on a terminal, a line a step elsewhere."""
+        with self._steps() as steps, training_progress(steps.advance):
+            yield steps
+
+    @contextmanager
+    def _steps(self) -> Iterator[Steps]:
         if self.quiet or not self._err.is_terminal:
             yield Steps(None, None if self.quiet else self._err)
             return

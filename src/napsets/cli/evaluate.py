@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._options import LARGEST_SEED, Directed, Labels, LabelsAre, LabelsName
+from napsets.cli._options import (
+    LARGEST_SEED,
+    Directed,
+    IdKind,
+    IdKindName,
+    Labels,
+    LabelsAre,
+    LabelsName,
+)
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_sets
 
@@ -19,6 +27,8 @@ EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv",
     "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --strata 0-1,2-3,4-10",
     "napsets evaluate sets.parquet --labels truth.csv --json",
+    "napsets evaluate sets.jsonl --labels truth.tsv --columns node=id --ids string --skip-unknown",
+    "napsets evaluate - --format csv --labels truth.csv < sets.csv",
 ]
 
 
@@ -39,6 +49,10 @@ def evaluate(
         int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)
     ] = 0,
     directed: Directed = False,
+    ids: IdKind = IdKindName.auto,
+    skip_unknown: Annotated[
+        bool, typer.Option("--skip-unknown", help="Say nothing of labels without a set, which are left out anyway.")
+    ] = False,
     labels_are: LabelsAre = LabelsName.auto,
 ) -> None:
     """Compare sets with the truth: coverage, size, and how evenly the coverage is spread.
@@ -52,13 +66,13 @@ def evaluate(
     ranges = None if strata is None else _parse_strata(strata)
     with run.steps() as steps:
         steps.stage("reading sets")
-        file = read_sets(sets)
+        file = read_sets(sets, ids=ids.value)
         steps.stage("reading labels")
-        labelled = label_sets(file, labels, labels_are=labels_are.value)
+        labelled = label_sets(file, labels, ids=ids.value, labels_are=labels_are.value, silent=skip_unknown)
         graph = None
         if edges is not None:
             steps.stage("reading edges")
-            graph = graph_around(edges, file.ids, directed=directed)
+            graph = graph_around(edges, file.ids, directed=directed, ids=ids.value)
         groups = ranges or size_strata(labelled.sets.num_classes)
         result = evaluate_sets(labelled, groups, graph=graph, radius=radius, min_size=min_size, seed=seed)
     result |= {"sets": str(sets), "settings": file.metadata}

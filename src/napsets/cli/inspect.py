@@ -8,7 +8,18 @@ import numpy as np
 import typer
 
 from napsets.cli._like import Like, Record, read_record
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, with_features
+from napsets.cli._methods import (
+    Alike,
+    By,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    with_features,
+    with_file_groups,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -27,6 +38,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
     Radius,
     ScoreOption,
@@ -73,10 +85,12 @@ def inspect(
     alike: Alike = None,
     radius: Radius = None,
     features: FeaturesOption = None,
+    by: By = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
     directed: Directed = False,
     direction: DirectionOption = DirectionName.out,
@@ -84,6 +98,7 @@ def inspect(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Show why a node's set is what it is.
 
@@ -112,6 +127,8 @@ def inspect(
             "seed": seed,
             "allow_empty": allow_empty,
             "fallback": fallback.value,
+            "level": None if level is None else level.value,
+            "by": by,
         },
     )
     with run.steps() as steps:
@@ -124,11 +141,14 @@ def inspect(
             ids=ids.value,
             skip_unknown=skip_unknown,
             labels_are=labels_are.value,
+            logits=logits,
             weights_are=None if weights_are is None else weights_are.value,
             predicting=False,
             stage=steps.stage,
         )
-        made = with_features(made, features, inputs, {"ids": ids.value, "skip_unknown": skip_unknown}, steps.stage)
+        reading = {"ids": ids.value, "skip_unknown": skip_unknown}
+        made = with_features(made, features, inputs, reading, steps.stage)
+        made = with_file_groups(made, by, inputs, reading, steps.stage)
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = made.calibrate(

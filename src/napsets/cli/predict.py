@@ -8,12 +8,24 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import Alike, MethodOption, Pool, chosen_method, ignored, make, recorded, with_features
+from napsets.cli._methods import (
+    Alike,
+    By,
+    LevelOption,
+    MethodOption,
+    Pool,
+    chosen_method,
+    ignored,
+    make,
+    recorded,
+    with_features,
+    with_file_groups,
+)
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -32,6 +44,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Nodes,
     Probabilities,
     Radius,
@@ -44,9 +57,23 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import check_writable, describe_settings, read_inputs, write_predictions
+from napsets.files import (
+    Inputs,
+    check_writable,
+    describe_settings,
+    read_inputs,
+    read_regression,
+    write_intervals,
+    write_predictions,
+)
 from napsets.files.places import check_apart
+from napsets.methods import title
+from napsets.scores import SCORES
 from napsets.sets import SetsSummary
+from napsets.version import __version__
+
+if TYPE_CHECKING:
+    from napsets.evaluation.verdict import Verdict
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -54,9 +81,32 @@ EXAMPLES = [
     "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
+    "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class -o sets.parquet",
+    "napsets predict --task regression -e edges.csv -p quantiles.csv -l targets.csv --method naps-exact -o out.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
+    "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
+    "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
+
+
+#: Options on how files are written: whoever explains the sets from the same files needs them too.
+_AS_WRITTEN = ("columns", "separator", "format")
+
+
+class PlanName(str, Enum):
+    """How Spark goes about it."""
+
+    auto = "auto"
+    graph_on_every_worker = "graph-on-every-worker"
+    joins = "joins"
+
+
+class Task(str, Enum):
+    """What is predicted of a node."""
+
+    classification = "classification"
+    regression = "regression"
 
 
 class Engine(str, Enum):
@@ -74,7 +124,12 @@ def predict(
     labels: Labels,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The sets file: .parquet, .csv, .csv.gz or .npz. Whole or not at all."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, whole or not at all; - is standard "
+            "output.",
+        ),
     ],
     nodes: Nodes = None,
     method: MethodOption = None,
@@ -85,18 +140,37 @@ def predict(
     alike: Alike = None,
     radius: Radius = None,
     features: FeaturesOption = None,
+    by: By = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     allow_empty: AllowEmpty = True,
     fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     directed: Directed = False,
     direction: DirectionOption = DirectionName.out,
     weights_are: WeightsAre = None,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
+    task: Annotated[
+        Task,
+        typer.Option(
+            "--task",
+            help="Sets of labels; or intervals of numbers: --probabilities then has the columns node and lower, upper "
+            "(two quantiles) or prediction [, spread], and --labels the columns node, target.",
+        ),
+    ] = Task.classification,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
+    plan: Annotated[
+        PlanName,
+        typer.Option(
+            "--plan",
+            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            "or joins. By default the first, where the graph fits into the memory of each machine.",
+        ),
+    ] = PlanName.auto,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
@@ -111,7 +185,7 @@ def predict(
     nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    method = chosen_method(context, method, everywhere=engine is Engine.spark)
+    method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
     settings: dict[str, Any] = {
         "method": method,
         "alpha": alpha,
@@ -124,41 +198,107 @@ def predict(
         "seed": seed,
         "allow_empty": allow_empty,
         "fallback": fallback.value,
+        "level": None if level is None else level.value,
         "directed": directed,
         "features": None if features is None else str(features),
+        "by": by,
     }
     if direction is not DirectionName.out:
         settings["direction"] = direction.value
-    reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
+    reading: dict[str, Any] = {
+        "ids": ids.value,
+        "labels_are": labels_are.value,
+        "skip_unknown": skip_unknown,
+        "logits": logits,
+    }
     if weights_are is not None:
         reading["weights_are"] = weights_are.value
+    if task is Task.regression:
+        if engine is Engine.spark or logits or features is not None:
+            raise typer.BadParameter("works with --engine local, without --logits and --features", param_hint="--task")
+        numbers = {"edges": edges, "outputs": probabilities, "targets": labels, "nodes": nodes}
+        _predict_numbers(run, context, numbers, output, settings, reading)
+        return
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
+    settings |= {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         used_here = {
             "--fallback": fallback is not FallbackName.full,
+            "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
+            "--by": by is not None,
+            "--logits": logits,
             "--weights-are": weights_are is not None,
             "--direction": direction is not DirectionName.out,
         }
+        used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():
             if used:
                 raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        result = _predict_on_spark(run, files, output, made, method, settings, master)
+        result = _predict_on_spark(run, files, output, made, method, settings, master, plan)
     else:
         if master is not None:
             raise typer.BadParameter("needs --engine spark", param_hint="--master")
+        if plan is not PlanName.auto:
+            raise typer.BadParameter("needs --engine spark", param_hint="--plan")
         result = _predict_here(run, files, output, made, settings, reading, features)
+    result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
-    run.summary(result, _summary_table(result))
+    # Spark's workers hold the labels: what they say of them is not known here.
+    lines = result["verdict"]["lines"] if "verdict" in result else []
+    run.summary(result, _summary_table(result), *lines)
     if "choice" in result:
         run.note(f"{method} chose {result['choice']}")
     for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
         if note is not None:
             run.note(note)
+
+
+def _predict_numbers(
+    run: Output,
+    context: typer.Context,
+    files: dict[str, Any],
+    target: Path,
+    settings: dict[str, Any],
+    reading: dict[str, Any],
+) -> None:
+    """Give nodes intervals of numbers: the road of labels, with targets in their place."""
+    began = perf_counter()
+    how = {key: value for key, value in reading.items() if key not in ("labels_are", "logits")}
+    with wrong_use("--output"):
+        check_writable(target, files.values())
+    with run.steps() as steps:
+        inputs = read_regression(**files, **how, directed=settings["directed"], stage=steps.stage)
+        for note in inputs.notes:
+            run.note(note)
+        # The score is that of the file's columns, unless one was asked for.
+        asked = context.get_parameter_source("score")
+        score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(settings["score"])
+        made = make(settings["method"], settings | {"score": score})
+        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
+        steps.stage("calibrating")
+        calibrated = inputs.calibrate(made)
+        settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | how
+        settings |= {"score": SCORES.name_of(type(score)), "task": "regression"}
+        steps.stage("making intervals")
+        about = {"napsets": __version__, "num_nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
+        told = write_intervals(
+            inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
+        )
+    result: dict[str, Any] = {
+        "output": str(context.params["output"]), **told, "calibration": about["calibration"],
+    }  # fmt: skip
+    result |= {"seconds": round(perf_counter() - began, 3), **settings}
+    shown = {"nodes": "nodes predicted", "calibration": "calibration nodes", "mean_width": "mean width of an interval"}
+    shown |= {"infinite": "too little support (the whole line)"}
+    rows = [(text, number(result[key])) for key, text in shown.items()]
+    run.summary(result, table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows))
+    if calibrated.choice is not None:
+        run.note(f"{settings['method']} chose {calibrated.choice}")
 
 
 def _predict_here(
@@ -178,6 +318,7 @@ def _predict_here(
         for note in inputs.notes:
             run.note(note)
         made = with_features(made, features, inputs, reading, steps.stage)
+        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
         steps.stage("calibrating")
         calibrated = inputs.calibrate(made)
         choice = getattr(calibrated, "choice", None)
@@ -188,8 +329,28 @@ def _predict_here(
         summary = write_predictions(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-    told = _told(target, summary) | {"calibration": int(inputs.calibration.size)}
+        verdict = _verdict(calibrated, inputs, summary, settings)
+    told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
     return told if choice is None else told | {"choice": str(choice)}
+
+
+def _verdict(calibrated: Any, inputs: Inputs, summary: SetsSummary, settings: dict[str, Any]) -> Verdict:
+    """Say what is known of sets that no truth judges: what was chosen, what is expected, what is promised."""
+    from napsets.evaluation.verdict import foresee, predicted_classes
+
+    return foresee(
+        calibrated,
+        settings["method"],
+        title(settings["method"], calibrated.method.score),
+        alpha=settings["alpha"],
+        nodes=summary.nodes,
+        size=summary.mean_size,
+        infinite=summary.infinite,
+        graph=inputs.graph,
+        predicted=predicted_classes(inputs.probabilities),
+        asked=inputs.nodes,
+        class_names=inputs.class_names,
+    )
 
 
 def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
@@ -236,11 +397,12 @@ def _predict_on_spark(
     method: str,
     settings: dict[str, Any],
     master: str | None,
+    plan: PlanName,
 ) -> dict[str, Any]:
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    with wrong_use("--method"):
-        import_module("napsets.spark.methods").check_method(made, method)
+    if plan is PlanName.joins and not import_module("napsets.spark.methods").joins_know(made):
+        raise typer.BadParameter(f"joins do not know {method}; leave it out", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target, files.values())
         import_module("napsets.spark.places").check_early(str(target))
@@ -248,11 +410,11 @@ def _predict_on_spark(
         steps.stage("making sets on Spark")
         summary = predict_files(
             **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("hops", "alpha", "seed", "allow_empty", "ids", "labels_are")},
-            **{key: settings.get(key) for key in ("decay", "pool", "alike")},
-            method=method,
+            **{key: settings[key] for key in ("alpha", "ids", "labels_are")},
+            method=made,
+            name=method,
+            plan=plan.value,
             output=str(target),
-            score=make_score(settings["score"]),
             directed=settings["directed"],
             master=master,
             progress=steps.advance,

@@ -20,6 +20,7 @@ from napsets.cli._options import (
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Nodes,
     SkipUnknown,
 )
@@ -66,6 +67,7 @@ def recommend(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
     """Say which method suits the graph, the labels and the model, and why.
 
@@ -81,8 +83,12 @@ def recommend(
 
     with run.steps() as steps:
         if probabilities is None:
-            if skip_unknown or labels_are is not LabelsName.auto:
-                hint = "--skip-unknown" if skip_unknown else "--labels-are"
+            needy = {
+                "--skip-unknown": skip_unknown,
+                "--labels-are": labels_are is not LabelsName.auto,
+                "--logits": logits,
+            }
+            for hint in (flag for flag, given in needy.items() if given):
                 raise typer.BadParameter("needs --probabilities, which say what is known", param_hint=hint)
             inputs = read_graph(edges, labels, nodes, directed=directed, ids=ids.value, stage=steps.stage)
         else:
@@ -95,6 +101,7 @@ def recommend(
                 ids=ids.value,
                 skip_unknown=skip_unknown,
                 labels_are=labels_are.value,
+                logits=logits,
                 predicting=False,
                 stage=steps.stage,
             )

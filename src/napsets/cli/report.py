@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from napsets.cli._comparison import comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, MethodsOption, Pool, names_of
+from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, names_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
     Alpha,
@@ -18,12 +18,15 @@ from napsets.cli._options import (
     DirectionName,
     DirectionOption,
     Edges,
+    FallbackName,
+    FallbackOption,
     Hops,
     IdKind,
     IdKindName,
     Labels,
     LabelsAre,
     LabelsName,
+    Logits,
     Probabilities,
     Radius,
     ScoreOption,
@@ -66,6 +69,8 @@ def report(
     hops: Hops = 2,
     pool: Pool = None,
     alike: Alike = None,
+    fallback: FallbackOption = FallbackName.full,
+    level: LevelOption = None,
     radius: Radius = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
@@ -78,8 +83,9 @@ def report(
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
+    logits: Logits = False,
 ) -> None:
-    """Write the report: methods side by side on your own nodes, in one HTML file.
+    """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
 
     Labels that judge sets are never used to make them.
     """
@@ -92,7 +98,15 @@ def report(
     weights: dict[str, Any] = {} if weights_are is None else {"weights_are": weights_are.value}
     with run.steps() as steps:
         inputs = read_inputs(
-            edges, probabilities, labels, directed=directed, predicting=False, stage=steps.stage, **reading, **weights
+            edges,
+            probabilities,
+            labels,
+            directed=directed,
+            logits=logits,
+            predicting=False,
+            stage=steps.stage,
+            **reading,
+            **weights,
         )
         y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
         if truth is None:
@@ -114,6 +128,8 @@ def report(
             hops=hops,
             pool=pool,
             alike=alike,
+            fallback=fallback.value,
+            level=None if level is None else level.value,
             radius=radius,
             direction=direction.value,
             score=make_score(score),
@@ -132,10 +148,15 @@ def report(
             title=title,
             dataset=dataset,
             model=model,
-            settings=reading | weights,
+            settings=reading | weights | {"logits": logits},
         )
     for note in inputs.notes:
         run.note(note)
-    rows = compared.rows()
-    result = {"report": str(path), "calibration": int(calibration.size), "results": rows}
-    run.summary(result, comparison_table(rows), f"The report is at {path.resolve()}")
+    rows, told = compared.rows(), compared.verdict(inputs.class_names)
+    result = {
+        "report": str(path),
+        "calibration": int(calibration.size),
+        "results": rows,
+        "verdict": told.row(),
+    }
+    run.summary(result, comparison_table(rows), *told.lines, f"The report is at {path.resolve()}")

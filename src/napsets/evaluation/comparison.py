@@ -6,7 +6,6 @@ to make them.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -31,6 +30,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.groups import usual_groups
 from napsets.evaluation.judgement import Judgement, check_groups, judge
 from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.verdict import Verdict, judge_methods
 from napsets.graph import Graph, check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.depth import useful_hops
@@ -134,28 +134,13 @@ class Comparison:
                 return result
         raise KeyError(name)
 
-    def verdict(self) -> str:
-        """Say which method to take, what it buys beside the baseline, and how sure that is.
+    def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
+        """Say which method to take, what it buys beside the baseline, how sure that is, and what to mind.
 
-        The method is `auto` where it was compared, and otherwise the one with the smallest sets among those whose
-        coverage is not clearly below 1 − alpha.
+        See `napsets.evaluation.verdict`. With ``alphas=CURVE_ALPHAS``, intervals also hold what another draw of labels
+        would change; without, only what other nodes would.
         """
-        covers = [one for one in self.results if one.coverage > 1.0 - self.alpha - 3.0 * one.coverage_se]
-        named = [one for one in covers if one.name == "auto"]
-        best = named[0] if named else min(covers or self.results, key=lambda one: one.mean_size)
-        plain = self.baseline
-        told = f"{best.coverage:.1%} ± {best.coverage_se:.1%} covered"
-        if best is plain:
-            return f"Take {plain.title}: nothing here makes smaller sets that cover; {told}."
-        apart = best.sets.sizes - plain.sets.sizes
-        error = float(apart.std(ddof=1)) / math.sqrt(apart.size) if apart.size > 1 else math.nan
-        share, sure = apart.mean() / plain.mean_size, error / plain.mean_size
-        chosen = getattr(best.calibrated, "choice", None)
-        how = "" if chosen is None else f" It chose {chosen}."
-        return (
-            f"Take {best.title}: sets of {best.mean_size:.2f} labels against {plain.mean_size:.2f} of {plain.title} "
-            f"({share:+.1%} ± {sure:.1%}), {told}.{how}"
-        )
+        return judge_methods(self, class_names=class_names)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one plain dictionary a method, for tables and JSON."""

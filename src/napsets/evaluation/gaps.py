@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_kind
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import checked
 from napsets.groups import group_names
+from napsets.intervals import PredictionIntervals
 from napsets.sets import Per, PredictionSets
 
 __all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "worst_deviation"]
@@ -105,15 +107,17 @@ class CoverageGap(Sealed):
         )
 
 
-def coverage_gap(sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node") -> CoverageGap:
+def coverage_gap(
+    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node"
+) -> CoverageGap:
     """Return how far coverage is from 1 − alpha within groups of nodes, and how far chance alone would put it.
 
     Parameters
     ----------
-    sets : PredictionSets
-        The sets.
-    labels : array of integers
-        The truth: one label for each node of the graph, indexed by node id.
+    sets : PredictionSets or PredictionIntervals
+        The sets, or the intervals.
+    labels : array
+        The truth: one label, or number, for each node of the graph, indexed by node id.
     groups : array of integers or strings
         The group of each node, like `labels`: from `groups_by_degree` and its kin, or any other. Nodes of group −1, or
         without a name, are in none.
@@ -128,8 +132,7 @@ def coverage_gap(sets: PredictionSets, labels: ArrayLike, groups: ArrayLike, *, 
     >>> print(ns.coverage_gap(sets, y, ns.groups_by_class(y)))
     gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100% of the sets)
     """
-    check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
-    covered = sets.contains(labels, per=per)
+    covered = checked(sets).contains(labels, per=per)
     own = _own_groups(sets, groups, per)
     inside = own != "" if own.dtype.kind == "U" else own >= 0
     names, place = np.unique(own[inside], return_inverse=True)
@@ -195,7 +198,7 @@ def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, Flo
     return away[order], times * np.diff(below, prepend=0.0)
 
 
-def _own_groups(sets: PredictionSets, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
+def _own_groups(sets: PredictionSets | PredictionIntervals, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
     """Return the group of each set's node."""
     column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})

@@ -29,10 +29,12 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, check_graph
+from napsets.intervals import PredictionIntervals
 from napsets.sets import Per, PredictionSets
 
 __all__ = [
     "GroupCoverage",
+    "checked",
     "checked_sets",
     "coverage",
     "coverage_by_class",
@@ -40,6 +42,7 @@ __all__ = [
     "empty_rate",
     "full_rate",
     "mean_size",
+    "mean_width",
     "neighbourhood_partition",
     "pccv",
     "singleton_rate",
@@ -71,19 +74,26 @@ class GroupCoverage:
     mean_size: FloatArray
 
 
-def coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
-    """Return the share of sets that contain their node's label.
+def coverage(sets: PredictionSets | PredictionIntervals, labels: ArrayLike, *, per: Per = "node") -> float:
+    """Return the share of sets that contain their node's label, or of intervals that contain its number.
 
     Parameters
     ----------
-    sets : PredictionSets
-        The sets.
-    labels : array of integers
-        The truth: one label for each node of the graph, indexed by node id.
+    sets : PredictionSets or PredictionIntervals
+        The sets, or the intervals.
+    labels : array
+        The truth: one label, or number, for each node of the graph, indexed by node id.
     per : {"node", "set"}
         With "set", `labels` has one label for each set instead, in the order of the sets.
     """
-    return _mean(checked_sets(sets).contains(labels, per=per))
+    return _mean(checked(sets).contains(labels, per=per))
+
+
+def mean_width(intervals: PredictionIntervals) -> float:
+    """Return the average width of intervals; infinite where one is. Look at `intervals.infinite` beside it."""
+    return _mean(
+        check_kind("intervals", intervals, PredictionIntervals, way="NAPS(score='cqr').predict gives one.").widths
+    )
 
 
 def mean_size(sets: PredictionSets) -> float:
@@ -239,6 +249,11 @@ def coverage_by_degree(
     return _grouped(sets, sets.contains(labels, per=per), group, names)
 
 
+def checked(found: object) -> PredictionSets | PredictionIntervals:
+    """Return sets or intervals, refusing anything else."""
+    return found if isinstance(found, PredictionIntervals) else checked_sets(found)
+
+
 def checked_sets(sets: object) -> PredictionSets:
     """Return `sets`, refusing anything else than `PredictionSets`."""
     return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
@@ -257,7 +272,7 @@ def _worst_violation(covered: BoolArray, groups: list[IntArray], alpha: float) -
     return max(violations, default=float("nan"))
 
 
-def _mean(values: BoolArray | IntArray) -> float:
+def _mean(values: BoolArray | IntArray | FloatArray) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 

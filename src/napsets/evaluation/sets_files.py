@@ -55,7 +55,14 @@ class LabelledSets:
     notes: list[str]
 
 
-def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: LabelsAre = "auto") -> LabelledSets:
+def label_sets(
+    file: SetsFile,
+    labels: str | os.PathLike[str],
+    *,
+    ids: IdKind = "auto",
+    labels_are: LabelsAre = "auto",
+    silent: bool = False,
+) -> LabelledSets:
     """Find the label of each set's node; sets without one, and labels without a set, are left out.
 
     Parameters
@@ -64,15 +71,21 @@ def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: La
         The sets.
     labels : path
         As in `read_labels`.
+    ids : {"auto", "integer", "string"}
+        How to read ids, as those of the sets were read.
     labels_are : {"auto", "names", "indices"}
         As in `read_labels`. Numbers need a file that lists its classes.
+    silent : bool
+        Say nothing in the notes of labels without a set.
     """
     notes: list[str] = []
     sets = file.sets
     if file.complete:
-        y, _ = read_labels(labels, file.ids, file.class_names, skip_unknown=True, labels_are=labels_are, notes=notes)
+        y, _ = read_labels(
+            labels, file.ids, file.class_names, ids=ids, skip_unknown=True, labels_are=labels_are, notes=notes
+        )
     else:
-        y, classes = _labels_of_unlisted_classes(file, labels, labels_are, notes)
+        y, classes = _labels_of_unlisted_classes(file, labels, ids, labels_are, notes)
         missing = np.zeros((len(sets), len(classes) - sets.num_classes), dtype=bool)
         sets = replace(sets, member=np.hstack([sets.member, missing]), class_names=classes)
     rows = np.flatnonzero(y >= 0)
@@ -80,11 +93,12 @@ def label_sets(file: SetsFile, labels: str | os.PathLike[str], *, labels_are: La
         raise InvalidInputError(
             f"no node of `sets` has a label in {os.fspath(labels)}. Check that both files call the nodes alike."
         )
-    return LabelledSets(file, _rows(sets, rows), y, notes)
+    told = [note for note in notes if not (silent and note.startswith("left out:"))]
+    return LabelledSets(file, _rows(sets, rows), y, told)
 
 
 def _labels_of_unlisted_classes(
-    file: SetsFile, labels: str | os.PathLike[str], labels_are: LabelsAre, notes: list[str]
+    file: SetsFile, labels: str | os.PathLike[str], ids: IdKind, labels_are: LabelsAre, notes: list[str]
 ) -> tuple[IntArray, list[str]]:
     """Read labels where the file does not list its classes: they are those of its sets, and those of the labels."""
     if labels_are == "indices":
@@ -92,7 +106,7 @@ def _labels_of_unlisted_classes(
             "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
             ".parquet or .npz, or label nodes by name."
         )
-    y, found = read_labels(labels, file.ids, None, skip_unknown=True, notes=notes)
+    y, found = read_labels(labels, file.ids, None, ids=ids, skip_unknown=True, notes=notes)
     listed = ClassNames(file.class_names)
     places = [listed.named(name) for name in found]
     new = [name for name, place in zip(found, places, strict=True) if place < 0]
@@ -167,16 +181,19 @@ def _on_graph(sets: PredictionSets, labels: IntArray, graph: Graph, partition: l
     }
 
 
-def graph_around(edges: str | os.PathLike[str], ids: NodeIds, *, directed: bool = False) -> Graph:
-    """Read the whole graph of an edges file; the nodes of `ids` keep their places, others come after them."""
+def graph_around(
+    edges: str | os.PathLike[str], nodes: NodeIds, *, directed: bool = False, ids: IdKind = "auto"
+) -> Graph:
+    """Read the whole graph of an edges file; `nodes` keep their places, others come after them."""
     table = open_table("edges", edges)
     table.require("source", "target")
-    kind: IdKind = "auto" if ids.is_string else "integer"
-    parts = [ids.values]
+    asked = ids == "integer"
+    kind: IdKind = "string" if ids == "string" else "auto" if nodes.is_string else "integer"
+    parts = [nodes.values]
     for batch in table.batches(["source", "target"]):
-        parts += [id_column(table, batch, column, kind, known="sets") for column in ("source", "target")]
+        parts += [id_column(table, batch, column, kind, asked=asked, known="sets") for column in ("source", "target")]
     everyone = NodeIds(arrow().chunked_array(alike("edges", parts)).unique(), "edges")
-    return read_edges(edges, everyone, directed=directed)
+    return read_edges(edges, everyone, directed=directed, ids=ids)
 
 
 def _rows(sets: PredictionSets, rows: IntArray) -> PredictionSets:

@@ -22,13 +22,13 @@ _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinit
 _HEAD = 64
 
 
-def csv_header(name: str, path: Path) -> list[str]:
+def csv_header(name: str, path: Path, separator: str = ",") -> list[str]:
     """Return the names of the columns; `name` is the argument that the file came from."""
     with arrow().input_stream(path) as stream:
         head = stream.read(_HEAD)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         raise not_utf8(name, path, "it seems to be UTF-16")
-    with arrow().csv.open_csv(path, parse_options=_parse_options()) as reader:
+    with arrow().csv.open_csv(path, parse_options=_parse_options(separator)) as reader:
         try:
             return list(reader.schema.names)
         except UnicodeDecodeError as error:
@@ -43,7 +43,9 @@ def not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
     )
 
 
-def csv_batches(name: str, path: Path, columns: Sequence[str], text: Sequence[str], rows: int) -> Iterator[Any]:
+def csv_batches(
+    name: str, path: Path, columns: Sequence[str], text: Sequence[str], rows: int, separator: str = ","
+) -> Iterator[Any]:
     """Give record batches of the columns, of at most so many rows.
 
     Parameters
@@ -56,27 +58,29 @@ def csv_batches(name: str, path: Path, columns: Sequence[str], text: Sequence[st
         Which of them hold text; the others hold numbers.
     rows : int
         Rows of a batch.
+    separator : str
+        What separates the cells.
     """
     pa = arrow()
     types = {column: pa.string() if column in text else pa.float64() for column in columns}
     try:
-        for batch in _read(path, types):
+        for batch in _read(path, types, separator):
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
             if "invalid UTF8" in str(error):
                 raise not_utf8(name, path, "it seems to be Latin-1 or another encoding of old") from error
-            _blame(name, path, [column for column in columns if column not in text])
+            _blame(name, path, [column for column in columns if column not in text], separator)
         raise
 
 
-def _parse_options() -> Any:
+def _parse_options(separator: str) -> Any:
     # Otherwise a quoted line break fails where it happens to lie on the border of two blocks.
-    return arrow().csv.ParseOptions(newlines_in_values=True)
+    return arrow().csv.ParseOptions(newlines_in_values=True, delimiter=separator)
 
 
-def _read(path: Path, types: dict[str, Any]) -> Iterator[Any]:
+def _read(path: Path, types: dict[str, Any], separator: str) -> Iterator[Any]:
     pa = arrow()
     options = pa.csv.ConvertOptions(
         include_columns=list(types),
@@ -85,15 +89,15 @@ def _read(path: Path, types: dict[str, Any]) -> Iterator[Any]:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    with pa.csv.open_csv(path, parse_options=_parse_options(), convert_options=options) as reader:
+    with pa.csv.open_csv(path, parse_options=_parse_options(separator), convert_options=options) as reader:
         yield from reader
 
 
-def _blame(name: str, path: Path, columns: list[str]) -> None:
+def _blame(name: str, path: Path, columns: list[str], separator: str) -> None:
     """Name the first column with a cell that is no number, and say whether it is one cell or the whole column."""
     pa = arrow()
     seen = 0
-    for batch in _read(path, dict.fromkeys(columns, pa.string())):
+    for batch in _read(path, dict.fromkeys(columns, pa.string()), separator):
         for column in columns:
             cells = batch.column(column)
             fine = pa.compute.match_substring_regex(cells, _NUMBER).fill_null(True)

@@ -35,7 +35,7 @@ def read_edges(
     Parameters
     ----------
     path : path
-        Parquet, CSV (plain or gzip) or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
+        Parquet, CSV, JSON Lines or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
     nodes : NodeIds
         The nodes; edges to any other are refused, or left out with `skip_unknown`.
     directed : bool

@@ -1,8 +1,9 @@
 """Files of rows as batches of Arrow columns, whatever their format.
 
 A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
-parts), CSV (plain or gzip) and npz look alike from here on, but for one thing: CSV has no types, so the columns that
-hold ids and names are read from it as text. What napsets keeps beside the rows is read here too.
+parts), CSV (plain or gzip), JSON Lines and npz look alike from here on, but for one thing: CSV has no types, so the
+columns that hold ids and names are read from it as text. Columns go by napsets' names, whatever the file calls them
+(`napsets.files.dialect`). What napsets keeps beside the rows is read here too.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import difflib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError
 from napsets.files._arrow import arrow
 from napsets.files.csv_format import csv_batches, csv_header
+from napsets.files.dialect import COLUMNS, Format, dialect, format_of
+from napsets.files.jsonl_format import jsonl_batches, jsonl_header
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.places import reading
 
@@ -33,8 +36,6 @@ __all__ = [
     "open_table",
 ]
 
-Format = Literal["parquet", "csv", "npz"]
-
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
 
@@ -42,6 +43,7 @@ BATCH_ROWS = 1 << 16
 _TEXT_COLUMNS = {
     "edges": ("source", "target"),
     "labels": ("node", "label", "split"),
+    "groups": ("node", "group"),
     "sets": ("node", "labels"),
 }
 
@@ -51,23 +53,6 @@ _DEEPEST = 20
 #: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
 SIDECAR = "_napsets.json"
 
-_SUFFIXES: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".npz": "npz",
-}
-
-
-def format_of(name: str, path: str | os.PathLike[str]) -> Format:
-    """Return the format that a file's name asks for; `name` is the argument it came from."""
-    text = os.fspath(path).lower()
-    for suffix, kind in _SUFFIXES.items():
-        if text.endswith(suffix):
-            return kind
-    raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(_SUFFIXES)}; got {os.fspath(path)}")
-
 
 @dataclass(frozen=True)
 class TableFile:
@@ -76,15 +61,19 @@ class TableFile:
     Attributes
     ----------
     name : str
-        The argument it came from: edges, probabilities, features, labels, nodes or sets. It opens every message.
+        The argument it came from, such as edges, probabilities, labels or sets. It opens every message.
     path : Path
         Where it is.
-    format : {"parquet", "csv", "npz"}
+    format : {"parquet", "csv", "jsonl", "npz"}
         What it is.
     columns : tuple of str
-        Its columns.
+        Its columns, by napsets' names.
     metadata : dict
         What a Parquet file carries beside its rows.
+    called : dict
+        What the file calls a column, where that is not napsets' name.
+    separator : str
+        What separates the cells of CSV.
     """
 
     name: str
@@ -92,6 +81,8 @@ class TableFile:
     format: Format
     columns: tuple[str, ...]
     metadata: dict[bytes, bytes]
+    called: dict[str, str] = field(default_factory=dict)
+    separator: str = ","
 
     @property
     def typed(self) -> bool:
@@ -100,38 +91,59 @@ class TableFile:
 
     def require(self, *columns: str) -> None:
         """Refuse a file that lacks a column."""
-        missing = [column for column in columns if column not in self.columns]
+        missing = [self.called.get(column, column) for column in columns if column not in self.columns]
         if missing:
-            shown = ", ".join(self.columns[:12]) + (", …" if len(self.columns) > 12 else "")
+            wanted = ", ".join(self.called.get(column, column) for column in columns)
+            theirs = [self.called.get(column, column) for column in self.columns]
+            shown = ", ".join(theirs[:12]) + (", …" if len(theirs) > 12 else "")
             raise FileFormatError(
-                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {', '.join(columns)}; {self.path} lacks "
+                f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {wanted}; {self.path} lacks "
                 f"{', '.join(missing)}. It has: {shown}. {self._way_out(missing)}"
             )
 
     def _way_out(self, missing: Sequence[str]) -> str:
+        ours = {theirs: column for column, theirs in self.called.items() if theirs in missing}
+        if ours:
+            theirs, column = next(iter(ours.items()))
+            return (
+                f"That {column} is called {theirs} was said by --columns; for this file alone, say "
+                f"{self.name}.{column}=…"
+            )
         spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
         if spaced:
             return f"Write {spaced[0].strip()} without the spaces around it: {spaced[0]!r}."
-        marks = [mark for mark in (";", "\t", "|") if any(mark in column for column in self.columns)]
+        marks = [mark for mark in (";", "\t", "|", ",") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
-            return f"Its columns seem to be separated by {marks[0]!r}: separate them by commas."
+            return f"Its columns seem to be separated by {marks[0]!r}: say so with --separator {marks[0]!r}."
         lower = {column.lower(): column for column in self.columns}
         for column in missing:
             near = difflib.get_close_matches(column, list(lower), n=1, cutoff=0.8)
             if near:
-                return f"Rename its {'array' if self.format == 'npz' else 'column'} {lower[near[0]]} to {column}."
-        return "Rename its columns, or pass another file."
+                what = "array" if self.format == "npz" else "column"
+                return f"Rename its {what} {lower[near[0]]} to {column}.{self._renaming(column, lower[near[0]])}"
+        return f"Rename its columns, or pass another file.{self._renaming(missing[0], '…')}"
 
-    def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS) -> Iterator[Any]:
-        """Give record batches of the columns, in the order of the file."""
+    def _renaming(self, column: str, theirs: str) -> str:
+        """Say how a column that has another name is read as it is, where one may have another name."""
+        told = f" Or say what it is called: --columns {column}={theirs}"
+        return told if self.name in COLUMNS.get(column, ()) else ""
+
+    def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:
+        """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
+        theirs = [self.called.get(column, column) for column in columns]
         with reading(self.path, self.name, folder=True):
-            if self.format == "parquet":
-                yield from _parquet_batches(self.name, self.path, list(columns), rows)
-            elif self.format == "csv":
-                text = _TEXT_COLUMNS.get(self.name, ("node",))
-                yield from csv_batches(self.name, self.path, columns, text, rows)
-            else:
-                yield from npz_batches(self.name, self.path, columns, rows)
+            for batch in self._batches(theirs, rows, (*text, *_TEXT_COLUMNS.get(self.name, ("node",)))):
+                yield batch.rename_columns(list(columns)) if self.called else batch
+
+    def _batches(self, columns: list[str], rows: int, text: Sequence[str]) -> Iterator[Any]:
+        if self.format == "parquet":
+            return _parquet_batches(self.name, self.path, columns, rows)
+        if self.format == "csv":
+            texts = [self.called.get(column, column) for column in text]
+            return csv_batches(self.name, self.path, columns, texts, rows, self.separator)
+        if self.format == "jsonl":
+            return jsonl_batches(self.name, self.path, columns, rows)
+        return npz_batches(self.name, self.path, columns, rows)
 
     def about(self) -> dict[str, Any]:
         """Return what napsets wrote beside the rows, empty where it wrote nothing.
@@ -172,20 +184,37 @@ def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None =
         The argument that it came from.
     path : path
         The file, or a folder of Parquet files.
-    kind : {"parquet", "csv", "npz"}, optional
+    kind : {"parquet", "csv", "jsonl", "npz"}, optional
         Its format, where its name need not say it.
     """
     source, kind = Path(path), kind or format_of(name, path)
     with reading(source, name, folder=kind == "parquet"):
         metadata: dict[bytes, bytes] = {}
+        separator = dialect().separator_of(source)
         if kind == "csv":
-            columns = csv_header(name, source)
+            columns = csv_header(name, source, separator)
+        elif kind == "jsonl":
+            columns = jsonl_header(name, source)
         else:
             columns, metadata = _parquet_header(source) if kind == "parquet" else npz_header(name, source)
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
         raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
-    return TableFile(name, source, kind, tuple(columns), metadata)
+    called = {ours: dialect().name_of(name, ours) for ours in COLUMNS}
+    # What an npz file only implies, such as the ids of rows without ids, has no other name.
+    implied = set(columns) if kind == "npz" else set()
+    called = {
+        ours: theirs
+        for ours, theirs in called.items()
+        if ours != theirs and not (ours in implied and theirs not in columns)
+    }
+    return TableFile(name, source, kind, _renamed(columns, called), metadata, called, separator)
+
+
+def _renamed(columns: Sequence[str], called: dict[str, str]) -> tuple[str, ...]:
+    """Return columns by napsets' names; one that has such a name by chance, where another stands for it, is hidden."""
+    ours = {theirs: column for column, theirs in called.items()}
+    return tuple(ours.get(column, column) for column in columns if column in ours or column not in called)
 
 
 def about_fault(about: Any) -> str | None:

@@ -16,7 +16,7 @@ from napsets.files.classes import LabelsAre
 from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.ids import IdKind, NodeIds, id_column, looks_integer
-from napsets.files.labels import read_labels, read_nodes
+from napsets.files.labels import read_labels_and_kind, read_nodes
 from napsets.files.probabilities import NodeProbabilities, read_probabilities
 from napsets.graph import Graph
 
@@ -45,6 +45,8 @@ class Inputs:
         One row a node.
     notes : list of str
         What the user should know of how the files were read.
+    integer_labels : bool
+        Whether labels are integers in the files, as they then are in those that are written.
     """
 
     ids: NodeIds
@@ -54,6 +56,7 @@ class Inputs:
     nodes: IntArray
     probabilities: Any = None
     notes: list[str] = field(default_factory=list)
+    integer_labels: bool = False
 
     @property
     def calibration(self) -> IntArray:
@@ -77,6 +80,7 @@ def read_inputs(
     ids: IdKind = "auto",
     skip_unknown: bool = False,
     labels_are: LabelsAre = "auto",
+    logits: bool = False,
     weights_are: WeightsAre | None = None,
     predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
@@ -94,6 +98,8 @@ def read_inputs(
     labels_are : {"auto", "names", "indices"}
         What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
         none is; a mixture is refused.
+    logits : bool
+        As in `read_probabilities`.
     predicting : bool
         Refuse files that leave no node to predict.
     stage : callable
@@ -101,7 +107,7 @@ def read_inputs(
     """
     _check_headers(edges=edges, labels=labels, nodes=nodes)
     stage("reading probabilities")
-    table: NodeProbabilities = read_probabilities(probabilities, ids=ids)
+    table: NodeProbabilities = read_probabilities(probabilities, ids=ids, logits=logits)
     read = _graph_and_labels(
         table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage,
         table.values, weights_are,
@@ -161,7 +167,7 @@ def _graph_and_labels(
         edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
     )
     stage("reading labels")
-    y, names = read_labels(
+    y, names, integers = read_labels_and_kind(
         labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
     )
     if nodes is None:
@@ -171,7 +177,7 @@ def _graph_and_labels(
     both = int((y[chosen] >= 0).sum())
     if both:
         notes.append(f"{both:,} of the nodes to predict have a label; a node's own label never enters its own set")
-    return Inputs(known, graph, y, names, chosen, probabilities, notes)
+    return Inputs(known, graph, y, names, chosen, probabilities, notes, integers)
 
 
 def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> NodeIds:

@@ -13,9 +13,9 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError
 from napsets.files.classes import LabelsAre, class_indices
 from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places
+from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places, looks_integer
 
-__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_nodes", "refuse_repeated"]
+__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_labels_and_kind", "read_nodes", "refuse_repeated"]
 
 
 def read_labels(
@@ -33,7 +33,7 @@ def read_labels(
     Parameters
     ----------
     path : path
-        Parquet, CSV (plain or gzip) or npz. A node that is not there, or whose label is an empty cell, NaN in a column
+        Parquet, CSV, JSON Lines or npz. A node that is not there, or whose label is an empty cell, NaN in a column
         of numbers, or −1 (unless a class is called so), is unlabelled.
     nodes : NodeIds
         The nodes.
@@ -54,9 +54,30 @@ def read_labels(
     class_names : list of str
         The classes.
     """
+    found = read_labels_and_kind(
+        path, nodes, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
+    )
+    return found[:2]
+
+
+def read_labels_and_kind(
+    path: str | os.PathLike[str],
+    nodes: NodeIds,
+    class_names: Sequence[str] | None,
+    *,
+    ids: IdKind = "auto",
+    skip_unknown: bool = False,
+    labels_are: LabelsAre = "auto",
+    notes: list[str] | None = None,
+) -> tuple[IntArray, list[str], bool]:
+    """Do what `read_labels` does, and say whether labels are integers, so that they can come back as such.
+
+    They are where every class is called by an integer and the file has numbers; or text that looks so, if it is CSV.
+    """
     rows = read_label_rows(path, nodes, ids=ids, skip_unknown=skip_unknown, notes=notes)
     table, place = rows.table, rows.places
     codes, names = class_indices(table, rows.texts, class_names, labels_are, notes)
+    integers = not rows.named and looks_integer(arrow().array(names, arrow().large_string()))
     unlabelled = int((codes < 0).sum())
     if unlabelled and notes is not None:
         notes.append(
@@ -65,7 +86,7 @@ def read_labels(
         )
     labels = np.full(len(nodes), -1, dtype=np.int64)
     labels[place[place >= 0]] = codes[place >= 0]
-    return labels, names
+    return labels, names, integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +134,7 @@ def read_label_rows(
         places.append(known_places(table, batch, "node", nodes, ids, strangers))
         kind = batch.column("label").type
         named |= table.typed and not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-        texts.append(_label_texts(table, batch.column("label")))
+        texts.append(label_texts(table, batch.column("label")))
         for column, parts in others.items():
             parts.append(batch.column(column))
     strangers.settle(skip=skip_unknown, notes=notes)
@@ -144,7 +165,7 @@ def read_nodes(
     return place
 
 
-def _label_texts(table: TableFile, column: Any) -> Any:
+def label_texts(table: TableFile, column: Any) -> Any:
     """Return labels as text, null where there is none: an empty cell, or NaN in a column of numbers."""
     pa = arrow()
     pc = pa.compute

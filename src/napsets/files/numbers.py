@@ -125,6 +125,8 @@ def _number_column(
     table: TableFile, values: Any, column: str, first: int, *, booleans: bool = False
 ) -> npt.NDArray[Any]:
     types = arrow().types
+    if types.is_decimal(values.type):  # what SQL makes of 0.5
+        values = values.cast(arrow().float64())
     if not (
         types.is_floating(values.type) or types.is_integer(values.type) or (booleans and types.is_boolean(values.type))
     ):

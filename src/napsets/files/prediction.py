@@ -24,7 +24,7 @@ from napsets.files.inputs import Inputs
 from napsets.files.sets_file import PREDICTION, ROW_GROUP, writing_sets
 from napsets.sets import PredictionSets, SetsSummary
 
-__all__ = ["CHUNK", "Predictor", "memory_bound", "write_predictions"]
+__all__ = ["CHUNK", "Predictor", "first_choices", "memory_bound", "write_predictions"]
 
 #: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
 CHUNK = 4 * ROW_GROUP
@@ -99,7 +99,9 @@ def write_predictions(
     said = getattr(getattr(calibrated, "score", None), "probabilities", None)
     names = inputs.class_names
     with (
-        writing_sets(path, inputs.ids.output_type, metadata, predicting=said is not None) as writer,
+        writing_sets(
+            path, inputs.ids.output_type, metadata, predicting=said is not None, integer_labels=inputs.integer_labels
+        ) as writer,
         warnings.catch_warnings(),
     ):
         # `read_inputs` has noted labelled nodes once; other warnings are to be seen.
@@ -110,14 +112,14 @@ def write_predictions(
             sets = replace(calibrated.predict(part, alpha, progress=report), class_names=names)
             table = sets.to_arrow().set_column(0, "node", inputs.ids.take(part))
             if said is not None:
-                for name, column in zip(PREDICTION, _predictions(said, part, names), strict=True):
+                for name, column in zip(PREDICTION, first_choices(said, part, names), strict=True):
                     table = table.append_column(name, column)
             writer.write(table)
             summary += sets.summary()
     return summary
 
 
-def _predictions(probabilities: npt.NDArray[Any], nodes: IntArray, names: list[str]) -> tuple[Any, Any]:
+def first_choices(probabilities: npt.NDArray[Any], nodes: IntArray, names: list[str]) -> tuple[Any, Any]:
     """Return the most probable label of each node by name, the first of equals, and its probability."""
     pa = arrow()
     best, top = np.empty(nodes.size, dtype=np.int64), np.empty(nodes.size)

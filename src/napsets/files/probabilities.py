@@ -40,21 +40,25 @@ class NodeProbabilities:
     class_names: list[str]
 
 
-def read_probabilities(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> NodeProbabilities:
+def read_probabilities(
+    path: str | os.PathLike[str], *, ids: IdKind = "auto", logits: bool = False
+) -> NodeProbabilities:
     """Read a table of probabilities, batch by batch, into one array.
 
     Parameters
     ----------
     path : path
-        Parquet, CSV (plain or gzip) or npz with the column ``node`` and either one column a class, named after it, or
+        Parquet, CSV, JSON Lines or npz with the column ``node`` and either one column a class, named after it, or
         one list column ``probabilities``.
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the file's type; in CSV, integers if every id looks like one.
+    logits : bool
+        The file holds what a model says before its softmax: any finite numbers, which become probabilities here.
     """
     table = open_table("probabilities", path)
     table.require("node")
     columns = [LIST_COLUMN] if LIST_COLUMN in table.columns else _class_columns(table)
-    rows = _Rows(table, columns)
+    rows = _Rows(table, columns, logits)
     parts = []
     for batch in table.batches(["node", *columns]):
         part = id_column(table, batch, "node", "string" if ids == "string" else "auto")
@@ -103,8 +107,9 @@ def _class_names(table: TableFile, columns: list[str], classes: int) -> list[str
 class _Rows:
     """Rows that come in batches and end up in one array, which is as wide as the file's numbers are."""
 
-    def __init__(self, table: TableFile, columns: list[str]) -> None:
+    def __init__(self, table: TableFile, columns: list[str], logits: bool) -> None:
         self.table = table
+        self.logits = logits
         self.columns = columns
         self.filled = 0
         self.array: npt.NDArray[Any] | None = None
@@ -117,7 +122,11 @@ class _Rows:
 
     def add(self, batch: Any, ids: Any) -> None:
         block = number_rows(self.table, batch, self.columns, self.filled, list_column=LIST_COLUMN)
-        self._check(block, ids)
+        if self.logits:
+            self._check_finite(block, ids)
+            block = _softmax(block)
+        else:
+            self._check(block, ids)
         if self.total is None:
             self.parts.append(block)
         else:
@@ -143,9 +152,18 @@ class _Rows:
             column = self.columns[self.surplus[0]]
             return f"They all would without the column {column}: if that is no class, drop it."
         return (
-            "If they are scores or logits, pass them through a softmax; if they were rounded, divide each row by its "
-            "sum."
+            "If they are what a model says before its softmax, say so with --logits; if they were rounded, divide each "
+            "row by its sum."
         )
+
+    def _check_finite(self, block: npt.NDArray[Any], ids: Any) -> None:
+        bad = ~np.isfinite(block).all(axis=1)
+        if bad.any():
+            row = int(bad.argmax())
+            raise FileFormatError(
+                f"`probabilities` must have rows of finite numbers, also as logits; row {self.filled + row} of "
+                f"{self.table.path}, node {ids[row].as_py()!r}, has {block[row][~np.isfinite(block[row])][0]:g}"
+            )
 
     def _check(self, block: npt.NDArray[Any], ids: Any) -> None:
         sums = block.sum(axis=1, dtype=np.float64)
@@ -167,6 +185,14 @@ class _Rows:
             self.surplus = [] if self.columns == [LIST_COLUMN] or bad.shape[1] < 2 else list(range(bad.shape[1]))
         for some in (bad[:64], bad):  # a few rows rule out nearly all columns
             self.surplus = [column for column in self.surplus if _are_good(np.delete(some, column, axis=1))]
+
+
+def _softmax(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return exp(x) / Σ exp(x) of each row, as wide as it came; the largest is taken off first: none overflows."""
+    wide = logits.astype(np.float64)
+    raised = np.exp(wide - wide.max(axis=1, keepdims=True))
+    shares: npt.NDArray[Any] = (raised / raised.sum(axis=1, keepdims=True)).astype(logits.dtype)
+    return shares
 
 
 def _good_rows(sums: npt.NDArray[Any], lowest: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,10 @@ import numpy.typing as npt
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
 from napsets.errors import FileFormatError
 from napsets.files.classes import sorted_names
-from napsets.files.csv_format import csv_batches
-from napsets.files.formats import BATCH_ROWS, TableFile, arrow, open_table
-from napsets.files.ids import NodeIds, id_column, looks_integer
+from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.ids import IdKind, NodeIds, id_column
 from napsets.files.npz_format import npz_array
+from napsets.files.numbers import joined_ids
 from napsets.files.places import reading
 from napsets.files.sets_file import COLUMNS, PREDICTION
 from napsets.files.settings import check_recorded
@@ -71,8 +70,15 @@ class _Rows:
     predictions: Any = None
 
 
-def read_sets(path: str | os.PathLike[str]) -> SetsFile:
+def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> SetsFile:
     """Read a sets file of any of the formats.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    ids : {"auto", "integer", "string"}
+        How to read ids. "auto" keeps the file's type; in CSV, integers if every id looks like one.
 
     Raises
     ------
@@ -84,7 +90,7 @@ def read_sets(path: str | os.PathLike[str]) -> SetsFile:
     metadata = table.about()
     check_recorded(table.name, table.path, metadata)
     with reading(table.path, table.name, folder=True):
-        rows = _npz_rows(table) if table.format == "npz" else _rows(table)
+        rows = _npz_rows(table, ids) if table.format == "npz" else _rows(table, ids)
     names = metadata.get("class_names")
     class_names = _seen(rows) if names is None else list(names)
     numbers = _checked(table, rows)
@@ -117,34 +123,26 @@ def _columns(table: TableFile) -> tuple[str, ...]:
     return (*COLUMNS, *(PREDICTION if set(PREDICTION) <= set(table.columns) else ()))
 
 
-def _batches(table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
-    if table.typed:
-        return table.batches(columns)
-    # A class may be called 007: names are text, where a file has no types.
-    return csv_batches(table.name, table.path, columns, _TEXTS, BATCH_ROWS)
-
-
-def _rows(table: TableFile) -> _Rows:
+def _rows(table: TableFile, kind: IdKind) -> _Rows:
     pa = arrow()
     columns = _columns(table)
     ids, labels, lengths, predictions = [], [], [], []
     numbers: dict[str, list[Any]] = {name: [] for name in _NUMBERS if name in columns}
-    for batch in _batches(table, columns):
-        ids.append(id_column(table, batch, "node", "auto"))
+    # A class may be called 007: names are text, where a file has no types.
+    for batch in table.batches(columns, text=_TEXTS):
+        ids.append(id_column(table, batch, "node", "string" if kind == "string" else "auto"))
         lists = batch.column("labels")
         if not table.typed:
             lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
         labels.append(_flat(table, lists))
         lengths.append(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
         for name, parts in numbers.items():
-            parts.append(_numbers(table, batch.column(name), name))
+            parts.append(_numbers(table, _whole(table, batch.column(name), name), name))
         if "prediction" in columns:
             predictions.append(_names(table, batch.column("prediction")))
     if not ids:
         raise FileFormatError(f"`sets` must have at least one row; {table.path} has none")
-    nodes = pa.concat_arrays(ids)
-    if not table.typed and looks_integer(nodes):
-        nodes = nodes.cast(pa.int64())
+    nodes = joined_ids(table, ids, kind)
     joined = {name: np.concatenate(parts) for name, parts in numbers.items()}
     said = pa.concat_arrays(predictions) if predictions else None
     return _Rows(nodes, joined, pa.concat_arrays(labels), np.concatenate(lengths).astype(np.int64), said)
@@ -163,10 +161,18 @@ def _flat(table: TableFile, lists: Any) -> Any:
     return flat.cast(pa.large_string())
 
 
+def _whole(table: TableFile, values: Any, name: str) -> Any:
+    """Return numbers with the infinity that JSON has not: there a threshold of +∞ is null."""
+    pa = arrow()
+    if table.format != "jsonl" or name != "threshold":
+        return values
+    return (values if pa.types.is_floating(values.type) else values.cast(pa.float64())).fill_null(np.inf)
+
+
 def _names(table: TableFile, values: Any) -> Any:
     """Return predicted labels as text."""
     types = arrow().types
-    if not (types.is_string(values.type) or types.is_large_string(values.type)):
+    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_integer(values.type)):
         raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
     if values.null_count:
         raise FileFormatError(f"`sets` must have no empty cell; the column prediction of {table.path} has some")
@@ -183,7 +189,7 @@ def _numbers(table: TableFile, values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _npz_rows(table: TableFile) -> _Rows:
+def _npz_rows(table: TableFile, kind: IdKind) -> _Rows:
     """Read arrays: the set of node i is ``labels[offsets[i]:offsets[i + 1]]``."""
     pa = arrow()
     table.require("offsets")
@@ -206,7 +212,8 @@ def _npz_rows(table: TableFile) -> _Rows:
     names = pa.array(labels.astype(str), pa.large_string())
     ends: IntArray = offsets.astype(np.int64)
     said = _names(table, pa.array(arrays["prediction"])) if "prediction" in columns else None
-    return _Rows(id_column(table, batch, "node", "auto"), numbers, names, ends[1:] - ends[:-1], said)
+    nodes = joined_ids(table, [id_column(table, batch, "node", "string" if kind == "string" else "auto")], kind)
+    return _Rows(nodes, numbers, names, ends[1:] - ends[:-1], said)
 
 
 def _cut(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
@@ -221,13 +228,13 @@ def _parsed(table: TableFile, text: str | None) -> list[str]:
         names = json.loads(text or "")
     except (ValueError, RecursionError):
         names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list) or {type(name) for name in names} not in (set(), {str}, {int}):
         shown = repr(text) if text is None or len(text) <= 80 else repr(text[:80]) + "…"
         raise FileFormatError(
             f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {shown}. "
-            f'The array holds names, as in ["cat", "dog"].'
+            f'The array holds names, as in ["cat", "dog"], or integers.'
         )
-    return names
+    return [str(name) for name in names]
 
 
 # -- what they say -------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, types
-from numba.core import event
+from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
@@ -27,6 +28,7 @@ __all__ = [
     "count_bits_of_eight",
     "inlined",
     "jit",
+    "keep_in",
     "lined_zeros",
     "lowest_bit",
     "part",
@@ -39,6 +41,9 @@ _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 
 _LINE = 64  # bytes
 
+#: The kernels that are kept on disk.
+_kept: list[Any] = []
+
 #: What was said once in this process, and need not be said again.
 _said: set[str] = set()
 
@@ -48,7 +53,54 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     kernel = _njit()(function)
     with suppress(RuntimeError):  # no folder can be written for the cache: compile anew in each process
         kernel._cache = _Cache(function)  # type: ignore[attr-defined]
+        _kept.append(kernel)
     return kernel
+
+
+#: Numba's settings, which change at run time: no type checker knows their names.
+_settings: Any = config
+
+
+def keep_in(folder: str, *, stay: bool = False) -> None:
+    """Keep compiled kernels in another folder from now on, and copy there what is kept already.
+
+    Processes on several machines that see the folder compile each kernel once between them, if they have one kind of
+    processor and this package in one place.
+
+    Parameters
+    ----------
+    folder : str
+        Where to; made if it is not there.
+    stay : bool
+        Copy, and go on with the old folder.
+    """
+    if folder == _settings.CACHE_DIR:
+        return
+    before, _settings.CACHE_DIR = _settings.CACHE_DIR, folder
+    try:
+        for kernel in _kept:
+            new = _Cache(kernel.py_func)
+            _copy_kept(kernel._cache, new)
+            if not stay:
+                kernel._cache = new
+    finally:
+        if stay:
+            _settings.CACHE_DIR = before
+
+
+def _copy_kept(old: Any, new: Any) -> None:
+    """Copy what is kept of one function, its index last, unless there is something already."""
+    index = new._cache_file._index_path
+    if os.path.exists(index) or not os.path.exists(old._cache_file._index_path):
+        return
+    name = os.path.basename(index)
+    base = name.removesuffix(".nbi")
+    found = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
+    for entry in (*found, name):
+        draft = os.path.join(new.cache_path, f"{entry}.{os.getpid()}.draft")
+        with suppress(OSError):  # it is compiled anew
+            shutil.copyfile(os.path.join(old.cache_path, entry), draft)
+            os.replace(draft, os.path.join(new.cache_path, entry))
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -46,7 +46,8 @@ from napsets.localisers import (
 from napsets.localisers.neighbourhoods import check_threads
 from napsets.methods.given import Given, Scored
 from napsets.methods.grouped import Grouped
-from napsets.scores import APS, BoundIntervals, BoundScore, is_regression, learns, make_score
+from napsets.scores import APS, BoundIntervals, BoundScore, InformedIntervals, is_regression, learns, make_score
+from napsets.scores.residuals import IntervalScore
 from napsets.sets import PredictionSets, members, score_pieces
 
 __all__ = ["Calibrated", "Method", "fill_sets", "find_thresholds"]
@@ -108,6 +109,11 @@ class Method:
                     f"exact=True, or level=Exact()."
                 )
 
+        if is_regression(self.score) and not isinstance(self.score, IntervalScore | InformedIntervals):
+            raise InvalidInputError(
+                f"`score` must be one of numbers itself, or InformedIntervals of one; {type(self.score).__name__} "
+                f"looks at labels"
+            )
         if is_regression(self.score) and isinstance(self.groups, ByClass | Clustered):
             raise InvalidInputError(
                 f"`by` must group nodes with a score of numbers, which has no classes; got {type(self.groups).__name__}"

@@ -22,12 +22,25 @@ from typing import Any
 from napsets.checks.names import Table, choose
 from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
-from napsets.levels import Exact, Nominal
+from napsets.levels import LEVELS, Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import Choosing
 from napsets.methods.method import Method
-from napsets.scores import APS, SCORES, THR, Diffused, Informed, Similarity, TunedDiffused, learns, make_score
+from napsets.scores import (
+    APS,
+    CFGNN,
+    SCORES,
+    THR,
+    Diffused,
+    Informed,
+    InformedIntervals,
+    Similarity,
+    TunedDiffused,
+    is_regression,
+    learns,
+    make_score,
+)
 from napsets.scores.features import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
@@ -45,6 +58,8 @@ class Settings:
         As in `PathLengths`.
     alpha : float
         The error rate that a method which chooses is to choose for.
+    level : {"nominal", "exact"} or Level, optional
+        Where thresholds are taken. None leaves it to the method; one that chooses sets its own.
     features : array of shape (nodes, columns) or SciPy sparse matrix, optional
         What nodes are compared by, where a method compares them.
     """
@@ -59,6 +74,7 @@ class Settings:
     fallback: Any = "full"
     alpha: float = 0.1
     by: Any = None
+    level: Any = None
     direction: Direction = "out"
     radius: float | None = None
     features: Any = None
@@ -75,6 +91,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 
 #: What the methods of other papers are called there, where a rule would not find it.
 _TITLES = {
+    "cf-gnn": "CF-GNN",
     "rlcp": "RLCP",
     "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
@@ -94,11 +111,21 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     """
     known_settings(changes)
     asked = replace(settings or Settings(), **changes)
-    made = choose("method", name, METHODS)(asked)
-    return made if asked.by is None else _grouped(made, make_groups(asked.by))
+    made = _levelled(choose("method", name, METHODS)(asked), asked)
+    return made if asked.by is None else with_groups(made, make_groups(asked.by))
 
 
-def _grouped(made: Any, groups: Any) -> Any:
+def _levelled(made: Any, asked: Settings) -> Any:
+    """Return a method at the level asked for, if there is one to ask for."""
+    if asked.level is None or isinstance(made, Choosing):
+        return made
+    if not isinstance(asked.level, str):
+        return replace(made, level=asked.level)
+    kind = choose("level", asked.level, LEVELS)
+    return replace(made, level=Nominal(asked.fallback) if kind is Nominal else kind())
+
+
+def with_groups(made: Any, groups: Any) -> Any:
     """Return a method with groups; those that learn from labels need some kept apart."""
     if isinstance(made, Choosing):
         return replace(made, by=groups)
@@ -128,8 +155,8 @@ def title(name: str, score: Any = None) -> str:
 
     Examples
     --------
-    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split")
-    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split')
+    >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
+    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split', 'CF-GNN')
     """
     if name in _TITLES:
         return _TITLES[name]
@@ -193,14 +220,14 @@ def _lengths(settings: Settings) -> Method:
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
-def _wrapped(score: Any, kind: Any) -> Any:
+def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
     """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
     inner = made = make_score(score)
     while inner is not None:
         if isinstance(inner, kind):
             return made
         inner = getattr(inner, "base", None)
-    return kind(made)
+    return kind(made, **settings)
 
 
 @METHODS.add("daps")
@@ -275,44 +302,58 @@ def _edge_exchangeable(settings: Settings) -> Method:
 @METHODS.add("by-class")
 def _by_class(settings: Settings) -> Method:
     """Each label judged by nodes of that label: coverage for every class, at the price of larger sets. Exact."""
-    made: Method = _grouped(_split(settings), ByClass())
+    made: Method = with_groups(_split(settings), ByClass())
     return made
 
 
 @METHODS.add("clustered")
 def _clustered(settings: Settings) -> Method:
     """Labels with alike scores judged together: coverage nearly by class where labels are many and rare. Exact."""
-    made: Method = _grouped(_split(settings), Clustered(seed=settings.seed))
+    made: Method = with_groups(_split(settings), Clustered(seed=settings.seed))
     return made
 
 
 @METHODS.add("by-degree")
 def _by_degree(settings: Settings) -> Method:
     """Nodes judged by nodes with about as many neighbours: coverage for hubs and for loners. Exact."""
-    made: Method = _grouped(_split(settings), ByDegree())
+    made: Method = with_groups(_split(settings), ByDegree())
     return made
 
 
 @METHODS.add("by-community")
 def _by_community(settings: Settings) -> Method:
     """Nodes judged by nodes of their own community (Louvain): coverage for each that has enough labels. Exact."""
-    made: Method = _grouped(_split(settings), ByCommunity(seed=settings.seed))
+    made: Method = with_groups(_split(settings), ByCommunity(seed=settings.seed))
     return made
 
 
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
-    return Method(_wrapped(settings.score, Informed), Everyone(), Exact(), settings.seed, settings.allow_empty)
+    kind = InformedIntervals if is_regression(make_score(settings.score)) else Informed
+    return Method(_wrapped(settings.score, kind), Everyone(), Exact(), settings.seed, settings.allow_empty)
+
+
+@METHODS.add("cf-gnn")
+def _corrected(settings: Settings) -> Method:
+    """Probabilities corrected by a second network trained for small sets (CF-GNN), with a guarantee. Needs torch."""
+    score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
+    return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")
 def _auto(settings: Settings) -> Choosing:
     """Choose by evidence what suits the graph: small sets, evenly reliable, with a guarantee."""
-    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty)
+    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> Choosing:
     """Choose by evidence what makes the smallest sets, less evenly reliable, with a guarantee."""
-    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty)
+    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+
+
+def _of_numbers(settings: Settings) -> Any:
+    """Return the score where it is one of numbers; that of labels is chosen."""
+    score = make_score(settings.score)
+    return score if is_regression(score) else None

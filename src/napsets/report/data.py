@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from napsets.checks.arguments import ArrayLike, BoolArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
+from napsets.evaluation.verdict import Verdict, evenness, gaps_of
 from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
 from napsets.report.neighbourhoods import ball_of_nodes, quotient
@@ -22,7 +23,7 @@ from napsets.report.shown import ShownMethod, focus, shown_methods
 from napsets.sets import PredictionSets
 from napsets.version import __version__
 
-__all__ = ["ReportData", "Table", "page_data", "wilson"]
+__all__ = ["ReportData", "Table", "chance_band", "page_data", "wilson"]
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]
@@ -51,10 +52,17 @@ class ReportData:
         One a class.
     comparison : Comparison
         The methods' sets and metrics.
+    verdict : Verdict
+        Which method to take, and how sure that is.
     shown : list of ShownMethod
-        The methods: the baseline first, then the one that the page tells about.
+        The methods, the baseline first.
     methods, curve, by_size, by_class, by_degree : list of dict
-        Rows: a method each, and a method and an alpha, set size, class or range of degrees each.
+        Rows: a method each, and a method and an alpha, set size, class or range of degrees each. Classes come in the
+        order of how many nodes they have, the largest first.
+    front : list of dict
+        Rows, a method each: its size and its gap over groups, with intervals, beside what chance gives.
+    front_over : str
+        What those groups are, in words.
     balls, links : list of dict
         Neighbourhoods with every method's coverage, and which of them are joined.
     left_out : int
@@ -73,12 +81,15 @@ class ReportData:
     hops: int
     class_names: list[str]
     comparison: Comparison
+    verdict: Verdict
     shown: list[ShownMethod]
     methods: list[Row]
     curve: list[Row]
     by_size: list[Row]
     by_class: list[Row]
     by_degree: list[Row]
+    front: list[Row]
+    front_over: str
     balls: list[Row]
     links: list[Row]
     left_out: int
@@ -123,6 +134,9 @@ def page_data(
         )
     names = _class_names(class_names, found.given.outputs.shape[1])
     shown, seed = shown_methods(found), found.settings.seed
+    verdict = found.verdict(names)
+    about = focus(found, verdict)
+    front, front_over = _front_rows(found, shown, verdict)
     chosen = found.baseline.sets.nodes
     balls = neighbourhood_partition(graph, chosen, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
     ball = ball_of_nodes(balls, graph.num_nodes)
@@ -134,20 +148,25 @@ def page_data(
         hops=found.hops,
         class_names=names,
         comparison=found,
+        verdict=verdict,
         shown=shown,
         methods=_method_rows(found, shown, y),
         curve=_curve_rows(found, shown),
         by_size=_size_rows(found, shown, y),
-        by_class=_group_rows(shown, [coverage_by_class(r.sets, y) for r in found], "class", names),
-        by_degree=_group_rows(shown, [coverage_by_degree(r.sets, y, graph) for r in found], "degree", None),
+        by_class=_largest_first(
+            _group_rows(found, shown, [coverage_by_class(r.sets, y) for r in found], "class", names)
+        ),
+        by_degree=_group_rows(found, shown, [coverage_by_degree(r.sets, y, graph) for r in found], "degree", None),
+        front=front,
+        front_over=front_over,
         balls=_ball_rows(found, shown, y, names, ball, joined.position),
         links=[
             {"source": int(a), "target": int(b), "edges": int(e)}
             for a, b, e in zip(joined.source, joined.target, joined.edges, strict=True)
         ],
         left_out=int((ball[chosen] < 0).sum()),
-        explorer=explorer(graph, found, y, names=_node_names(found, ids), ball=ball),
-        record=record_of(found, settings or {}),
+        explorer=explorer(graph, found, y, names=_node_names(found, ids), ball=ball, focus=about),
+        record=record_of(found, settings or {}, found.results[about].name),
         tables=list(tables or []),
     )
 
@@ -166,6 +185,20 @@ def wilson(hits: float, count: int) -> tuple[float, float]:
     middle = (share + weight / 2) / (1 + weight)
     half = Z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def chance_band(count: int, target: float) -> tuple[float, float]:
+    """Return where the coverage of so many nodes lies 95 times in 100, if each is covered with probability `target`.
+
+    Examples
+    --------
+    >>> chance_band(20, 0.9)
+    (0.75, 1.0)
+    """
+    from scipy.stats import binom
+
+    ends = np.asarray(binom.ppf([0.025, 0.975], count, target)) / count
+    return float(ends[0]), float(ends[1])
 
 
 def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
@@ -211,7 +244,8 @@ def _share_row(covered: BoolArray) -> Row:
 
 
 def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
-    supported = np.isfinite(found.results[focus(found)].sets.thresholds)
+    supported = np.all([np.isfinite(result.sets.thresholds) for result in found], axis=0)
+    held = sum(part.size for part in found.partition) / len(found.baseline.sets)
     rows = []
     for method, result, row in zip(shown, found, found.rows(), strict=True):
         sets, told = result.sets, result.sets.summary()
@@ -233,6 +267,7 @@ def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArr
                 "supported_coverage": float(covered[supported].mean()) if supported.any() else math.nan,
                 "supported_size": float(sets.sizes[supported].mean()) if supported.any() else math.nan,
                 "neighbourhoods": len(parts),
+                "in_neighbourhoods": held,
                 "lowest": min(shares, default=math.nan),
                 "highest": max(shares, default=math.nan),
             }
@@ -279,16 +314,59 @@ def _size_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray
     return rows
 
 
+def _front_rows(found: Comparison, shown: Sequence[ShownMethod], verdict: Verdict) -> tuple[list[Row], str]:
+    """Return size and gap of each method, over the groups that the verdict looks at."""
+    kind, gaps = gaps_of(found)
+    over = f"{gaps[0].groups.size} {'neighbourhoods' if kind == 'neighbourhood' else 'groups by degree'}"
+    over += f", which hold {100 * gaps[0].share:.0f} % of the judged nodes"
+    rows = []
+    for method, result, gap in zip(shown, found, gaps, strict=True):
+        spread = evenness(gap, replace(gap, coverage=np.full(gap.groups.size, 1.0 - found.alpha)))
+        half = 0.0 if math.isnan(spread.low) else spread.high - spread.value
+        room = 0.0 if math.isnan(result.mean_size_se) else Z * result.mean_size_se
+        rows.append(
+            {
+                "method": method.title,
+                "taken": result.name == verdict.method,
+                "mean_size": result.mean_size,
+                "size_low": result.mean_size - room,
+                "size_high": result.mean_size + room,
+                "coverage": result.coverage,
+                "gap": gap.gap,
+                "gap_low": max(0.0, gap.gap - half),
+                "gap_high": gap.gap + half,
+                "chance": gap.chance,
+                "excess": gap.excess,
+            }
+        )
+    return rows, over
+
+
+def _largest_first(rows: list[Row]) -> list[Row]:
+    """Return rows whose groups are numbered anew, the largest first."""
+    sizes = {row["order"]: row["nodes"] for row in rows}
+    place = {group: p for p, group in enumerate(sorted(sizes, key=lambda group: (-sizes[group], group)))}
+    found = [row | {"order": place[row["order"]]} for row in rows]
+    return sorted(found, key=lambda row: row["order"])
+
+
 def _group_rows(
-    shown: Sequence[ShownMethod], groups: Sequence[GroupCoverage], name: str, group_names: Sequence[str] | None
+    found: Comparison,
+    shown: Sequence[ShownMethod],
+    groups: Sequence[GroupCoverage],
+    name: str,
+    group_names: Sequence[str] | None,
 ) -> list[Row]:
     rows = []
+    bands: dict[int, tuple[float, float]] = {}
     for method, grouped in zip(shown, groups, strict=True):
         for g, group in enumerate(grouped.group):
             count, share = int(grouped.count[g]), float(grouped.coverage[g])
             if count == 0:
                 continue
             low, high = wilson(share * count, count)
+            if count not in bands:
+                bands[count] = chance_band(count, 1.0 - found.alpha)
             rows.append(
                 {
                     "method": method.title,
@@ -298,6 +376,8 @@ def _group_rows(
                     "coverage": share,
                     "low": low,
                     "high": high,
+                    "chance_low": bands[count][0],
+                    "chance_high": bands[count][1],
                     "mean_size": float(grouped.mean_size[g]),
                 }
             )

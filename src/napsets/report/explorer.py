@@ -20,7 +20,7 @@ from napsets.graph import Graph
 from napsets.localisers import HopsLocal
 from napsets.methods import Scored
 from napsets.report.names import shown_name
-from napsets.report.shown import focus, shown_methods, walked
+from napsets.report.shown import shown_methods, walked
 from napsets.scores.informed import BoundInformed, evidence_of
 
 __all__ = ["FOCUS_COVERS", "TOO_LITTLE", "Explorer", "explorer"]
@@ -154,14 +154,16 @@ def explorer(
     *,
     names: npt.NDArray[Any],
     ball: IntArray,
+    focus: int = 1,
 ) -> Explorer:
     """Choose nodes, walk around each and keep what explains its sets."""
     sets, seed = [result.sets for result in found], found.settings.seed
+    focus = min(focus, len(sets) - 1)
     scored, place = _scored(found)
     classes = found.given.outputs.shape[1]
     informed, evidence = _evidence(scored)
     room = _affordable(classes, found.hops, len(sets), len(scored), len(evidence))
-    rows, reason = _sample(found, labels, room, seed)
+    rows, reason = _sample(found, labels, room, seed, focus)
     nodes = sets[0].nodes[rows]
     thresholds = np.stack([s.thresholds[rows] for s in sets])
     around = [_Scores.of(each, nodes) for each in scored]
@@ -175,8 +177,8 @@ def explorer(
     return Explorer(
         nodes=nodes,
         names=[shown_name(name) for name in names[nodes].tolist()],
-        focus=focus(found),
-        reasons=_reasons(found),
+        focus=focus,
+        reasons=_reasons(found, focus),
         reason=reason,
         label=labels[nodes],
         ball=ball[nodes],
@@ -310,17 +312,18 @@ def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
 
 
 def _affordable(classes: int, hops: int, methods: int, scored: int, informed: int = 0) -> int:
-    per_score = 16 * classes + hops * (2 * BINS + 4) + 4
+    # A drawn neighbour is often drawn around several nodes, and its score held once: a quarter is what was seen.
+    per_score = 16 * classes + hops * (2 * BINS + 4) + 4 + 2 * DRAWN_NODES
     per_method = classes + 4 * hops + 32
     heard = informed * (VOICES * 16 + 4) + 4 * classes * bool(informed)
     each = scored * per_score + methods * per_method + DRAWN_NODES * 6 + heard
     return max(20, min(EXPLORED_NODES, BUDGET // each))
 
 
-def _reasons(found: Comparison) -> list[str]:
+def _reasons(found: Comparison, focus: int) -> list[str]:
     """Say in words why nodes can be explored, in the order of the constants above."""
     shown = shown_methods(found)
-    base, local = shown[0].title, shown[focus(found)].title
+    base, local = shown[0].title, shown[focus].title
     return [
         "random",
         f"{local} covers, {base} misses",
@@ -331,9 +334,11 @@ def _reasons(found: Comparison) -> list[str]:
     ]
 
 
-def _sample(found: Comparison, labels: IntArray, limit: int, seed: int) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+def _sample(
+    found: Comparison, labels: IntArray, limit: int, seed: int, focus: int
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """Choose rows of the sets: some for each telling reason, and as many random ones as there is room for."""
-    base, local = found.baseline.sets, found.results[focus(found)].sets
+    base, local = found.baseline.sets, found.results[focus].sets
     hit, local_hit = base.contains(labels), local.contains(labels)
     short = np.isinf(local.thresholds)
     # The largest sets among those that rest on a threshold: full ones for want of a threshold are their own kind.

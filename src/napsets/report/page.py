@@ -18,13 +18,13 @@ from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
-from napsets.report.charts import charts
+from napsets.report.charts import FIRST_CLASSES, charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
 from napsets.report.encodings import LOOKS
 from napsets.report.explorer import FOCUS_COVERS, Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
-from napsets.report.words import cards, cell, headline, method_table, summary_table
+from napsets.report.words import cards, cell, method_table, sentence, summary_table
 from napsets.scores import Score
 
 __all__ = ["render", "write_page", "write_report"]
@@ -143,16 +143,19 @@ def render(data: ReportData) -> str:
         finalize=_shown,
     )
     environment.filters["cell"] = cell
+    environment.filters["sentence"] = sentence
     return environment.get_template("report.html.j2").render(
         data=data,
         methods=data.shown,
         focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
-        headline=headline(data),
+        verdict=data.verdict,
         cards=cards(data),
         method_table=method_table(data),
         summary_table=summary_table(data),
         looks=LOOKS,
+        first_classes=FIRST_CLASSES,
+        class_count=len({row["order"] for row in data.by_class}),
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
         specs=_json(charts(data)),
@@ -197,7 +200,8 @@ def _start(found: Explorer) -> int:
     """Return the node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
     telling = found.reason[:, FOCUS_COVERS] & np.isfinite(found.thresholds[found.focus])
     candidates = np.flatnonzero(telling if telling.any() else np.ones(found.nodes.size, dtype=bool))
-    return int(candidates[np.abs(found.support[found.focus, candidates] - 100).argmin()])
+    around = found.hop_counts[found.scored[found.focus]].sum(axis=1)  # labelled nodes in reach
+    return int(candidates[np.abs(around[candidates] - 100).argmin()])
 
 
 def _json(value: object) -> str:

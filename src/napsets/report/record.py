@@ -30,15 +30,25 @@ __all__ = ["calibrating_nodes", "read_record", "record_of"]
 _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 
-def record_of(found: Comparison, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a comparison; `settings` are more of them, which only the caller knows."""
+def record_of(found: Comparison, settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
+    """Return the record of a comparison.
+
+    Parameters
+    ----------
+    found : Comparison
+        The comparison.
+    settings : mapping
+        More settings, which only the caller knows.
+    method : str, optional
+        The method that is explained where no other is asked for; without, the one that the page is about.
+    """
     nodes = found.graph.num_nodes
     calibrates = np.zeros(nodes, dtype=bool)
     calibrates[found.given.calibration] = True
     keys = hash_ids(np.arange(nodes) if found.ids is None else found.ids)
     return {
         "napsets": __version__,
-        "method": found.results[focus(found)].name,
+        "method": found.results[focus(found, found.verdict())].name if method is None else method,
         "methods": [result.name for result in found],
         "alpha": found.alpha,
         "hops": found.hops,
@@ -97,7 +107,9 @@ def _chosen(found: Comparison) -> dict[str, Any]:
     decay = settings.decay
     if decay is not None and not isinstance(decay, str):
         decay = hop_weights(decay, settings.hops, depth=found.hops).tolist()
-    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike, "radius": settings.radius}
+    level = settings.level if isinstance(settings.level, str) else None  # others have no name
+    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike, "level": level}
+    chosen["radius"] = settings.radius
     if settings.direction != "out":
         chosen["direction"] = settings.direction
     return {name: value for name, value in chosen.items() if value is not None}

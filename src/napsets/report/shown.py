@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.evaluation.verdict import Verdict, is_proven
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
@@ -44,15 +45,16 @@ def shown_methods(found: Comparison) -> list[ShownMethod]:
             result.title if often[result.title] == 1 else f"{result.title} ({result.name})",
             texts.get(result.name, ""),
             _kind(result, found),
-            result.calibrated.is_exact or isinstance(result.calibrated.method.localiser, Everyone),
+            is_proven(result.calibrated),
         )
         for result in found
     ]
 
 
-def focus(found: Comparison) -> int:
-    """Return the place of the method that the page tells about first: the one after the baseline, if there is one."""
-    return min(1, len(found.results) - 1)
+def focus(found: Comparison, verdict: Verdict) -> int:
+    """Return the place of the method that the page is about: the one to take, or the first to be held beside it."""
+    place = [result.name for result in found].index(verdict.method)
+    return place or min(1, len(found.results) - 1)
 
 
 def walked(found: Comparison) -> Graph:

@@ -7,7 +7,7 @@ from typing import Any
 
 from napsets.report.data import ReportData, Row
 
-__all__ = ["cards", "cell", "headline", "method_table", "percent", "summary_table"]
+__all__ = ["cards", "cell", "method_table", "percent", "sentence", "summary_table"]
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -39,17 +39,15 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def headline(data: ReportData) -> str:
-    """Return the result in one sentence, the baseline beside the method that the page is about."""
-    base, local = _pair(data)
-    start = (
-        f"Asked to contain the true label {percent(1 - data.alpha, 0)} of the time, {local['method']} sets do so for "
-        f"{percent(local['coverage'])} of {local['nodes']:,} nodes with {number(local['mean_size'])} labels on average"
-    )
-    if base is local:
-        return f"{start}."
-    which = ", which has one threshold for all nodes," if data.shown[0].kind == "everyone" else ""
-    return f"{start}; {base['method']}{which} for {percent(base['coverage'])} with {number(base['mean_size'])}."
+def sentence(text: str) -> str:
+    """Return a clause as a sentence.
+
+    Examples
+    --------
+    >>> sentence("sets of 1.2 labels")
+    'Sets of 1.2 labels.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def cards(data: ReportData) -> list[Row]:
@@ -60,7 +58,7 @@ def cards(data: ReportData) -> list[Row]:
     def beside(text: str) -> str:
         return "" if alone else f"{base['method']} {text}"
 
-    supported = f"where {local['method']} has support {number(local['supported_size'])}"
+    supported = f"where all methods have support {number(local['supported_size'])}"
     found = [
         _card(
             "Coverage",
@@ -82,7 +80,8 @@ def cards(data: ReportData) -> list[Row]:
         ),
     ]
     if local["neighbourhoods"]:
-        compared = f"{local['neighbourhoods']} neighbourhoods compared"
+        held = percent(local["in_neighbourhoods"], 0)
+        compared = f"{local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
         worst = beside(percent(base["lowest"]))
         note = f"of its nodes covered, {worst}; {compared}" if worst else f"of its nodes covered; {compared}"
         found.insert(2, _card("Worst neighbourhood", percent(local["lowest"]), note))

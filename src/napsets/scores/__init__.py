@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
 from napsets.scores.by_label import ByLabel
+from napsets.scores.cf_gnn import CFGNN, training_progress
 from napsets.scores.diffused import Diffused
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.informed_intervals import InformedIntervals
@@ -17,6 +18,7 @@ from napsets.scores.tuned import TunedDiffused
 __all__ = [
     "APS",
     "BOUND",
+    "CFGNN",
     "CQR",
     "RAPS",
     "SAPS",
@@ -44,4 +46,5 @@ __all__ = [
     "learns",
     "make_score",
     "similar_nodes",
+    "training_progress",
 ]

@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from napsets.checks.arguments import FloatArray, check_probabilities, check_scores
 from napsets.errors import InvalidInputError
+from napsets.files.prediction import first_choices
+from napsets.files.sets_file import PREDICTION
 from napsets.levels import FittedExact, FittedLevel, Level, Nominal, Rank
 from napsets.localisers import Everyone, Reference
 from napsets.localisers.weightings import Weighting
@@ -26,7 +28,17 @@ from napsets.sets import PredictionSets, members
 from napsets.spark.masses import AllScores, Around, Met
 from napsets.spark.parts import Split, signed_words
 
-__all__ = ["Settings", "calibration_scores", "keys", "prediction_sets", "ranks", "thresholds", "words"]
+__all__ = [
+    "Settings",
+    "calibration_scores",
+    "checked_probabilities",
+    "keys",
+    "label_indices",
+    "prediction_sets",
+    "ranks",
+    "thresholds",
+    "words",
+]
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -96,8 +108,8 @@ def calibration_scores(batches: Batches, settings: Settings) -> Batches:
     for batch in batches:
         if batch.num_rows:
             ids = _ids(batch.column("node"))
-            p = _probabilities(batch, ids, settings, "labels")
-            y = _label_indices(batch, ids, settings)
+            p = checked_probabilities(batch, ids, settings, "labels")
+            y = label_indices(batch, ids, settings)
             scores = check_scores("scores", settings.score.at(p, y, node_uniforms(ids, settings.seed)))
             apart = np.zeros(ids.size, dtype=bool) if settings.split is None else settings.split.keeps_apart(ids)
             columns = [pa.array(scores), pa.array(p.argmax(axis=1), pa.int32()), pa.array(apart)]
@@ -223,7 +235,7 @@ def prediction_sets(batches: Batches, settings: Settings) -> Batches:
         if not batch.num_rows:
             continue
         ids = _ids(batch.column("node"))
-        p = _probabilities(batch, ids, settings, "nodes")
+        p = checked_probabilities(batch, ids, settings, "nodes")
         tau = batch.column("threshold").fill_null(np.inf).to_numpy()
         top = None if settings.allow_empty else p.argmax(axis=1)
         sets = PredictionSets(
@@ -236,6 +248,9 @@ def prediction_sets(batches: Batches, settings: Settings) -> Batches:
             class_names=settings.class_names,
         )
         table = sets.to_arrow()
+        said = first_choices(p, np.arange(ids.size), list(settings.class_names))
+        for name, column in zip(PREDICTION, said, strict=True):
+            table = table.append_column(name, column)
         for extra in batch.schema.names:
             if extra not in (*table.column_names, "probabilities"):
                 table = table.append_column(extra, batch.column(extra))
@@ -248,7 +263,7 @@ def _ids(column: pa.Array) -> npt.NDArray[Any]:
     return values.astype(object) if pa.types.is_string(column.type) else values
 
 
-def _probabilities(batch: pa.RecordBatch, ids: npt.NDArray[Any], settings: Settings, asker: str) -> npt.NDArray[Any]:
+def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: Settings, asker: str) -> npt.NDArray[Any]:
     """Return the probabilities of a batch as a checked matrix; errors name the node."""
     column = batch.column("probabilities")
     if column.null_count:
@@ -270,7 +285,7 @@ def _probabilities(batch: pa.RecordBatch, ids: npt.NDArray[Any], settings: Setti
         raise InvalidInputError(told) from None
 
 
-def _label_indices(batch: pa.RecordBatch, ids: npt.NDArray[Any], settings: Settings) -> npt.NDArray[Any]:
+def label_indices(batch: pa.RecordBatch, ids: Any, settings: Settings) -> npt.NDArray[Any]:
     """Return class indices: by name where every label of the table is one, by number where none is."""
     names, column = settings.class_names, batch.column("label")
     some_names, others, strange = (bool(batch.column(name)[0].as_py()) for name in ("names", "others", "strange"))

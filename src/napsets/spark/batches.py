@@ -8,6 +8,7 @@ costs no more: the same call finds them again, by the fingerprint of what was as
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ __all__ = [
     "file_system",
     "hadoop_path",
     "in_batches",
+    "literally",
     "report_caps",
     "sampled_cost",
     "stored_edges",
@@ -63,7 +65,7 @@ class Checkpoints:
         if not self.has(name):
             with plain_errors():
                 table.write.mode("overwrite").parquet(path)
-        return self.spark.read.schema(table.schema).parquet(path)
+        return self.spark.read.schema(table.schema).parquet(literally(path))
 
     def has(self, name: str) -> bool:
         """Tell whether a table was written to its end: Spark's own mark stands in its folder then."""
@@ -74,7 +76,7 @@ class Checkpoints:
         """Return a row that was written before, or make it and write it."""
         if not self.has(name):
             self.write(self.spark.createDataFrame([make()], schema).coalesce(1), name)
-        row = self.spark.read.schema(schema).parquet(f"{self.path}/{name}").first()
+        row = self.spark.read.schema(schema).parquet(literally(f"{self.path}/{name}")).first()
         assert row is not None
         return tuple(row)
 
@@ -88,6 +90,11 @@ def hadoop_path(spark: SparkSession, path: str) -> Any:
     """Return a path as Hadoop has it: local, or an address such as ``hdfs://``."""
     jvm: Any = spark.sparkContext._jvm
     return jvm.org.apache.hadoop.fs.Path(path)
+
+
+def literally(path: str) -> str:
+    """Return a path as readers of Spark's want it, to which brackets and stars would be patterns."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def file_system(spark: SparkSession, path: Any) -> Any:
@@ -143,7 +150,7 @@ def in_batches(
     paths, schema = [], None
     for i in range(batches):
         done = checkpoints.write(work(targets.where(place == i)), f"{name}-{i:05d}")
-        paths.append(f"{checkpoints.path}/{name}-{i:05d}")
+        paths.append(literally(f"{checkpoints.path}/{name}-{i:05d}"))
         schema = done.schema
         if progress is not None:
             progress(i + 1, batches)

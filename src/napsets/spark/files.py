@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER, IdKind
 from napsets.files.probabilities import LIST_COLUMN
@@ -23,13 +26,13 @@ from napsets.levels import Nominal
 from napsets.localisers import Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
-from napsets.methods.table import Settings as MethodSettings
-from napsets.methods.table import make_method
-from napsets.scores import APS, SCORES
+from napsets.scores import SCORES
 from napsets.sets import SetsSummary
-from napsets.spark.methods import check_method
+from napsets.spark.batches import literally
+from napsets.spark.choice import PLANS, Plan
+from napsets.spark.job import Result
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
-from napsets.spark.predict import hops_method, predict
+from napsets.spark.predict import named_method, predict
 from napsets.spark.session import plain_errors, start_session
 from napsets.spark.tables import LabelsAre, Tables, as_tables, named
 
@@ -67,6 +70,8 @@ def predict_files(
     labels_are: LabelsAre = "auto",
     config: dict[str, str] | None = None,
     progress: Progress | None = None,
+    plan: Plan = "auto",
+    name: str | None = None,
 ) -> SetsSummary:
     """Read tables, predict on Spark, and write the sets as a directory of Parquet, whole or not at all.
 
@@ -78,14 +83,15 @@ def predict_files(
     output : str
         The directory to write. One that napsets wrote before is replaced at the end; any other that holds something is
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
-        the version, the classes and the settings; of an exact level also what it came to (``level``, null where there
-        are too few labels for any). What is written on the way lies beside it, in a hidden directory,
-        and is removed at the end. After a kill it is still there, and the same call goes on from it.
+        the version, the classes and the settings; of an exact level also what it came to (``exact_level``, null where
+        there are too few labels for any). What is written on the way lies beside it, in a hidden directory, and is
+        removed at the end. After a kill it is still there, and the same call goes on from it.
     hops, decay, score, alpha, seed, pool, alike, exact
         As in `predict_sets`; None leaves a choice to the method.
     method : str or Method, optional
-        A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Spark runs
-        those with one threshold for all or with hops, at a nominal or an exact level, whose score looks at single rows.
+        A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Joins know
+        those with one threshold for all or with hops, at a nominal or an exact level, whose score looks at single rows;
+        the graph on every worker knows all.
     directed, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
@@ -97,6 +103,11 @@ def predict_files(
         How to read ids. "auto" keeps the type of the file of probabilities; in CSV, integers if every id looks so.
     config : dict, optional
         Further settings for Spark.
+    plan : {"auto", "graph-on-every-worker", "joins"}
+        As in `predict_sets`. Arrays go beside the output: all machines must see that directory. Nodes are numbered in
+        the order of the rows of `probabilities`, as one machine numbers them.
+    name : str, optional
+        What `_napsets.json` calls a method that is passed as it is.
 
     Returns
     -------
@@ -104,8 +115,9 @@ def predict_files(
         What was written, in numbers.
     """
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
+    choose("plan", plan, PLANS)
     said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
-    made = _method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
+    made = named_method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
     check_early(output, configured=bool(config))
     given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     with _session(master or "local[2]", config) as spark:
@@ -116,6 +128,7 @@ def predict_files(
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
             tables = _with_one_kind_of_ids(read, paths, ids)
             class_names = _stored_class_names(paths["probabilities"] or "")
+            order = _order(csv=_is_csv(paths["probabilities"] or ""))
             result = predict(
                 spark,
                 tables,
@@ -128,35 +141,28 @@ def predict_files(
                 batch_size=batch_size,
                 progress=progress,
                 labels_are=labels_are,
+                plan=plan,
+                order=order,
             )
-            result.sets.write.parquet(written)
-            shapes = as_tables(**tables, class_names=class_names)
+            if result.choice is not None:
+                logging.getLogger("napsets").info("%s chose %s", name or method, result.choice)
+            _write_sets(result, written)
+            given_tables: dict[str, Any] = dict(tables)
+            shapes = as_tables(**given_tables, class_names=class_names)
             settings = {
-                **_named(method, exact),
+                **_named(name or method, exact),
                 "alpha": float(alpha),
                 **_recorded(made, result.level),
                 "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
                 "skip_unknown": False,
+                "plan": result.plan,
+                **({} if result.choice is None else {"choice": result.choice}),
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
             about = _described(settings, shapes, tables["probabilities"])
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
-            return _summary(spark.read.parquet(written), len(shapes.class_names))
-
-
-def _method(method: str | Method | None, said: dict[str, Any], *, exact: bool) -> Method:
-    """Return the method that was asked for, by its name or by its settings."""
-    score = APS() if said["score"] is None else said["score"]
-    if method is None:
-        chosen = {name: said[name] for name in ("hops", "seed", "allow_empty")}
-        chosen |= {name: said[name] for name in ("decay", "pool", "alike") if said[name] is not None}
-        return check_method(hops_method(score=score, exact=exact, **chosen))
-    if exact:
-        raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
-    if not isinstance(method, str):
-        return check_method(method)
-    return check_method(make_method(method, MethodSettings(**said | {"score": score})), method)
+            return _summary(spark.read.parquet(literally(written)), len(shapes.class_names))
 
 
 def _named(method: str | Method | None, exact: bool) -> dict[str, str]:
@@ -166,8 +172,39 @@ def _named(method: str | Method | None, exact: bool) -> dict[str, str]:
     return {"method": method} if isinstance(method, str) else {}
 
 
-def _recorded(method: Method, level: float | None) -> dict[str, Any]:
+def _order(*, csv: bool) -> list[Column]:
+    """Return where a row stands: in which file, at which place; as one machine reads them, one file after the other."""
+    file = sf.split(sf.col("_metadata.file_path"), "/").alias("_file")
+    if not csv:
+        return [file, sf.col("_metadata.row_index").alias("_row")]
+    # Rows of a block are read by one task, one after the other.
+    block = sf.col("_metadata.file_block_start").alias("_block")
+    return [file, block, sf.monotonically_increasing_id().alias("_row")]
+
+
+def _write_sets(result: Result, target: str) -> None:
+    """Write the sets as a directory of Parquet; files that hold them already become a part of it."""
+    folder = local_path(target.removeprefix("file:"))
+    if not result.files or folder is None:
+        result.sets.write.parquet(target)
+        return
+    os.makedirs(folder)
+    for file in result.files:
+        place = os.path.join(folder, os.path.basename(file))
+        try:
+            os.link(file, place)  # it stays where it is too, until all is in its place
+        except OSError:  # no links on this file system
+            shutil.copyfile(file, place)
+    Path(folder, "_SUCCESS").touch()
+
+
+def _recorded(method: Any, level: float | None) -> dict[str, Any]:
     """Return the settings of a method as they turned out; what it does not know is not there."""
+    if not isinstance(method, Method):
+        chosen: dict[str, Any] = {"seed": method.seed, "allow_empty": method.allow_empty}
+        return (
+            chosen if level is None else chosen | {"exact": True, "exact_level": None if math.isinf(level) else level}
+        )
     told: dict[str, Any] = {"score": _score_name(method.score), "seed": method.seed, "allow_empty": method.allow_empty}
     localiser = method.localiser
     if isinstance(localiser, Hops):
@@ -177,7 +214,7 @@ def _recorded(method: Method, level: float | None) -> dict[str, Any]:
         told |= {"pool": localiser.pool, "alike": localiser.alike}
     if isinstance(method.level, Nominal):
         return told | {"fallback": method.level.fallback}
-    return told | {"exact": True, "level": None if level is None or math.isinf(level) else level}
+    return told | {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
 
 
 def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ far away count too, and with an exact level how the labelled nodes are split, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -30,6 +30,7 @@ from napsets.spark.batches import (
     sampled_cost,
     stored_edges,
 )
+from napsets.spark.fingerprint import Content
 from napsets.spark.masses import AllScores
 from napsets.spark.parts import Split
 from napsets.spark.session import plain_errors
@@ -39,10 +40,13 @@ from napsets.spark.walk import Walker
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["Job", "Result"]
+__all__ = ["SETS", "Job", "Result", "with_kinds", "with_level"]
 
 _THRESHOLDS = "threshold double, support bigint, effective_size double"
-_SETS = "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double"
+SETS = (
+    "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double, "
+    "prediction string, probability double"
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,19 @@ class Result:
     level : float or None
         The level at which an exact method takes its thresholds: infinite where there are too few labels for it, None
         for a nominal one.
+    plan : str
+        Which plan was followed.
+    choice : str or None
+        What a method that chooses has chosen, and why.
+    files : tuple of str
+        The files that hold the sets already, if they are on this machine.
     """
 
     sets: DataFrame
     level: float | None = None
+    plan: str = "joins"
+    choice: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,14 +91,9 @@ class Job:
     scored: DataFrame | None = None
     everyone: Any = None
 
-    def fingerprint(self, given: dict[str, DataFrame | None], batch_size: int | None) -> str:
+    def fingerprint(self, contents: Mapping[str, Content | None], batch_size: int | None) -> str:
         """Name all that the thresholds, and how they are cut into batches, depend on."""
-        used = {"edges": ["source", "target"], "labels": ["node", "label"], "nodes": ["node"]}
-        tables = {
-            name: table if table is None or name not in used else table.select(*used[name])
-            for name, table in given.items()
-            if name != "edges" or self._walks
-        }
+        tables = {name: table for name, table in contents.items() if name != "edges" or self._walks}
         settings = {
             "weights": self.settings.weights.tolist(),
             "pool": self.settings.pool,
@@ -162,10 +170,8 @@ class Job:
     def _result(self, sets: DataFrame) -> Result:
         if not self.settings.level.keeps_apart:
             return Result(sets)
-        rank = self.settings.rank
-        # No JSON can hold what is infinite; there it is null.
-        told = sets.withMetadata("alpha", {"level": None if rank is None else rank.share})
-        return Result(told, math.inf if rank is None else rank.share)
+        level = math.inf if self.settings.rank is None else self.settings.rank.share
+        return Result(with_level(sets, level), level)
 
     # -- labelled nodes --------------------------------------------------------------------------------------------
 
@@ -193,13 +199,8 @@ class Job:
 
     def scores(self) -> DataFrame:
         """Score the labelled nodes at their labels: ``node``, ``score``, ``predicted``, ``apart``."""
-        labels, names = self.tables.labels, list(self.tables.class_names)
-        # One row, which every task gets: of all labels, are some names, are some none, and are some not even numbers?
-        name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
-        kinds = labels.agg(
-            sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
-        )
-        rows = labels.crossJoin(sf.broadcast(kinds)).join(self.tables.probabilities, "node", "left")
+        labels = with_kinds(self.tables.labels, self.tables.class_names)
+        rows = labels.join(self.tables.probabilities, "node", "left")
         return rows.mapInArrow(
             partial(arrow.calibration_scores, settings=self.settings),
             f"node {self.tables.id_type}, score double, predicted int, apart boolean",
@@ -295,8 +296,24 @@ class Job:
             rows = rows.join(thresholds, "node", "left")
             extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
         return rows.mapInArrow(
-            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {_SETS}{extra}"
+            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {SETS}{extra}"
         )
+
+
+def with_level(sets: DataFrame, level: float | None) -> DataFrame:
+    """Note the level of an exact method in the metadata of the sets; no JSON can hold what is infinite: null."""
+    return sets if level is None else sets.withMetadata("alpha", {"level": None if math.isinf(level) else level})
+
+
+def with_kinds(labels: DataFrame, class_names: Sequence[str]) -> DataFrame:
+    """Add to each label what is known of all: whether some are names, some none, some not even numbers."""
+    names = list(class_names)
+    name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
+    # One row, which every task gets.
+    kinds = labels.agg(
+        sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
+    )
+    return labels.crossJoin(sf.broadcast(kinds))
 
 
 class _Steps:

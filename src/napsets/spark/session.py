@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -89,7 +90,7 @@ def plain_errors() -> Iterator[None]:
     """Turn what a task raised about its input into the `InvalidInputError` it was, without the Java stack."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         found = _RAISED.search(str(error))
         if found is None:
             raise

@@ -48,6 +48,9 @@ class Tables:
         ``bigint`` or ``string``.
     may_be_labelled : bool
         Whether some of the nodes may have a known label.
+    rows, known : DataFrame
+        Probabilities and known labels before anyone has looked whether a node has two rows. The rows may have further
+        columns, which say in which order they are.
     """
 
     edges: DataFrame
@@ -56,7 +59,14 @@ class Tables:
     nodes: DataFrame
     class_names: tuple[str, ...]
     id_type: str
-    may_be_labelled: bool = True
+    may_be_labelled: bool
+    rows: DataFrame
+    known: DataFrame
+
+    @property
+    def order(self) -> list[str]:
+        """What rows of probabilities are to be ordered by, where it matters: their place in their files, or the id."""
+        return [name for name in self.rows.columns if name not in ("node", "probabilities")] or ["node"]
 
 
 def as_tables(
@@ -65,11 +75,12 @@ def as_tables(
     labels: DataFrame,
     nodes: DataFrame | None,
     class_names: Sequence[str] | None = None,
+    order: Sequence[Column] = (),
 ) -> Tables:
     """Check columns and types, and return the input in one shape.
 
-    Reads nothing but, where the probabilities are one list column and the classes have no names, the length of its
-    first row.
+    `order` says where the rows of probabilities stand in their files, if they come from some. Nothing is read but,
+    where the probabilities are one list column and the classes have no names, the length of its first row.
     """
     _need_columns("edges", edges, ("source", "target"))
     _need_columns("labels", labels, ("node", "label"))
@@ -85,20 +96,23 @@ def as_tables(
         found["nodes.node"] = nodes.schema["node"].dataType
     id_type = _id_type(found)
     array, class_names = _one_array(probabilities, class_names)
-    rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"))
+    rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"), *order)
     known = _known_labels(labels, id_type, class_names)
+    plain = rows.select("node", "probabilities")
     if nodes is None:
         chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
     else:
         chosen = nodes.select(_id("nodes", "node", id_type)).distinct()
     return Tables(
         edges=edges.select(_id("edges", "source", id_type), _id("edges", "target", id_type)),
-        probabilities=_one_row_a_node("probabilities", rows),
+        probabilities=_one_row_a_node("probabilities", plain),
         labels=_one_row_a_node("labels", known),
         nodes=chosen,
         class_names=class_names,
         id_type=id_type,
         may_be_labelled=nodes is not None,
+        rows=rows,
+        known=known,
     )
 
 

@@ -17,6 +17,7 @@
   };
   const group = (value) => value.toLocaleString("en-US");
   const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
+  const FIRST_LABELS = 12; // of a node; a button shows the others
   const fixed = (value, digits = 4) => (Number.isFinite(value) ? value.toFixed(digits) : "+∞");
 
   // ---- charts ---------------------------------------------------------------------------------------------------
@@ -76,16 +77,31 @@
     for (const [name, view] of Object.entries(views)) if (name !== "scores") view.signal("shown", shownMethods()).runAsync();
   }
 
+  function turn(button) {
+    const open = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(open));
+    return open;
+  }
+
+  function showClasses() {
+    const button = $("all-classes");
+    const open = turn(button);
+    const [first, all] = [Number(button.dataset.first), Number(button.dataset.all)];
+    button.textContent = open ? `Show the ${first} largest classes` : `Show all ${all} classes`;
+    const height = specs["by-class"].height;
+    views["by-class"]?.signal("limit", open ? all : first).height(open ? (height * all) / first : height).runAsync();
+  }
+
   function numbers(details) {
     if (!details.open || details.childElementCount > 1) return;
     const rows = specs[details.dataset.numbers].data.values;
-    const columns = Object.keys(rows[0] ?? {}).filter((name) => !["x", "y", "order", "ball", "judged"].includes(name));
+    const columns = Object.keys(rows[0] ?? {}).filter((name) => !["x", "y", "order", "ball", "judged", "taken"].includes(name));
     const text = (value) => (typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value ?? "–"));
     details.append(scrolling(tableOf(columns, rows.map((row) => columns.map((name) => text(row[name]))))));
   }
 
   function tableOf(head, rows, classes = []) {
-    const table = make("table");
+    const table = make("table", { class: "stack" });
     fillTable(table, head, rows, classes);
     return table;
   }
@@ -96,7 +112,7 @@
     const body = make("tbody");
     rows.forEach((row, r) => {
       const line = make("tr", classes[r] ? { class: classes[r] } : {});
-      row.forEach((value, c) => line.append(c ? make("td", {}, value) : make("th", { scope: "row" }, value)));
+      row.forEach((value, c) => line.append(c ? make("td", { "data-label": head[c] }, value) : make("th", { scope: "row" }, value)));
       body.append(line);
     });
     table.replaceChildren(make("thead", {}, top), body);
@@ -196,7 +212,12 @@
     const truth = data.label[i];
     const covers = inside.includes(truth);
     const chips = make("ul", { class: `chips ${covers ? "" : "missed"}`, id: "node-set", "aria-label": "Prediction set" });
-    for (const y of inside) chips.append(make("li", y === truth ? { class: "true" } : {}, data.classes[y]));
+    // A set of many labels names the likeliest and the true one, and counts the others.
+    const s = data.scored[m];
+    const first = new Set([...inside].sort((a, b) => at(data.scores, s, i, a) - at(data.scores, s, i, b)).slice(0, 2 * FIRST_LABELS));
+    const named = inside.filter((y) => first.has(y) || y === truth);
+    for (const y of named) chips.append(make("li", y === truth ? { class: "true" } : {}, data.classes[y]));
+    if (named.length < inside.length) chips.append(make("li", { class: "others" }, `and ${inside.length - named.length} more`));
     if (!inside.length) chips.append(make("li", {}, "the empty set"));
     const text = `${data.methods[m]} ${covers ? "covers" : "misses"} the true label, ${data.classes[truth]}.`;
     $("node-verdict").replaceChildren(chips, make("p", { class: `verdict ${covers ? "covers" : "misses"}`, id: "node-covers" }, text));
@@ -250,7 +271,12 @@
     const chances = (y) => [...(informed ? [percent(at(data.model, i, y))] : []), percent(at(data.probabilities, s, i, y))];
     const rows = order.map((y) => [mark(y), ...chances(y), fixed(at(data.scores, s, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
     const head = ["Label", ...(informed ? ["Model", "Informed"] : ["Probability"]), "Score", ""];
-    fillTable($("node-labels"), head, rows, order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
+    const every = $("all-labels").getAttribute("aria-expanded") === "true";
+    const few = Math.max(FIRST_LABELS, 1 + order.indexOf(data.label[i]));
+    const many = rows.length > few + 2;
+    fillTable($("node-labels"), head, every || !many ? rows : rows.slice(0, few), order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
+    $("all-labels").hidden = !many;
+    $("all-labels").textContent = every ? `Show the first ${few} labels` : `Show all ${rows.length} labels`;
   }
 
   function showEvidence(i, m) {
@@ -444,6 +470,8 @@
     for (const box of document.querySelectorAll('input[name="shown"]')) box.addEventListener("change", showMethods);
     for (const details of document.querySelectorAll("[data-numbers]")) details.addEventListener("toggle", () => numbers(details));
     for (const button of document.querySelectorAll('input[name="method"]')) button.addEventListener("change", refresh);
+    $("all-labels").addEventListener("click", () => { turn($("all-labels")); refresh(); });
+    $("all-classes")?.addEventListener("click", showClasses);
     // A graph of small pieces has no neighbourhoods to map.
     $("map-method")?.addEventListener("change", () => {
       $("map-text").textContent = $("map-method").selectedOptions[0].dataset.text;

@@ -1,0 +1,52 @@
+"""Take the pictures of the report that the documentation shows, in a real browser.
+
+Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
+wrote; it writes PNG files into ``docs/images``. Needs the extra ``dev`` and chromium.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+IMAGES = Path(__file__).parent / "images"
+READY = "document.documentElement.dataset.ready === 'true'"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
+#: What each picture shows: the width of the window, and from the top of which element to the bottom of which.
+PICTURES = {
+    "report": (1440, "h1", ".cards"),
+    "report-groups": (1440, "#groups h2", "#groups .two"),
+    "report-neighbourhoods": (1280, "#neighbourhoods h2", "#neighbourhoods .two"),
+    "report-explorer": (1280, "#explorer h2", "#explorer .two"),
+    "report-phone": (390, "h1", "#figure-front"),
+}
+
+
+def main(report: Path) -> None:
+    """Take all of them."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+        for name, (width, first, last) in PICTURES.items():
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.goto(report.resolve().as_uri())
+            page.wait_for_function(READY)
+            page.screenshot(path=IMAGES / f"{name}.png", full_page=True, clip=_between(page, first, last, width))
+        browser.close()
+
+
+def _between(page: Any, first: str, last: str, width: int) -> dict[str, float]:
+    """Return the part of the page from the top of one element to the bottom of another, with a little room."""
+    # The bar with sections stays at the top while a page is scrolled, and would stand in the way.
+    page.add_style_tag(content="nav { position: static !important }")
+    top, bottom = (page.locator(place).first.bounding_box() for place in (first, last))
+    side = max(0.0, min(top["x"], bottom["x"]) - 20)
+    start = max(0.0, top["y"] - 16)
+    return {"x": side, "y": start, "width": width - 2 * side, "height": bottom["y"] + bottom["height"] + 16 - start}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

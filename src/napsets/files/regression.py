@@ -1,0 +1,197 @@
+"""Files of node regression: what a model says of numbers, the numbers that are known, and intervals.
+
+What a model says: ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``]. What is known:
+``node`` and ``target``. Intervals: ``node``, ``lower``, ``upper``, ``width``, ``threshold``, ``support``,
+``effective_size``, ``alpha``, ``prediction``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.lengths import WeightsAre
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files._arrow import arrow
+from napsets.files.edges import read_edges
+from napsets.files.formats import METADATA_KEY, open_table
+from napsets.files.ids import IdKind, NodeIds, UnknownIds, id_column, known_places
+from napsets.files.labels import read_nodes, refuse_repeated
+from napsets.files.numbers import joined_ids, number_rows
+from napsets.files.sets_file import ROW_GROUP, writing_rows
+from napsets.graph import Graph
+from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
+
+__all__ = ["RegressionInputs", "read_outputs", "read_regression", "read_targets", "write_intervals"]
+
+PathLike = str | os.PathLike[str]
+
+#: The scores whose columns a file of outputs may have, the more telling first.
+_SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionInputs:
+    """The files of a regression, on the places of one list of nodes.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        What the nodes are called.
+    graph : Graph
+        On the places 0..n−1.
+    outputs : numpy.ndarray
+        What the model says, a row a node.
+    score : IntervalScore
+        The score whose columns the file has.
+    targets : numpy.ndarray
+        NaN where unknown.
+    nodes : numpy.ndarray
+        What to predict.
+    notes : list of str
+        What a user should know.
+    """
+
+    ids: NodeIds
+    graph: Graph
+    outputs: FloatArray
+    score: Any
+    targets: FloatArray
+    nodes: IntArray
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def calibration(self) -> IntArray:
+        """The nodes whose target is known."""
+        return np.flatnonzero(np.isfinite(self.targets))
+
+    def calibrate(self, method: Any) -> Any:
+        """Calibrate a method on all that has a target."""
+        return method.calibrate(self.graph, self.outputs, self.targets, self.calibration, ids=self.ids.keys)
+
+
+def read_regression(
+    edges: PathLike,
+    outputs: PathLike,
+    targets: PathLike,
+    nodes: PathLike | None = None,
+    *,
+    directed: bool = False,
+    ids: IdKind = "auto",
+    skip_unknown: bool = False,
+    weights_are: WeightsAre | None = None,
+    stage: Callable[[str], None] = lambda text: None,
+) -> RegressionInputs:
+    """Read the files of a regression; the parameters are those of `read_inputs`."""
+    notes: list[str] = []
+    stage("reading outputs")
+    known, values, score = read_outputs(outputs, ids=ids)
+    stage("reading edges")
+    graph = read_edges(
+        edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
+    )
+    stage("reading targets")
+    y = read_targets(targets, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    if not np.isfinite(y).any():
+        raise FileFormatError(f"`labels` must have at least one target; {os.fspath(targets)} has none")
+    if nodes is None:
+        chosen = np.flatnonzero(np.isnan(y))
+    else:
+        chosen = read_nodes(nodes, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
+    if chosen.size == 0:
+        raise InvalidInputError("there is no node to predict: every node has a target. Pass --nodes.")
+    return RegressionInputs(known, graph, values, score, y, chosen, notes)
+
+
+def read_outputs(path: PathLike, *, ids: IdKind = "auto") -> tuple[NodeIds, FloatArray, Any]:
+    """Read what a model says of each node: its ids, the numbers, and the score whose columns they are."""
+    table = open_table("probabilities", path)
+    table.require("node")
+    score = next((each for each in _SCORES if set(each.columns) <= set(table.columns)), None)
+    if score is None:
+        raise FileFormatError(
+            f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
+            f"regression; {table.path} has {', '.join(table.columns)}"
+        )
+    parts, blocks, filled = [], [], 0
+    for batch in table.batches(["node", *score.columns]):
+        parts.append(id_column(table, batch, "node", "string" if ids == "string" else "auto"))
+        blocks.append(number_rows(table, batch, score.columns, filled, list_column=""))
+        filled += batch.num_rows
+    if not parts:
+        raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
+    try:
+        values = score.check(np.concatenate(blocks))
+    except InvalidInputError as error:
+        raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
+    return NodeIds(joined_ids(table, parts, ids), "probabilities", table.path), values, score
+
+
+def read_targets(
+    path: PathLike,
+    nodes: NodeIds,
+    *,
+    ids: IdKind = "auto",
+    skip_unknown: bool = False,
+    notes: list[str] | None = None,
+) -> FloatArray:
+    """Read a table with the columns ``node`` and ``target`` into one number for each of `nodes`, NaN where unknown."""
+    table = open_table("labels", path)
+    table.require("node", "target")
+    strangers = UnknownIds(table, nodes.name)
+    found = np.full(len(nodes), np.nan)
+    seen = [np.empty(0, dtype=np.int64)]
+    for batch in table.batches(["node", "target"]):
+        place = known_places(table, batch, "node", nodes, ids, strangers)
+        column = batch.column("target")
+        pa = arrow()
+        try:
+            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid as error:
+            raise FileFormatError(f"`labels` must have numbers in the column target; {table.path}: {error}") from error
+        found[place[place >= 0]] = numbers[place >= 0]
+        seen.append(place)
+    strangers.settle(skip=skip_unknown, notes=notes)
+    place = np.concatenate(seen)
+    refuse_repeated(table, nodes, place[place >= 0])
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
+def write_intervals(
+    inputs: RegressionInputs,
+    path: PathLike,
+    calibrated: Any,
+    *,
+    alpha: float,
+    metadata: Mapping[str, Any],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, float]:
+    """Predict and write some nodes at a time; return what was written, in numbers."""
+    pa = arrow()
+    names = ("lower", "upper", "width", "threshold", "support", "effective_size", "alpha", "prediction")
+    kinds = {name: pa.int64() if name == "support" else pa.float64() for name in names}
+    fields = [pa.field(name, kind, nullable=False) for name, kind in ({"node": inputs.ids.output_type} | kinds).items()]
+    schema = pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
+    widths, infinite, done = 0.0, 0, 0
+    with writing_rows(path, schema, metadata) as writer:
+        for start in range(0, inputs.nodes.size, ROW_GROUP):
+            part = inputs.nodes[start : start + ROW_GROUP]
+            found = calibrated.predict(part, alpha)
+            table = found.to_arrow()
+            writer.write(table.set_column(0, "node", inputs.ids.take(part)).select(schema.names))
+            finite = np.isfinite(found.widths)
+            widths, infinite = widths + float(found.widths[finite].sum()), infinite + int((~finite).sum())
+            done += part.size
+            progress(done, inputs.nodes.size)
+    return {
+        "nodes": done,
+        "mean_width": widths / max(done - infinite, 1) if done > infinite else float("inf"),
+        "infinite": infinite,
+    }

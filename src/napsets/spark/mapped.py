@@ -1,0 +1,229 @@
+"""Arrays as plain files in a folder that all machines see: written in parts by tasks, mapped by whoever reads them.
+
+A file is written beside its name and renamed, so that a name stands for the whole of it; an array that many tasks write
+together is made at its full size first, and each writes its own rows. Writing the same rows twice changes nothing: a
+task that is run again does no harm. Mapped arrays are read-only, and a machine holds one copy of them, in its page
+cache, however many processes map it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.frozen import sealed
+
+__all__ = ["Folder", "PartWriter", "draft_folder", "drafted", "offsets_of", "part_name", "read_part"]
+
+#: Bytes that are copied at a time.
+_BLOCK = 1 << 24
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of arrays, and of marks that say which steps are done.
+
+    Attributes
+    ----------
+    path : str
+        Where it is, on every machine.
+    """
+
+    path: str
+
+    def file(self, name: str) -> str:
+        """Return the path of something in it."""
+        return f"{self.path}/{name}"
+
+    # -- arrays ----------------------------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is an array of this name."""
+        return os.path.exists(self.file(f"{name}.npy"))
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Map an array; nothing is read before it is looked at."""
+        path = self.file(f"{name}.npy")
+        found = np.load(path, allow_pickle=False)[...] if _is_empty(path) else np.load(path, mmap_mode="r")
+        return sealed(np.asarray(found))
+
+    def save(self, name: str, array: npt.NDArray[Any]) -> None:
+        """Write an array, whole or not at all."""
+        with drafted(self.file(f"{name}.npy")) as draft, open(draft, "wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+
+    def make(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+        """Make room for an array that tasks are to fill."""
+        with drafted(self.file(f"{name}.npy")) as draft, open(draft, "wb") as stream:
+            header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_2_0(stream, header)
+            stream.truncate(stream.tell() + int(np.prod(shape)) * np.dtype(dtype).itemsize)
+
+    def fill(self, name: str, row: int, values: npt.NDArray[Any]) -> None:
+        """Write rows of an array from one on; through the file, because a full disk would kill who writes to a map."""
+        path = self.file(f"{name}.npy")
+        with open(path, "rb") as stream:
+            shape, start, dtype = _header(stream)
+        wide = int(np.prod(shape[1:])) * dtype.itemsize
+        _write_at(path, start + row * wide, _bytes(values.astype(dtype, copy=False)))
+
+    def copy_into(self, name: str, row: int, source: str) -> None:
+        """Write the bytes of a file as the rows of an array from one on."""
+        path = self.file(f"{name}.npy")
+        with open(path, "rb") as stream:
+            shape, start, dtype = _header(stream)
+        place = start + row * int(np.prod(shape[1:])) * dtype.itemsize
+        with open(source, "rb") as stream:
+            while block := stream.read(_BLOCK):
+                _write_at(path, place, memoryview(block))
+                place += len(block)
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def done(self, step: str) -> dict[str, Any] | None:
+        """Return what a step that is done said at its end, None where it is not done."""
+        try:
+            with open(self.file(f"{step}.done"), encoding="utf-8") as stream:
+                told: dict[str, Any] = json.load(stream)
+        except FileNotFoundError:
+            return None
+        return told
+
+    def step(self, name: str, make: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+        """Do a step, unless it is done; `make` gets the name of a folder of its own and says what is to be known.
+
+        The folder is new each time: tasks of a run that was killed may still write to theirs.
+        """
+        told = self.done(name)
+        if told is not None:
+            return told
+        self.clear(name)
+        own = f"{name}-{uuid.uuid4().hex[:8]}"
+        os.makedirs(self.file(own))
+        told = {"folder": own} | make(own)
+        with drafted(self.file(f"{name}.done")) as draft:
+            Path(draft).write_text(json.dumps(told), encoding="utf-8")
+        return told
+
+    def clear(self, step: str) -> None:
+        """Remove the folders of a step."""
+        for path in Path(self.path).glob(f"{step}-*"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_empty(path: str) -> bool:
+    with open(path, "rb") as stream:
+        shape, _, _ = _header(stream)
+    return 0 in shape  # nothing can be mapped where there is nothing
+
+
+def _header(stream: Any) -> tuple[tuple[int, ...], int, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(stream)
+    return shape, stream.tell(), dtype
+
+
+def _bytes(values: npt.NDArray[Any]) -> memoryview:
+    return memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
+def _write_at(path: str, place: int, data: memoryview) -> None:
+    file = os.open(path, os.O_WRONLY)
+    try:
+        while data:
+            written = os.pwrite(file, data[:_BLOCK], place)
+            data, place = data[written:], place + written
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def drafted(path: str) -> Iterator[str]:
+    """Give a name beside `path` to write to; what was written gets its name at the end."""
+    folder, name = os.path.split(path)
+    draft = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
+    try:
+        yield draft
+        os.replace(draft, path)
+    except BaseException:
+        if os.path.exists(draft):
+            os.unlink(draft)
+        raise
+
+
+@contextmanager
+def draft_folder(path: str) -> Iterator[str]:
+    """Give a folder beside `path` to write to, which gets its name at the end, unless another task was faster."""
+    parent, name = os.path.split(path)
+    draft = f"{parent}/.{name}.{uuid.uuid4().hex[:8]}"
+    os.makedirs(draft)
+    try:
+        yield draft
+        if not os.path.isdir(path):
+            os.rename(draft, path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+# -- what one task writes ------------------------------------------------------------------------------------------
+
+
+def part_name(part: int) -> str:
+    """Return what a part is called, so that parts are in their order by name."""
+    return f"part-{part:07d}"
+
+
+class PartWriter:
+    """Columns of one part, each a file of bare numbers; they appear together when all are whole.
+
+    Parameters
+    ----------
+    folder : str
+        The folder of the step.
+    part : int
+        Which part.
+    """
+
+    def __init__(self, folder: str, part: int) -> None:
+        self._making = draft_folder(f"{folder}/{part_name(part)}")
+        self._files: dict[str, Any] = {}
+        self._draft = ""
+
+    def __enter__(self) -> PartWriter:
+        self._draft = self._making.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for file in self._files.values():
+            file.close()
+        self._making.__exit__(kind, error, at)
+
+    def add(self, **columns: npt.NDArray[Any]) -> None:
+        """Write further rows."""
+        for name, values in columns.items():
+            if name not in self._files:
+                self._files[name] = open(f"{self._draft}/{name}", "wb")  # noqa: SIM115  (closed at the end)
+            self._files[name].write(_bytes(values))
+
+
+def read_part(folder: str, part: int, column: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return a column of a part."""
+    path = f"{folder}/{part_name(part)}/{column}"
+    return np.fromfile(path, dtype=dtype) if os.path.exists(path) else np.empty(0, dtype=dtype)
+
+
+def offsets_of(sizes: Sequence[int]) -> list[int]:
+    """Return where each part starts, and where the last ends."""
+    return [0, *np.cumsum(np.array(sizes, dtype=np.int64)).tolist()]

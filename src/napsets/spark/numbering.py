@@ -1,0 +1,352 @@
+"""What runs in tasks to turn tables into arrays: ids into numbers, edges into rows, labels and nodes into numbers.
+
+Each function here takes Arrow batches or a plain description of its share, and writes files of a `Folder`; what it
+returns are counts. None of them knows of a Spark session.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import TaskContext
+
+from napsets.checks.arguments import IntArray
+from napsets.errors import InvalidInputError
+from napsets.spark import arrow
+from napsets.spark.mapped import Folder, PartWriter, draft_folder, drafted, part_name, read_part
+
+__all__ = [
+    "MOST_NODES",
+    "NumberedPart",
+    "Numbers",
+    "RowsPart",
+    "fill_nodes",
+    "fill_rows",
+    "merge_rows",
+    "node_ids",
+    "row_bounds",
+    "sort_keys",
+    "write_edges",
+    "write_labels",
+    "write_nodes",
+    "write_targets",
+]
+
+Batches = Iterator[pa.RecordBatch]
+
+#: An edge is one 64-bit word here, the row above and the column below: of more nodes it could not be.
+MOST_NODES = 2**31 - 1
+_BITS = 32
+_COLUMN = (1 << _BITS) - 1
+
+#: Edges that a task holds before it sorts them and writes them down.
+_EDGES_AT_ONCE = 1 << 22
+
+
+class NumberedPart(NamedTuple):
+    """A part of the nodes: where its rows and its letters go in the arrays of all."""
+
+    folder: str
+    part: int
+    row: int
+    letter: int
+
+
+class RowsPart(NamedTuple):
+    """Rows of the graph that one task makes, and where their entries go in the array of all."""
+
+    part: int
+    first: int
+    last: int
+    entry: int = 0
+
+
+def keys_of(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the 64-bit key of each id, signed: an integer is its own, a text has a hash."""
+    if not pa.types.is_integer(column.type):
+        from napsets.kernels.texts import hash_texts
+
+        return hash_texts(_texts(column)).view(np.int64)
+    keys: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
+    return keys
+
+
+def _texts(column: pa.Array) -> Any:
+    from napsets.kernels.texts import Texts
+
+    values = column.cast(pa.large_string())
+    _, offsets, letters = values.buffers()
+    first, count = values.offset, len(values)
+    ends = np.frombuffer(offsets, dtype=np.int64)[first : first + count + 1] if count else np.zeros(1, dtype=np.int64)
+    return Texts(ends, np.frombuffer(letters or b"", dtype=np.uint8))
+
+
+def _own_part() -> int:
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------
+
+
+def write_nodes(batches: Batches, folder: str, settings: arrow.Settings, but: Folder | None = None) -> Batches:
+    """Write the ids and probabilities of a part of the nodes; yield how many there are and whether keys ascend.
+
+    Nodes that have a number in the folder `but` are left out.
+    """
+    numbers = None if but is None else Numbers(but)
+    part, rows, letters, ascending = _own_part(), 0, 0, True
+    ends: list[int] = []
+    with PartWriter(folder, part) as writer:
+        for batch in batches:
+            if numbers is not None:
+                batch = batch.filter(pa.array(numbers.of(batch.column("node")) < 0))
+            if not batch.num_rows:
+                continue
+            column = batch.column("node")
+            keys = keys_of(column)
+            ascending &= bool((keys[1:] > keys[:-1]).all()) and (not ends or int(keys[0]) > ends[-1])
+            ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
+            if "probabilities" in batch.schema.names:
+                p = arrow.checked_probabilities(batch, column, settings, "nodes")
+                writer.add(keys=keys, probabilities=p)
+            else:
+                writer.add(keys=keys)
+            rows += batch.num_rows
+            if not pa.types.is_integer(column.type):
+                texts = _texts(column)
+                written = texts.letters[texts.offsets[0] : texts.offsets[-1]]
+                writer.add(lengths=np.diff(texts.offsets), letters=written)
+                letters += written.size
+    if rows:
+        told = {"part": [part], "rows": [rows], "letters": [letters], "ascending": [ascending]}
+        told |= {"first": [ends[0]], "last": [ends[1]]}
+        schema = pa.schema({name: pa.bool_() if name == "ascending" else pa.int64() for name in told})
+        yield pa.RecordBatch.from_pydict(told, schema=schema)
+
+
+#: The columns of what `write_nodes` yields.
+PART_COLUMNS = "part bigint, rows bigint, letters bigint, ascending boolean, first bigint, last bigint"
+
+
+def fill_nodes(share: NumberedPart, store: Folder) -> None:
+    """Put a part of the nodes into the arrays of all nodes."""
+    folder, base = store.file(share.folder), f"{store.file(share.folder)}/{part_name(share.part)}"
+    store.copy_into("keys", share.row, f"{base}/keys")
+    if os.path.exists(f"{base}/probabilities"):
+        store.copy_into("probabilities", share.row, f"{base}/probabilities")
+    else:  # nodes of edges alone: nobody asks for their probabilities, but rows must be some
+        rows = os.path.getsize(f"{base}/keys") // 8
+        classes = store.array("probabilities").shape[1]
+        store.fill("probabilities", share.row, np.full((rows, classes), 1.0 / classes))
+    if store.has("letters"):
+        lengths = read_part(folder, share.part, "lengths", np.int64)
+        store.copy_into("letters", share.letter, f"{base}/letters")
+        store.fill("offsets", share.row + 1, share.letter + np.cumsum(lengths))
+
+
+def sort_keys(store: Folder) -> tuple[int, int] | None:
+    """Write the keys in ascending order and the number of each; return two numbers that share a key, if there are."""
+    keys = store.array("keys")
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if same.size:
+        return int(order[same[0]]), int(order[same[0] + 1])
+    store.save("sorted-keys", ordered)
+    store.save("sorted-numbers", order.astype(np.int32))
+    return None
+
+
+def node_ids(store: Folder, numbers: IntArray) -> pa.Array:
+    """Return the ids of some nodes, as they were."""
+    if not store.has("letters"):
+        return pa.array(store.array("keys")[numbers], pa.int64())
+    offsets, letters = store.array("offsets"), store.array("letters")
+    texts = pa.LargeStringArray.from_buffers(offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(letters))
+    return texts.take(pa.array(numbers, pa.int64())).cast(pa.string())
+
+
+class Numbers:
+    """The number of each id, looked up in mapped arrays."""
+
+    def __init__(self, store: Folder) -> None:
+        self.store = store
+        keys = store.array("keys")
+        sorted_ = store.has("sorted-keys")
+        self.keys = store.array("sorted-keys") if sorted_ else keys
+        self.numbers = store.array("sorted-numbers") if sorted_ else None
+        self.size = int(keys.size)
+        # Consecutive integers need no search.
+        self.dense = self.size > 0 and int(self.keys[-1]) - int(self.keys[0]) == self.size - 1
+
+    def of(self, column: pa.Array) -> IntArray:
+        """Return the number of each id, −1 where it is unknown."""
+        keys = keys_of(column)
+        if not self.size:
+            return np.full(keys.size, -1, dtype=np.int64)
+        if self.dense:
+            inside = (keys >= self.keys[0]) & (keys <= self.keys[-1])
+            places = np.where(inside, keys - self.keys[0], 0)
+        else:
+            places = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
+            inside = self.keys[places] == keys
+        found: IntArray = np.where(inside, places if self.numbers is None else self.numbers[places], -1)
+        return found.astype(np.int64, copy=False)
+
+    def known(self, column: pa.Array, nodes: int, asker: str) -> IntArray:
+        """Return the number of each id, all of which must be among the first `nodes`: those with probabilities."""
+        numbers = self.of(column)
+        missing = (numbers < 0) | (numbers >= nodes)
+        if missing.any():
+            node = column[int(missing.argmax())].as_py()
+            raise InvalidInputError(
+                f"`probabilities` must have a row for each node of `{asker}`; node {node!s} has none"
+            )
+        return numbers
+
+
+# -- edges ---------------------------------------------------------------------------------------------------------
+
+
+def write_edges(batches: Batches, store: Folder, folder: str, directed: bool) -> Batches:
+    """Write a part of the edges as sorted words; yield those of which an end is unknown."""
+    numbers = Numbers(store)
+    held: list[tuple[IntArray, IntArray]] = []
+    count = chunks = 0
+    with draft_folder(f"{folder}/{part_name(_own_part())}") as draft:
+        for batch in batches:
+            source, target = (numbers.of(batch.column(name)) for name in ("source", "target"))
+            known = (source >= 0) & (target >= 0)
+            if not known.all():
+                yield batch.filter(pa.array(~known))
+                source, target = source[known], target[known]
+            held.append((source, target))
+            count += source.size
+            if count >= _EDGES_AT_ONCE:
+                np.save(f"{draft}/{chunks:05d}.npy", _words(held, directed))
+                held, count, chunks = [], 0, chunks + 1
+        if count:
+            np.save(f"{draft}/{chunks:05d}.npy", _words(held, directed))
+
+
+def _words(held: list[tuple[IntArray, IntArray]], directed: bool) -> npt.NDArray[np.int64]:
+    source, target = (np.concatenate([pair[i] for pair in held]) for i in (0, 1))
+    apart = source != target
+    if not apart.all():
+        source, target = source[apart], target[apart]
+    words = source << _BITS | target
+    if not directed:
+        words = np.concatenate([words, target << _BITS | source])
+    return _distinct(words)
+
+
+def _distinct(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    words.sort()
+    if words.size:
+        new = np.append(True, words[1:] != words[:-1])
+        if not new.all():
+            words = words[new]
+    return words
+
+
+def _chunks(folders: list[str]) -> list[str]:
+    return sorted(
+        f"{part.path}/{name}"
+        for folder in folders
+        for part in os.scandir(folder)
+        if part.is_dir() and not part.name.startswith(".")
+        for name in os.listdir(part.path)
+    )
+
+
+def row_bounds(folders: list[str], nodes: int, entries_a_part: int, least: int) -> tuple[list[int], int]:
+    """Return the rows at which parts of about as many entries start, with the end of the last; and all entries."""
+    chunks = _chunks(folders)
+    stored = sum(max(0, os.path.getsize(chunk) - 128) // 8 for chunk in chunks)
+    parts = max(least, -(-stored // entries_a_part))
+    looked_at = chunks[:: max(1, len(chunks) // 32)]
+    sample = [np.load(chunk, mmap_mode="r") for chunk in looked_at]
+    rows = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *(_some(words) >> _BITS for words in sample)]))
+    inner = rows[np.arange(1, parts) * rows.size // parts] if rows.size else np.empty(0, dtype=np.int64)
+    return sorted({0, nodes, *(int(row) for row in inner)}), stored
+
+
+def _some(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.asarray(words[:: max(1, words.size // 4096)])
+
+
+def merge_rows(share: RowsPart, store: Folder, folders: list[str], folder: str) -> int:
+    """Make some rows of the graph from all words of theirs; return how many entries they have."""
+    target = f"{store.file(folder)}/{part_name(share.part)}"
+    if not os.path.isdir(target):
+        pieces = [np.empty(0, dtype=np.int64)]
+        for chunk in _chunks([store.file(name) for name in folders]):
+            words = np.load(chunk, mmap_mode="r")
+            first, last = np.searchsorted(words, [share.first << _BITS, share.last << _BITS])
+            pieces.append(words[first:last])
+        words = _distinct(np.concatenate(pieces))
+        degrees = np.bincount((words >> _BITS) - share.first, minlength=share.last - share.first)
+        columns = (words & _COLUMN).astype(np.int32)
+        with PartWriter(store.file(folder), share.part) as writer:
+            writer.add(degrees=degrees.astype(np.int64, copy=False), columns=columns)
+    return os.path.getsize(f"{target}/columns") // 4
+
+
+def fill_rows(share: RowsPart, store: Folder, folder: str) -> None:
+    """Put rows that were made into the arrays of the graph."""
+    degrees = read_part(store.file(folder), share.part, "degrees", np.int64)
+    store.copy_into("indices", share.entry, f"{store.file(folder)}/{part_name(share.part)}/columns")
+    store.fill("indptr", share.first + 1, share.entry + np.cumsum(degrees))
+
+
+# -- labels, and the nodes to predict ------------------------------------------------------------------------------
+
+
+def write_labels(batches: Batches, store: Folder, folder: str, settings: arrow.Settings, nodes: int) -> Batches:
+    """Write a part of the labels as numbers of nodes and of classes; yield how many there are."""
+    numbers = Numbers(store)
+    count, part = 0, _own_part()
+    with PartWriter(folder, part) as writer:
+        for batch in batches:
+            if batch.num_rows:
+                column = batch.column("node")
+                found = numbers.known(column, nodes, "labels")
+                writer.add(nodes=found, labels=arrow.label_indices(batch, column, settings))
+                count += batch.num_rows
+    if count:
+        yield _counted(part, count)
+
+
+def write_targets(batches: Batches, store: Folder, folder: str, nodes: int) -> Batches:
+    """Write a part of the nodes to predict as numbers; yield how many there are."""
+    numbers = Numbers(store)
+    count, part = 0, _own_part()
+    with PartWriter(folder, part) as writer:
+        for batch in batches:
+            if batch.num_rows:
+                writer.add(nodes=numbers.known(batch.column("node"), nodes, "nodes"))
+                count += batch.num_rows
+    if count:
+        yield _counted(part, count)
+
+
+#: The columns of what they yield.
+COUNT_COLUMNS = "part bigint, rows bigint"
+
+
+def _counted(part: int, rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"part": [part], "rows": [rows]})
+
+
+def write_once(path: str, write: Any) -> None:
+    """Write a file unless it is there, whole or not at all."""
+    if not os.path.exists(path):
+        with drafted(path) as draft:
+            write(draft)

@@ -1,0 +1,177 @@
+"""Files as people have them: separators, names of columns, standard input and output, logits, JSON Lines."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from napsets.files import read_sets
+
+#: Short and without a choice, so that runs are quick.
+NAPS = ("--method", "naps")
+
+
+@pytest.fixture
+def piped(app):
+    """Return a function that runs ``napsets`` with bytes on standard input."""
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+
+    def call(given, *arguments):
+        return runner.invoke(app, [str(argument) for argument in arguments], input=given, prog_name="napsets")
+
+    return call
+
+
+def semicolons(folder, world, names):
+    """Write the world's files with semicolons and other names of columns; return options and the truth."""
+    written = {}
+    for key, path in {
+        "e": world.edges,
+        "p": world.probabilities_file,
+        "l": world.labels_file,
+        "t": world.truth,
+    }.items():
+        table = pq.read_table(path)
+        table = table.rename_columns([names.get(name, name) for name in table.column_names])
+        written[key] = folder / f"{path.stem}.csv"
+        pa.csv.write_csv(table, written[key], pa.csv.WriteOptions(delimiter=";"))
+    return [word for key in "epl" for word in (f"-{key}", written[key])], written["t"]
+
+
+@pytest.fixture
+def expected(tmp_path, run, world):
+    done = run("predict", *world.files, *NAPS, "-o", tmp_path / "expected.parquet")
+    assert done.exit_code == 0, done.output
+    return read_sets(tmp_path / "expected.parquet")
+
+
+def test_every_command_reads_files_as_people_have_them(tmp_path, run, world, expected):
+    names = {"node": "id", "source": "src", "target": "dst", "label": "class"}
+    files, truth = semicolons(tmp_path, world, names)
+    written = ("--separator", ";", "--columns", ",".join(f"{ours}={theirs}" for ours, theirs in names.items()))
+    sets = tmp_path / "sets.csv"
+    done = run("predict", *files, *NAPS, *written, "-o", sets)
+    assert done.exit_code == 0, done.output
+    assert sets.read_text(encoding="utf-8").startswith('"node";"labels";"size"')
+    done = run("evaluate", sets, "--labels", truth, "--edges", files[1], *written, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["mean_size"] == pytest.approx(expected.sets.sizes.mean())
+    for command in (
+        ("inspect", *files, "--node", world.ids[world.rest[0]], *NAPS),
+        ("homophily", *files[:2], *files[4:]),
+        ("recommend", *files[:2], *files[4:]),
+        ("report", *files, "--truth", truth, "--methods", "split,naps", "-o", tmp_path / "r.html"),
+    ):
+        done = run(*command, *written, "--json")
+        assert done.exit_code == 0, done.output
+
+
+def test_inspect_takes_over_how_the_files_of_the_sets_were_written(tmp_path, run, world):
+    files, _ = semicolons(tmp_path, world, {"node": "id"})
+    done = run("predict", *files, *NAPS, "--separator", ";", "--columns", "node=id", "-o", tmp_path / "s.parquet")
+    assert done.exit_code == 0, done.output
+    node = world.ids[world.rest[3]]
+    done = run("inspect", *files, "--node", node, "--like", tmp_path / "s.parquet", "--json")
+    assert done.exit_code == 0, done.output
+    assert float(json.loads(done.stdout)["threshold"]) == read_sets(tmp_path / "s.parquet").sets.thresholds[3]
+
+
+@pytest.mark.parametrize("format", [None, "csv", "tsv", "jsonl", "parquet", "npz"])
+def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, piped, world, expected, format):
+    asked = () if format is None else ("--format", format)
+    done = piped(b"", "predict", *world.files, *NAPS, "-o", "-", *asked)
+    assert done.exit_code == 0, done.output
+    assert "mean size of a set" in done.stderr
+    path = tmp_path / f"out.{format or 'csv'}"
+    path.write_bytes(done.stdout_bytes)
+    found = read_sets(path)
+    assert np.array_equal(found.sets.member, expected.sets.member)
+    np.testing.assert_allclose(found.sets.thresholds, expected.sets.thresholds, rtol=1e-12)
+
+
+def test_labels_and_sets_come_from_standard_input(tmp_path, piped, world, expected):
+    table = pq.read_table(world.labels_file)
+    lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+    files = world.files[:4]
+    done = piped(lines, "predict", *files, *NAPS, "-l", "-", "--format", "jsonl", "-o", tmp_path / "s.csv")
+    assert done.exit_code == 0, done.output
+    assert np.array_equal(read_sets(tmp_path / "s.csv").sets.member, expected.sets.member)
+    done = piped((tmp_path / "s.csv").read_bytes(), "evaluate", "-", "--labels", world.truth, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["mean_size"] == pytest.approx(expected.sets.sizes.mean())
+
+
+def test_what_is_wrong_with_standard_input_is_told_of_it(piped, world):
+    done = piped(b"a,b\n1,2\n", "predict", *world.files[:4], *NAPS, "-l", "-", "-o", "-")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "standard-input.csv lacks node, label" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-e", "-", "-p", "-", "-l", "y.csv", "-o", "s.csv"), "only one file can be standard input"),
+        (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "-", "--json"), "can hold the sets or --json, not both"),
+        (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--columns", "nod=x"), "did you mean 'node'?"),
+        (("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--separator", "ab"), "must be one character"),
+        (
+            ("-e", "e.csv", "-p", "p.csv", "-l", "y.csv", "-o", "s.csv", "--format", "xls"),
+            "must be one of parquet, csv",
+        ),
+    ],
+)
+def test_what_cannot_be_is_wrong_use(piped, options, message):
+    done = piped(b"", "predict", *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("flag", [("--logits",), ("--columns", "node=id"), ("--separator", ";"), ("--format", "csv")])
+def test_spark_says_what_it_cannot_read(run, world, tmp_path, flag):
+    done = run("predict", *world.files, "-o", tmp_path / "s", "--engine", "spark", *flag)
+    assert done.exit_code == 2
+    assert "works with --engine local only" in done.output
+
+
+def test_logits_give_the_sets_of_their_probabilities(tmp_path, run, world, expected):
+    table = pq.read_table(world.probabilities_file)
+    logits = [pa.array(np.log(table.column(name).to_numpy()) + 30.0) for name in table.column_names[1:]]
+    path = tmp_path / "logits.parquet"
+    pq.write_table(pa.table([table.column("node"), *logits], names=table.column_names), path)
+    files = ["-e", world.edges, "-p", path, "-l", world.labels_file]
+    done = run("predict", *files, *NAPS, "--logits", "-o", tmp_path / "s.parquet")
+    assert done.exit_code == 0, done.output
+    found = read_sets(tmp_path / "s.parquet")
+    np.testing.assert_allclose(found.sets.thresholds, expected.sets.thresholds, rtol=1e-9)
+    assert found.metadata["logits"] is True
+    node = world.ids[world.rest[0]]
+    told = json.loads(run("inspect", *files, "--node", node, "--like", tmp_path / "s.parquet", "--json").stdout)
+    assert float(told["threshold"]) == found.sets.thresholds[0]
+
+
+def test_evaluate_reads_ids_as_asked_and_is_silent_about_strangers(tmp_path, run, world):
+    done = run("predict", *world.files, *NAPS, "-o", tmp_path / "s.csv")
+    assert done.exit_code == 0, done.output
+    truth = pq.read_table(world.truth)
+    texts = truth.set_column(0, "node", truth.column("node").cast(pa.string()))
+    more = pa.table({"node": ["stranger"], "label": ["cat"]})
+    pq.write_table(pa.concat_tables([texts, more]), tmp_path / "truth.parquet")
+    refused = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet")
+    assert refused.exit_code == 1
+    assert "--ids string" in refused.output
+    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", "--ids", "string", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["nodes"] == world.rest.size
+    assert "stranger" in done.stderr
+    asked = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
+    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *asked)
+    assert done.exit_code == 0, done.output
+    assert "stranger" not in done.stderr
+    assert json.loads(done.stdout)["coverage_by_degree"]

@@ -1,0 +1,104 @@
+"""What `predict`, `report` and `reproduce` say of what they made: the verdict, its settings, and who judges."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.evaluation.verdict import coverage_band
+from napsets.methods import make_method
+from worlds import CLASSES, make_world, write
+
+
+@pytest.fixture
+def larger(tmp_path):
+    return make_world(tmp_path / "larger", nodes=600, degree=12)
+
+
+def told_by(run, *flags):
+    shown = run(*flags, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    return json.loads(shown.stdout)
+
+
+def test_predict_prints_its_verdict_in_three_lines(run, larger, tmp_path):
+    target = tmp_path / "sets.parquet"
+    shown = run("predict", *larger.files, "-o", target)
+    verdict = told_by(run, "predict", *larger.files, "-o", target)["verdict"]
+    assert len(verdict["lines"]) == 3
+    words = " ".join(shown.stdout.split())
+    assert " ".join(verdict["lines"]) in words
+    assert verdict["lines"][0].startswith("Auto, by its own choice: sets of ")
+    assert (verdict["method"], verdict["nodes"], verdict["judged"]) == ("auto", 300, 0)
+    assert verdict["labels"] == 300
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "naps-exact"])
+def test_predict_promises_what_is_proven(run, larger, tmp_path, method):
+    told = told_by(run, "predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")
+    verdict, apart = told["verdict"], 150 if method == "naps-exact" else 0
+    assert verdict["size"] == told["mean_size"]
+    assert (verdict["apart"], verdict["proven"]) == (apart, method != "naps")
+    low, high = coverage_band(apart or 300, 0.1)
+    promise = f"coverage is {100 * low:.1f} to {100 * high:.1f} % in 95 of 100 draws of them"
+    assert (promise in verdict["lines"][1]) == (method != "naps")
+
+
+def test_predict_warns_of_labels_that_are_of_one_kind(run, tmp_path):
+    world = make_world(tmp_path / "world", nodes=900, degree=10)
+    order = np.argsort(world.probabilities[:, 1], kind="stable")
+    kept = order[:300]
+    labels = write(
+        tmp_path / "labels.parquet", {"node": world.ids[kept], "label": np.array(CLASSES)[world.labels[kept]]}
+    )
+    files = [*world.files[:4], "--labels", labels]
+    told = told_by(run, "predict", *files, "-o", tmp_path / "sets.parquet")["verdict"]
+    assert len(told["warnings"]) == 2
+    assert told["warnings"][1].startswith("150 labels are few")
+    assert told["lines"][2].startswith("Mind: labelled nodes differ from predicted ones in predicted class: ")
+    assert "nodes predicted to be dog are " in told["lines"][2]
+
+
+def test_the_report_says_the_verdict_of_the_comparison(run, larger, tmp_path):
+    told = told_by(run, "report", *larger.files, "--truth", larger.truth, "-o", tmp_path / "report.html")
+    found = ns.evaluation.comparison.compare(
+        larger.graph, larger.probabilities, larger.labels, np.sort(larger.calibration), larger.rest, ids=larger.ids,
+        alphas=ns.evaluation.comparison.CURVE_ALPHAS,
+    )  # fmt: skip
+    assert told["verdict"]["lines"] == list(found.verdict(CLASSES).lines)
+
+
+def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run, larger, tmp_path):
+    target = tmp_path / "report.html"
+    flags = ["--methods", "split,naps", "--fallback", "global", "--level", "exact", "--hops", 1, "--pool", 3]
+    told = told_by(run, "report", *larger.files, *flags, "-o", target)
+    assert [row["infinite"] for row in told["results"]] == [0, 0]
+    node = larger.ids[larger.calibration[0]]
+    seen = told_by(run, "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps")
+    plain = told_by(
+        run, "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps", "--level", "nominal"
+    )
+    assert seen["threshold"] != plain["threshold"]
+    half = told_by(run, "predict", *larger.files, "--level", "exact", "-o", tmp_path / "sets.parquet")
+    assert (half["method"], half["level"], half["verdict"]["apart"]) == ("naps", "exact", 150)
+
+
+def test_a_level_is_that_of_the_method_made():
+    assert type(make_method("naps", level="exact").level) is ns.Exact
+    assert make_method("naps-exact", level="nominal", fallback="global").level == ns.Nominal("global")
+    assert make_method("split", level=ns.Exact(0.3)).level == ns.Exact(0.3)
+    assert make_method("auto", level="exact") == make_method("auto")
+    with pytest.raises(ns.InvalidInputError, match="level"):
+        make_method("naps", level="exactly")
+    with pytest.raises(ns.InvalidInputError, match="`level` must be exact for a score that learns from labels"):
+        make_method("informed", level="nominal")
+
+
+def test_reproduce_says_on_which_nodes_it_judges(run, tmp_path):
+    told = told_by(run, "reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
+    assert told["judged_on"].startswith("Judged, as in the paper, on 1,000 nodes a repetition")
+    assert "(50 on Amazon)" in told["judged_on"]
+    assert told_by(run, "reproduce", "table1", "--rows-only", "--results", tmp_path)["judged_on"] == ""

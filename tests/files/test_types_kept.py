@@ -1,0 +1,127 @@
+"""What comes in as an integer goes out as one; logits become probabilities; SQL reads what is written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.special import softmax
+
+import napsets as ns
+from napsets.errors import FileFormatError
+from napsets.files import read_inputs, read_probabilities, read_sets, write_predictions
+from worlds import make_world, write
+
+
+def as_files(folder, world, labels, suffix=".parquet"):
+    """Write the world with lists of probabilities, so that classes are called 0, 1, 2, and labels as given."""
+    folder.mkdir()
+    table = pa.table({"node": world.ids, "probabilities": [row.tolist() for row in world.probabilities]})
+    pq.write_table(table, folder / "p.parquet")
+    return {
+        "edges": world.edges,
+        "probabilities": folder / "p.parquet",
+        "labels": write(folder / f"y{suffix}", {"node": world.ids[world.calibration], "label": labels}),
+    }
+
+
+def written(path, inputs):
+    made = inputs.calibrate(ns.make_method("naps"))
+    write_predictions(inputs, path, made, alpha=0.1, metadata={"class_names": inputs.class_names})
+    return made.predict(inputs.nodes, 0.1)
+
+
+@pytest.mark.parametrize("labels_suffix", [".parquet", ".csv", ".jsonl"])
+def test_integer_labels_stay_integers(tmp_path, labels_suffix):
+    world = make_world(tmp_path / "world")
+    files = as_files(tmp_path / "files", world, world.labels[world.calibration], labels_suffix)
+    inputs = read_inputs(**files)
+    assert inputs.integer_labels
+    for suffix in (".parquet", ".csv", ".jsonl", ".npz"):
+        expected = written(tmp_path / f"s{suffix}", inputs)
+        found = read_sets(tmp_path / f"s{suffix}")
+        got = found.sets.member if found.complete else found.sets.member[:, [int(y) for y in found.class_names]]
+        assert np.array_equal(got, expected.member)
+    schema = pq.read_schema(tmp_path / "s.parquet")
+    assert schema.field("labels").type == pa.list_(pa.field("element", pa.int64()))
+    assert schema.field("prediction").type == pa.int64()
+    row = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])
+    assert all(type(label) is int for label in [*row["labels"], row["prediction"]])
+    assert np.load(tmp_path / "s.npz")["labels"].dtype == np.int64
+    assert '"[""' not in (tmp_path / "s.csv").read_text()
+
+
+def test_text_that_looks_like_integers_stays_text(tmp_path):
+    world = make_world(tmp_path / "world")
+    inputs = read_inputs(**as_files(tmp_path / "files", world, world.labels[world.calibration].astype(str)))
+    assert not inputs.integer_labels
+    written(tmp_path / "s.parquet", inputs)
+    assert pq.read_schema(tmp_path / "s.parquet").field("prediction").type == pa.string()
+
+
+def test_numbers_of_named_classes_come_back_as_names(tmp_path):
+    world = make_world(tmp_path / "world")
+    labels = write(
+        tmp_path / "y.parquet", {"node": world.ids[world.calibration], "label": world.labels[world.calibration]}
+    )
+    inputs = read_inputs(world.edges, world.probabilities_file, labels)
+    assert not inputs.integer_labels
+    assert inputs.class_names == ["cat", "dog", "owl"]
+
+
+# -- logits --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logits_become_probabilities_without_overflow(tmp_path, dtype):
+    logits = np.array([[1000.0, 999.0, -1000.0], [-5000.0, -5000.0, -5001.0], [0.0, 0.0, 0.0]], dtype=dtype)
+    path = tmp_path / "p.npz"
+    np.savez(path, probabilities=logits)
+    found = read_probabilities(path, logits=True).values
+    assert found.dtype == dtype
+    np.testing.assert_allclose(
+        found, softmax(logits.astype(float), axis=1), rtol=1e-6 if dtype == np.float32 else 1e-12
+    )
+    with pytest.raises(FileFormatError, match="before its softmax, say so with --logits"):
+        read_probabilities(path)
+
+
+def test_logits_that_are_no_numbers_are_refused_by_row(tmp_path):
+    path = write(tmp_path / "p.parquet", {"node": [4, 5], "cat": [0.1, np.inf], "dog": [3.0, 1.0]})
+    with pytest.raises(FileFormatError, match=r"finite numbers, also as logits; row 1 of .*, node 5, has inf"):
+        read_probabilities(path, logits=True)
+
+
+# -- SQL -----------------------------------------------------------------------------------------------------------
+
+
+def test_parquet_holds_plain_lists_and_no_index_of_pandas(tmp_path):
+    world = make_world(tmp_path / "world")
+    written(tmp_path / "s.parquet", read_inputs(world.edges, world.probabilities_file, world.labels_file))
+    file = pq.ParquetFile(tmp_path / "s.parquet")
+    assert [file.schema.column(i).path for i in range(2)] == ["node", "labels.list.element"]
+    assert set(file.schema_arrow.metadata) == {b"napsets"}
+
+
+def test_duckdb_reads_what_napsets_writes_and_napsets_what_duckdb_writes(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    world = make_world(tmp_path / "world")
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
+    expected = written(tmp_path / "s.parquet", inputs)
+    written(tmp_path / "s.jsonl", inputs)
+    for name in ("s.parquet", "s.jsonl"):
+        size, cats, certain = duckdb.sql(
+            f"SELECT avg(len(labels)), sum(list_contains(labels, 'cat')::INT), sum((size = 1)::INT) "
+            f"FROM '{tmp_path / name}'"
+        ).fetchall()[0]
+        assert size == pytest.approx(expected.sizes.mean())
+        assert cats == expected.member[:, 0].sum()
+        assert certain == (expected.sizes == 1).sum()
+    # What SQL makes of 0.5 is a decimal number.
+    target = tmp_path / "p.parquet"
+    duckdb.sql(f"COPY (SELECT * FROM (VALUES (7, 0.5, 0.5), (3, 0.25, 0.75)) AS t(node, cat, dog)) TO '{target}'")
+    assert pa.types.is_decimal(pq.read_schema(target).field("cat").type)
+    assert read_probabilities(target).values.tolist() == [[0.5, 0.5], [0.25, 0.75]]

@@ -1,0 +1,358 @@
+"""The graph on every worker: all methods, any ids, the bits of one machine; and what is left after a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.levels import Nominal
+from napsets.localisers import Hops
+from napsets.methods.method import Method
+from napsets.methods.table import METHODS, make_method
+
+from .cases import Case, assert_same_bits, random_case
+from .lost_executor import Rows, command
+from .test_batches import LostError
+from .test_files import write
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")]
+
+PLAN = "graph-on-every-worker"
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return random_case(40, nodes=400, edges=700, isolated=9)
+
+
+def one_machine(case: Case, method: Any, alpha: float) -> tuple[ns.PredictionSets, np.ndarray]:
+    """The sets, and the probabilities that they were made of."""
+    calibrated = method.calibrate(case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids)
+    return calibrated.predict(case.nodes, alpha), calibrated.score.probabilities[case.nodes]
+
+
+def by_id(case: Case) -> Case:
+    """The same with nodes numbered in the order of their ids, as tables without an order are."""
+    order = np.argsort(case.ids)
+    number = np.empty_like(order)
+    number[order] = np.arange(order.size)
+    return Case(
+        number[case.edge_index],
+        case.probabilities[order],
+        case.labels[order],
+        np.sort(number[case.calibration]),
+        case.ids[order],
+        np.sort(number[case.nodes]),
+        case.directed,
+    )
+
+
+#: Similar nodes are found by features, path lengths by lengths, which Spark is not given; two methods need an extra.
+GIVEN = {"snaps": False, "naps-lengths": False, "by-community": find_spec("sknetwork"), "cf-gnn": find_spec("torch")}
+#: One of each kind; the others differ from these in nothing that Spark sees.
+KINDS = ("split", "naps", "naps-exact", "daps", "informed", "by-class", "rlcp", "auto")
+NAMES = [
+    pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in METHODS if GIVEN.get(name, True)
+]
+
+
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_of_the_table_gives_the_bits_of_one_machine(
+    spark: Any, case: Case, tmp_path: Path, name: str
+) -> None:
+    ordered = by_id(case)
+    tables = {key: table.repartition(3) for key, table in case.tables(spark).items()}
+    settings = {"alpha": 0.2, "seed": 3, "hops": 2}
+    sets = ns.spark.predict_sets(spark, **tables, method=name, plan=PLAN, checkpoint_dir=str(tmp_path), **settings)
+    expected, said = one_machine(ordered, make_method(name, **settings), 0.2)
+    assert np.isfinite(expected.thresholds).any()
+    assert_same_bits(sets, ordered, expected, said)
+    if expected.level is not None:
+        assert sets.schema["alpha"].metadata == {"level": expected.level}
+
+
+@pytest.mark.parametrize(
+    ("ids", "directed", "dtype", "method"),
+    [
+        ("string", False, np.float32, Method(ns.RAPS(), Hops(3, "geometric", pool=4.0, alike=9.0), Nominal("global"))),
+        ("integer", True, np.float64, Method(ns.THR(), Hops(2, lambda k: 1.5 / k), seed=4, allow_empty=False)),
+    ],
+    ids=["strings", "directed"],
+)
+def test_ids_of_any_type_one_way_edges_and_any_settings(
+    spark: Any, tmp_path: Path, ids: str, directed: bool, dtype: Any, method: Method
+) -> None:
+    case = random_case(41, nodes=90, edges=140, ids=ids, directed=directed, dtype=dtype)
+    from napsets.spark.predict import predict
+
+    how = {"alpha": 0.3, "directed": directed, "plan": PLAN, "checkpoint_dir": str(tmp_path), "batch_size": 17}
+    result = predict(spark, case.tables(spark), method, **how)
+    assert (result.plan, len(result.files)) == (PLAN, -(-case.nodes.size // 17))
+    assert_same_bits(result.sets, case, *one_machine(case, method, 0.3))
+
+
+@pytest.mark.parametrize(("suffix", "name"), [(".parquet", "auto"), (".csv", "informed")])
+def test_from_files_nodes_are_numbered_as_one_machine_numbers_them(
+    spark: Any, case: Case, tmp_path: Path, suffix: str, name: str
+) -> None:
+    """Sums over neighbours are taken in the order of rows: two parts of Parquet, or one file of CSV."""
+    import pyarrow.parquet as pq
+
+    from napsets.files import read_inputs, read_sets
+
+    paths = write(case, tmp_path / "in", suffix)
+    output = tmp_path / "out" / "sets [2].parquet"  # which is no pattern
+    output.parent.mkdir()
+    summary = ns.spark.predict_files(**paths, output=str(output), method=name, alpha=0.2, seed=1)
+    inputs = read_inputs(**paths)
+    assert inputs.ids.take(np.arange(9)).to_pylist() == case.ids[:9].tolist()
+    calibrated = inputs.calibrate(make_method(name, alpha=0.2, seed=1))
+    expected = calibrated.predict(case.nodes, 0.2)
+    assert_same_bits(Rows(pq.read_table(output)), case, expected, calibrated.score.probabilities[case.nodes])
+    about = json.loads((output / "_napsets.json").read_text())
+    assert about["plan"] == PLAN
+    assert about["exact_level"] == expected.level
+    assert about.get("choice") == (None if calibrated.choice is None else str(calibrated.choice))
+    assert summary.mean_size == pytest.approx(expected.sizes.mean())
+    assert read_sets(output).class_names == [f"class-{y}" for y in range(4)]
+    assert [path.name for path in output.parent.iterdir()] == ["sets [2].parquet"]
+
+
+def test_nodes_of_edges_alone_are_walked_through(spark: Any, tmp_path: Path) -> None:
+    case = random_case(42, nodes=90, edges=140, ids="string")
+    asked = np.union1d(case.calibration, case.nodes)
+    asked = asked[asked % 5 > 0]
+    few = replace(case, calibration=np.intersect1d(case.calibration, asked), nodes=np.intersect1d(case.nodes, asked))
+    tables = dict(few.tables(spark))
+    names = few.ids[asked].tolist()
+    tables["probabilities"] = tables["probabilities"].where(tables["probabilities"]["node"].isin(names))
+    sets = ns.spark.predict_sets(spark, **tables, alpha=0.3, plan=PLAN, checkpoint_dir=str(tmp_path))
+    assert_same_bits(sets, few, few.expected(2, "uniform", 0.3, 0))
+    with pytest.raises(
+        ns.InvalidInputError, match="a row for each node of `edges` for methods that look at other nodes"
+    ):
+        ns.spark.predict_sets(spark, **tables, method="informed", checkpoint_dir=str(tmp_path))
+
+
+def test_by_default_all_nodes_without_a_label_are_predicted(spark: Any, case: Case, tmp_path: Path) -> None:
+    rest = np.setdiff1d(np.arange(case.labels.size), case.calibration)
+    tables = {name: table for name, table in case.tables(spark).items() if name != "nodes"}
+    sets = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, checkpoint_dir=str(tmp_path))
+    unlabelled = replace(case, nodes=rest, frames={})
+    assert_same_bits(sets, unlabelled, unlabelled.expected(1, "uniform", 0.4, 0))
+
+
+# -- faults --------------------------------------------------------------------------------------------------------
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each share and each mark was written."""
+    found = [*folder.glob("*/*.done"), *folder.glob("*/shares-*/part-*.parquet")]
+    return {path.name: path.stat().st_mtime_ns for path in found}
+
+
+def test_after_a_lost_driver_finished_steps_and_shares_are_kept(spark: Any, case: Case, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def lose_the_driver(done: int, total: int) -> None:
+        raise LostError
+
+    def run(progress: Any) -> Any:
+        return ns.spark.predict_sets(
+            spark,
+            **case.tables(spark),
+            alpha=0.2,
+            checkpoint_dir=str(tmp_path),
+            batch_size=20,
+            progress=progress,
+            plan=PLAN,
+        )
+
+    with pytest.raises(LostError):
+        run(lose_the_driver)
+    before = written(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    shares = sorted(folder.glob("shares-*/part-*.parquet"))
+    assert len(shares) == 8  # four for each of two cores
+    shares[3].unlink()  # as if it had been lost before this one was whole
+    (shares[3].parent / ".part-0000003.parquet.12345678").write_bytes(b"half of it")
+    sets = run(lambda done, total: seen.append((done, total)))
+    after = written(tmp_path)
+    assert all(after[name] == at for name, at in before.items() if name != shares[3].name)
+    assert after[shares[3].name] != before[shares[3].name]
+    assert seen == [(7, 15), (15, 15)]
+    assert not list(folder.glob("state-*"))
+    assert_same_bits(sets, case, case.expected(2, "uniform", 0.2, 0))
+    seen.clear()
+    assert_same_bits(run(lambda done, total: seen.append((done, total))), case, case.expected(2, "uniform", 0.2, 0))
+    assert (seen, written(tmp_path)) == ([(15, 15)], after)
+
+
+def kill_workers(done: int, total: int) -> None:
+    """Kill the processes that run Python for Spark's tasks; the one that starts them stays."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "pyspark.daemon" in command(process) and "pyspark.daemon" in command(process.parent()):
+                process.kill()
+
+
+def test_killed_workers_cost_what_they_were_at_and_no_more(spark: Any, case: Case, tmp_path: Path) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    def run(progress: Any) -> Any:
+        how = {"alpha": 0.2, "hops": 1, "checkpoint_dir": str(tmp_path), "batch_size": 20, "plan": PLAN}
+        return ns.spark.predict_sets(spark, **case.tables(spark), **how, progress=progress)
+
+    with suppress(PySparkException, Py4JError):  # on one machine Spark runs a task once; on others it runs it again
+        run(kill_workers)
+    before = {name: at for name, at in written(tmp_path).items() if name.endswith(".parquet")}
+    assert len(before) >= 8
+    sets = run(None)
+    after = written(tmp_path)
+    assert all(after[name] == at for name, at in before.items())
+    assert_same_bits(sets, case, case.expected(1, "uniform", 0.2, 0))
+
+
+def test_a_full_disk_leaves_no_half_of_anything_and_the_same_call_goes_on(
+    spark: Any, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrays are written by system calls, which fail where there is no room: here in the process of the driver."""
+    from napsets.spark import mapped
+
+    def no_room(*arguments: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    folder = mapped.Folder(str(tmp_path))
+    folder.make("rows", np.float64, (10, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", no_room)
+        with pytest.raises(OSError, match="No space left"):
+            folder.fill("rows", 0, np.ones((10, 2)))
+        with pytest.raises(OSError, match="No space left"):
+            folder.step("filling", lambda own: folder.fill("rows", 0, np.ones((10, 2))) or {})
+    assert folder.done("filling") is None
+    assert folder.step("filling", lambda own: folder.fill("rows", 3, np.ones((2, 2))) or {"rows": 2})["rows"] == 2
+    assert folder.array("rows")[:, 0].tolist() == [0.0] * 3 + [1.0] * 2 + [0.0] * 5
+
+
+# -- what a worker holds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["naps", "informed", "daps"])
+def test_a_worker_maps_every_large_array_and_copies_none(tmp_path: Path, name: str) -> None:
+    from napsets.spark.mapped import Folder
+    from napsets.spark.state import pack, unpack
+
+    case = random_case(44, nodes=6000, edges=30_000)
+    calibrated = make_method(name, hops=2, seed=1).calibrate(
+        case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids
+    )
+    expected = calibrated.predict(case.nodes, 0.2)
+    folder = Folder(str(tmp_path))
+    data = pack(calibrated, folder, {}, "state")
+    assert len(data) < 20_000
+    again = unpack(data, folder)
+    got = again.predict(case.nodes, 0.2, threads=1)
+    for column in ("member", "thresholds", "support", "effective_size"):
+        assert getattr(got, column).tobytes() == getattr(expected, column).tobytes()
+    graph = again.graph
+    held = [graph.indptr, graph.indices, again.score.probabilities, again.scored.u, again.scored.reference.nodes]
+    held += [part for part in vars(again.scored.reference.index.layout).values() if isinstance(part, np.ndarray)]
+    for array in held:
+        assert isinstance(_owner(array), np.memmap) or array.nbytes < 4096
+        assert not array.flags.writeable
+
+
+def _owner(array: Any) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def test_an_array_that_was_mapped_is_not_written_again(tmp_path: Path) -> None:
+    from napsets.spark.mapped import Folder
+    from napsets.spark.state import pack, unpack
+
+    folder = Folder(str(tmp_path))
+    folder.save("p", np.arange(5000.0))
+    mapped = folder.array("p")
+    data = pack([mapped, mapped[10:], np.arange(3)], folder, {"p": mapped}, "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new-1.npy", "p.npy"]
+    whole, part, few = unpack(data, folder)
+    assert (whole.tolist(), part.tolist()) == (mapped.tolist(), mapped[10:].tolist())
+    assert few.tolist() == [0, 1, 2]
+
+
+# -- the choice of a plan ------------------------------------------------------------------------------------------
+
+
+def chosen(spark: Any, tmp_path: Path, asked: str = "auto", name: str = "naps", **changed: Any) -> Any:
+    from napsets.spark.choice import Size, choose_plan
+    from napsets.spark.methods import joins_know
+
+    method = make_method(name)
+    how = {"folder": str(tmp_path), "joins": joins_know(method), "capped": False, "memory": 10**9} | changed
+    return choose_plan(spark, asked, method, Size(10**6, 10**7, 8, 8, directed=False), **how)
+
+
+def test_the_plan_is_chosen_by_size_and_memory_and_says_why(spark: Any, tmp_path: Path) -> None:
+    from napsets.spark.choice import Size, mapped_bytes
+
+    size = Size(10**6, 10**7, 8, 8, directed=False)
+    assert mapped_bytes(size) == 8 * 2 * 10**7 + 10**6 * (100 + 8 * 8)
+    assert mapped_bytes(replace(size, directed=True)) == mapped_bytes(size) - 8 * 10**7
+    assert str(chosen(spark, tmp_path)) == f"plan {PLAN}: 0.3 GB of arrays fit into the memory of each machine"
+    small = chosen(spark, tmp_path, memory=5 * 10**8)
+    assert (small.plan, small.reason[:32]) == ("joins", "0.3 GB of arrays would be more t")
+    assert chosen(spark, tmp_path, capped=True).reason == "`max_neighbourhood` cuts joins only"
+    assert "needs a folder" not in chosen(spark, tmp_path).reason
+    assert "a folder that all machines see" in chosen(spark, tmp_path, folder=None).reason
+    assert chosen(spark, tmp_path, "joins").plan == "joins"
+    assert chosen(spark, tmp_path, PLAN, memory=10**6).plan == PLAN  # asked for
+
+
+def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ns.InvalidInputError, match="`plan` must be auto or graph-on-every-worker; the method looks"):
+        chosen(spark, tmp_path, "joins", "informed")
+    with pytest.raises(ns.InvalidInputError, match=r"`plan` cannot be graph-on-every-worker: .* 60% of the 1\.0 MB"):
+        chosen(spark, tmp_path, "auto", "auto", memory=10**6)
+    with pytest.raises(ns.InvalidInputError, match=r"cuts joins only\. Take joins"):
+        chosen(spark, tmp_path, PLAN, capped=True)
+
+
+# -- bad tables ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_with_rows_is_told_in_plain_words(spark: Any, tmp_path: Path) -> None:
+    case = random_case(43, nodes=40, edges=60, ids="string")
+    tables = case.tables(spark)
+    p, labels, nodes = tables["probabilities"], tables["labels"], tables["nodes"]
+    first = p.limit(1).collect()[0]["node"]
+    stranger = spark.createDataFrame([("nobody",)], "node string")
+    bad = {
+        f"`probabilities` must have one row a node; node {first} has 2 rows": {
+            "probabilities": p.unionByName(p.where(p["node"] == first))
+        },
+        r"`labels` must have one row a node; node .* has 2 rows": {"labels": labels.unionByName(labels.limit(1))},
+        r"`probabilities` must have rows that sum to 1; node": {
+            "probabilities": p.withColumn("class-0", p["class-0"] + 1.0)
+        },
+        "`labels` must hold at least one known label": {"labels": labels.limit(0)},
+        "must have a row for each node of `nodes`; node nobody has none": {"nodes": nodes.unionByName(stranger)},
+    }
+    for told, changed in bad.items():
+        with pytest.raises(ns.InvalidInputError, match=told):
+            ns.spark.predict_sets(spark, **tables | changed, plan=PLAN, checkpoint_dir=str(tmp_path))
