@@ -182,13 +182,12 @@ def roads(bench: Bench, effort: Effort) -> list[Spec]:
 
 def published(bench: Bench, effort: Effort) -> list[Spec]:
     """Measure every method of the table on Amazon Computers, and those of other papers on growing graphs."""
-    from napsets.localisers import PathLengths
-    from napsets.methods import METHODS, make_method
+    from napsets.methods import METHODS
 
-    # The graph has no lengths.
-    names = [name for name in METHODS if not isinstance(getattr(make_method(name), "localiser", None), PathLengths)]
     bench.build("amazon-test")
-    specs: list[Spec] = [{"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in names]
+    specs: list[Spec] = [
+        {"task": "answer", "graph": "amazon-test", "labelled": 0.3, "method": name} for name in METHODS
+    ]
     rows = bench.rounds("all methods", specs, effort.rounds)
     grown = ["grown-10000", "grown-100000"]
     if not effort.quick:

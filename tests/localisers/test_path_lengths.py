@@ -279,10 +279,14 @@ def test_settings_that_cannot_be_are_refused(how, told):
         PathLengths(**how)
 
 
-def test_a_graph_without_lengths_is_refused():
+def test_edges_without_lengths_are_1_long():
     plain = Reference(KNOWN.nodes, KNOWN.scores, SIZE, ns.Graph.from_edge_index(EDGES, SIZE))
-    with pytest.raises(ns.InvalidInputError, match="`graph` must have lengths for a method that goes by path lengths"):
-        PathLengths(1.0).fit(plain)
+    nodes, cuts = np.arange(SIZE), [Cut(0.9)]
+    by_length, by_hops = (each.fit(plain).thresholds(nodes, cuts) for each in (PathLengths(2.0), Hops(2)))
+    assert same_bits(by_length.values, by_hops.values)
+
+
+def test_a_graph_is_needed():
     with pytest.raises(ns.InvalidInputError, match="`graph` must be given"):
         PathLengths(1.0).fit(Reference(KNOWN.nodes, KNOWN.scores, SIZE))
 

@@ -132,10 +132,8 @@ def test_every_method_predicts_and_explains_files(run, world, tmp_path, name):
 
     if name == "cf-gnn":
         pytest.importorskip("torch")
-    target, more = tmp_path / "sets.parquet", []
-    if name == "naps-lengths":
-        world, more = make_world(tmp_path / "roads", lengths=True), ["--weights-are", "lengths"]
-    run("predict", *world.files, *more, "--method", name, "-o", target)
+    target = tmp_path / "sets.parquet"
+    run("predict", *world.files, "--method", name, "-o", target)
     file = read_sets(target)
     assert file.metadata["method"] == name
     node = world.ids[world.rest[3]]

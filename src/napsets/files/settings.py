@@ -32,7 +32,8 @@ def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[st
     for key, (fine, wanted) in _RULES.items():
         if key in settings and not fine(settings[key]):
             raise _refused(name, path, key, wanted, settings[key])
-    if "decay" in settings and "hops" in settings and settings["decay"] not in LENGTH_DECAYS:
+    by_length = isinstance(settings.get("decay"), str) and settings["decay"] in LENGTH_DECAYS
+    if "decay" in settings and "hops" in settings and not by_length:
         try:
             check_decay(settings["decay"], settings["hops"])
         except InvalidInputError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class PathLengths:
 
     A reference node at distance d ≤ radius weighs decay(d), one further away nothing; pool and alike come on top as in
     `Hops`. The distance is the smallest sum of edge lengths over all paths, each summed in float64 from the node on.
+    In a graph without lengths every edge is 1 long, so that distances are hops.
 
     Attributes
     ----------
@@ -93,11 +94,6 @@ class PathLengths:
         """Return the localiser of these reference nodes."""
         if reference.graph is None:
             raise InvalidInputError(NO_GRAPH)
-        if reference.graph.lengths is None:
-            raise InvalidInputError(
-                "`graph` must have lengths for a method that goes by path lengths; its edges have none. Make it with "
-                "lengths= or strengths=, read a column weight with --weights-are, or count hops instead."
-            )
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
         return PathLengthsLocal(self, reference.along(self.direction))
@@ -233,8 +229,9 @@ def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
 
 
 def _lengths(reference: Reference) -> FloatArray:
-    """Return the lengths of the edges, which `fit` has seen to be there."""
-    return cast(FloatArray, reference.index.graph.lengths)
+    """Return the lengths of the edges; where they have none, each is 1 long."""
+    graph = reference.index.graph
+    return np.ones(graph.num_edges) if graph.lengths is None else graph.lengths
 
 
 def _checked(decay: Callable[[FloatArray], Any], distances: FloatArray) -> FloatArray:
