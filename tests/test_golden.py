@@ -60,9 +60,9 @@ def test_a_split_predictor_saved_by_the_first_edition_predicts_the_same():
 
 
 def assert_close(value, expected):
-    """Compare nested lists and dictionaries leaf by leaf, floats up to the last digits."""
+    """Compare nested lists and dictionaries leaf by leaf, floats up to the last digits; new names may have come."""
     if isinstance(expected, dict):
-        assert value.keys() == expected.keys()
+        assert value.keys() >= expected.keys()
         for name in expected:
             assert_close(value[name], expected[name])
     elif isinstance(expected, list):

@@ -25,7 +25,9 @@ def inputs(tmp_path_factory):
     return read_inputs(world.edges, world.probabilities_file, world.labels_file)
 
 
-@pytest.mark.parametrize("method", list(methods()))
+@pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=[pytest.mark.gnn] * (name == "cf-gnn")) for name in methods()]
+)
 def test_every_method_writes_the_most_probable_label(tmp_path, inputs, method):
     calibrated = inputs.calibrate(make_method(method))
     write_predictions(inputs, tmp_path / "s.parquet", calibrated, alpha=0.1, metadata={"class_names": list(CLASSES)})

@@ -61,7 +61,9 @@ GIVEN = {"snaps": False, "naps-lengths": False, "by-community": find_spec("sknet
 #: One of each kind; the others differ from these in nothing that Spark sees.
 KINDS = ("split", "naps", "naps-exact", "daps", "informed", "by-class", "rlcp", "auto")
 NAMES = [
-    pytest.param(name, marks=() if name in KINDS else pytest.mark.slow) for name in METHODS if GIVEN.get(name, True)
+    pytest.param(name, marks=() if name in KINDS else [pytest.mark.slow, *[pytest.mark.gnn] * (name == "cf-gnn")])
+    for name in METHODS
+    if GIVEN.get(name, True)
 ]
 
 

@@ -43,9 +43,7 @@ def evaluate(
     ] = None,
     groups: Annotated[
         Path | None,
-        typer.Option(
-            "--groups", help="Groups of your own: columns node, group. Adds coverage by group and chance."
-        ),
+        typer.Option("--groups", help="Groups of your own: columns node, group. Adds coverage by group and chance."),
     ] = None,
     strata: Annotated[
         str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
