@@ -127,7 +127,9 @@ def test_bad_arguments_are_named():
             inspect_node(predictor, 1)
 
 
-@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.gnn] * (name == "cf-gnn")) for name in methods()]
+)
 def test_any_method_of_the_table_can_be_explained(name):
     naps = calibrated(2)
     given = naps.calibrated_.scored
