@@ -149,3 +149,14 @@ def test_what_is_no_grouping_is_refused(by, message):
 def test_settings_that_cannot_be_are_refused(make):
     with pytest.raises(InvalidInputError):
         make()
+
+
+def test_missing_names_are_no_group_and_yes_or_no_is_two():
+    pandas = pytest.importorskip("pandas")
+    assert ns.ByGroup(pandas.Series(["a", None, "b"])).groups.tolist() == ["a", "", "b"]
+    assert ns.ByGroup([True, False]).groups.tolist() == [1, 0]
+    with pytest.raises(InvalidInputError, match="integers or names, one a node; got 3 among names"):
+        ns.ByGroup(np.array(["a", 3], dtype=object))
+    with pytest.raises(InvalidInputError, match="numbers from 0, or −1 for none; got -5"):
+        ns.ByGroup([-5, 0])
+    assert hash(ns.ByGroup(np.arange(3))) == hash(ns.ByGroup(np.arange(3, dtype=np.int32)))

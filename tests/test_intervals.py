@@ -93,8 +93,8 @@ def test_split_cqr_is_the_order_statistic():
     found = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
     scores = np.sort(np.maximum(Q[:200, 0] - Y[:200], Y[:200] - Q[:200, 1]))
     tau = scores[math.ceil(201 * 0.9) - 1]
-    assert same_bits(found.lower, Q[200:, 0] - tau)
-    assert same_bits(found.upper, Q[200:, 1] + tau)
+    assert np.allclose(found.lower, Q[200:, 0] - tau, rtol=0, atol=1e-13)
+    assert np.allclose(found.upper, Q[200:, 1] + tau, rtol=0, atol=1e-13)
 
 
 def test_local_intervals_have_the_thresholds_of_neighbourhoods():
@@ -186,3 +186,34 @@ def test_coverage_width_and_gaps_of_intervals_are_measured_like_those_of_sets():
     assert gap.coverage.tolist() == [inside[groups[REST] == g].mean() for g in (0, 1)]
     with pytest.raises(InvalidInputError, match="`intervals` must be"):
         ns.mean_width(ns.SplitConformal().calibrate([[0.5, 0.5]] * 4, [0, 1, 0, 1], [0, 1]).predict([2]))
+
+
+@pytest.mark.parametrize("score", ["absolute", "cqr", "normalised"])
+def test_a_target_whose_score_is_the_threshold_is_inside_whatever_the_rounding(score):
+    for value in np.arange(0.1, 3.0, 0.1):
+        outputs = {"absolute": [0.2], "cqr": [0.2, 0.3], "normalised": [0.2, 0.7]}[score]
+        rows, targets = np.tile(outputs, (200, 1)), np.full(200, value)
+        found = ns.SplitConformal(score).calibrate(rows, targets, np.arange(100)).predict(np.arange(100, 200))
+        assert found.contains(targets).all()
+
+
+def test_intervals_do_not_depend_on_the_unit_of_targets():
+    plain, large = (
+        ns.NAPS(score=ns.InformedIntervals("cqr"), pool=5.0, exact=True)
+        .calibrate(GRAPH, Q * unit, Y * unit, CALIBRATION)
+        .predict(REST)
+        for unit in (1.0, 1e10)
+    )
+    assert np.allclose(large.widths, 1e10 * plain.widths, rtol=1e-6)
+
+
+def test_intervals_of_nodes_that_cannot_be_are_refused():
+    with pytest.raises(InvalidInputError, match="`nodes` must hold ids from 0 to 3; got 9"):
+        ns.PredictionIntervals([9], [0.0], [1.0], [1.0], [3], [3.0], 0.1, num_nodes=4)
+
+
+def test_an_interval_is_not_taken_apart_yet():
+    from napsets.advice.inspection import inspect_node
+
+    with pytest.raises(InvalidInputError, match="must be one of labels"):
+        inspect_node(ns.NAPS(score="cqr").calibrate(GRAPH, Q, Y, CALIBRATION), 0)

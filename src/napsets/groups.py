@@ -6,8 +6,9 @@ nodes whose label is in that group. If labelled and other nodes are exchangeable
 *Of nodes* (`ByGroup`, `ByDegree`, `ByCommunity`): a node's threshold is made from labelled nodes of its own group, and
 P(Y ∈ set | group) ≥ 1−α (Vovk's Mondrian conformal prediction).
 
-A group with too few labelled nodes for a threshold gets that of all labelled nodes, and its coverage holds on the
-average over all nodes only; predictors say so. To add a grouping, write a class with `fit` and enter it in `GROUPS`.
+Groups with too few labelled nodes for a threshold are judged together, as one group with all that is in none: coverage
+holds on their average, nearly: which groups are small is told by the labelled nodes. Only where even they together have too few labels, all labelled nodes judge them, and nothing is
+promised for them; predictors say so. To add a grouping, write a class with `fit` and enter it in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -53,14 +54,20 @@ class Grouping(Sealed):
     of : {"label", "node"}
         What is grouped.
     groups : numpy.ndarray
-        The number of its group, from 0; −1 for those in none, which all labelled nodes judge together.
+        The number of its group, from 0; −1 for those in none.
+    names : tuple of str, optional
+        What the groups are called.
     """
 
     of: Literal["label", "node"]
     groups: IntArray
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", frozen(self.groups))
+        numbers = check_integers("groups", self.groups)
+        if numbers.ndim != 1 or numbers.min(initial=0) < -1:
+            raise InvalidInputError("`groups` must be numbers from 0, or −1 for none, one a label or a node")
+        object.__setattr__(self, "groups", frozen(numbers.astype(np.int64, copy=False)))
 
     @property
     def count(self) -> int:
@@ -116,8 +123,9 @@ class Clustered:
 
     def __post_init__(self) -> None:
         if self.clusters is not None:
-            check_count("clusters", self.clusters, minimum=1, maximum=_MOST_GROUPS)
-        check_seed(self.seed)
+            wanted = check_count("clusters", self.clusters, minimum=1, maximum=_MOST_GROUPS)
+            object.__setattr__(self, "clusters", wanted)
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the cluster of each label; −1 for those that are too rare."""
@@ -152,7 +160,7 @@ class ByGroup:
         return isinstance(other, ByGroup) and np.array_equal(self.groups, other.groups)
 
     def __hash__(self) -> int:
-        return hash((self.groups.size, self.groups[:8].tobytes()))
+        return hash((self.groups.size, *self.groups[:8].tolist()))
 
     def __repr__(self) -> str:
         return f"ByGroup({np.unique(self.groups).size} groups of {self.groups.size} nodes)"
@@ -165,8 +173,8 @@ class ByGroup:
             )
         inside = self.groups != "" if self.groups.dtype.kind == "U" else self.groups >= 0
         groups = np.full(self.groups.size, -1, dtype=np.int64)
-        groups[inside] = np.unique(self.groups[inside], return_inverse=True)[1]
-        return Grouping("node", groups)
+        names, groups[inside] = np.unique(self.groups[inside], return_inverse=True)
+        return Grouping("node", groups, tuple(str(name) for name in names))
 
 
 @GROUPS.add("degree")
@@ -183,7 +191,7 @@ class ByDegree:
     bins: int = 5
 
     def __post_init__(self) -> None:
-        check_count("bins", self.bins, minimum=1, maximum=_MOST_GROUPS)
+        object.__setattr__(self, "bins", check_count("bins", self.bins, minimum=1, maximum=_MOST_GROUPS))
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the group of each node: 0 has the fewest neighbours."""
@@ -207,8 +215,8 @@ class ByCommunity:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_number("resolution", self.resolution, largest=1e6)
-        check_seed(self.seed)
+        object.__setattr__(self, "resolution", check_number("resolution", self.resolution, largest=1e6))
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the community of each node: 0 is the largest."""
@@ -217,7 +225,7 @@ class ByCommunity:
             from sknetwork.clustering import Louvain
         except ImportError as error:
             raise MissingDependencyError("scikit-network", "communities") from error
-        found = Louvain(resolution=self.resolution, random_state=self.seed % 2**32)
+        found = Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
         adjacency = scipy.sparse.csr_matrix(graph.to_scipy())  # it knows no sparse arrays
         if not adjacency.nnz:  # Louvain asks for an edge
             return Grouping("node", np.arange(graph.num_nodes))
@@ -246,13 +254,27 @@ def make_groups(by: object) -> Any:
 def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
     """Return the group of each node as integers or strings, or refuse what is neither."""
     column = as_column(argument, values)
-    if column.dtype.kind == "O" and all(isinstance(name, str) for name in column.flat):
-        column = column.astype(str)
+    if column.dtype.kind == "b":
+        column = column.astype(np.int64)
+    if column.dtype.kind in "OT" and any(isinstance(name, str) for name in column.flat):
+        # A missing name, however a table writes it, is no name.
+        column = np.array(
+            [name if isinstance(name, str) else _named(argument, name) for name in column.flat], dtype=str
+        )
     if column.dtype.kind != "U":
         column = check_integers(argument, column)
+        if column.min(initial=0) < -1:
+            raise InvalidInputError(f"`{argument}` must be numbers from 0, or −1 for none; got {column.min()}")
     if column.ndim != 1:
         raise InvalidInputError(f"`{argument}` must have 1 dimension; got shape {column.shape}")
     return column
+
+
+def _named(argument: str, name: object) -> str:
+    """Return no name for what is missing in a column of names, and refuse anything else."""
+    if name is None or name != name or type(name).__name__ == "NAType":  # NaN is not itself
+        return ""
+    raise InvalidInputError(f"`{argument}` must be integers or names, one a node; got {name!r} among names")
 
 
 def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | None = None) -> IntArray:

@@ -84,6 +84,11 @@ class PredictionIntervals(Sealed):
             raise InvalidInputError(
                 f"`lower` must be at most `upper`; row {row} goes from {self.lower[row]:g} to {self.upper[row]:g}"
             )
+        if self.num_nodes is not None and len(self):
+            low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
+            if low < 0 or high >= self.num_nodes:
+                bad = low if low < 0 else high
+                raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
         if self.ids is not None:
             names = as_column("ids", self.ids)
             if names.shape != self.nodes.shape:
@@ -153,6 +158,8 @@ class PredictionIntervals(Sealed):
             raise InvalidInputError(f"`targets` must be numbers, one a node; got {y.dtype} of shape {y.shape}")
         if choose("per", per, {"node": True, "set": False}):
             nodes = check_integers("nodes", self.nodes)
+            if nodes.min(initial=0) < 0:
+                raise InvalidInputError(f"`nodes` must hold ids from 0 to be found in `targets`; got {nodes.min()}")
             needed = int(nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
             if y.size < needed or (self.num_nodes is not None and y.size != needed):
                 raise InvalidInputError(

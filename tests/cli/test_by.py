@@ -103,3 +103,11 @@ def test_sets_are_judged_within_groups_of_a_file_beside_chance(run, tmp_path):
     assert told["chance_group"] == pytest.approx(gap.chance)
     assert [row["coverage"] for row in told["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
     assert "Coverage by group" in run("evaluate", target, "--labels", world.truth, "--groups", file).stdout
+
+
+def test_the_file_of_groups_is_never_written_over(run, tmp_path):
+    world = make_world(tmp_path / "world")
+    file = write(tmp_path / "groups.csv", {"node": world.ids, "group": np.zeros(world.ids.size, dtype=int)})
+    before = file.read_bytes()
+    run("predict", *world.files, "--by", file, "-o", file, code=2)
+    assert file.read_bytes() == before

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import betabinom, kstest
+from scipy.stats import betabinom, kstest, ttest_1samp
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.comparison import compare
+from napsets.groups import Grouping
 from napsets.methods import load, make_method
 from napsets.report.shown import shown_methods
 from oracles import same_bits
@@ -39,17 +40,15 @@ def quantile(scores, alpha):
 def brute_force(scores, labels, calibration, nodes, group_of_label, group_of_node, alpha):
     """Sets of a nominal split by groups of labels or of nodes, a node and a label at a time."""
     member = np.zeros((len(nodes), scores.shape[1]), dtype=bool)
+    needed = math.ceil(round((1 - alpha) / alpha, 9))
+    own = {i: group_of_node[i] if group_of_label is None else group_of_label[labels[i]] for i in calibration}
+    large = {group for group in own.values() if group >= 0 and list(own.values()).count(group) >= needed}
+    rest = [i for i in calibration if own[i] not in large]
     for row, v in enumerate(nodes):
-        others = [i for i in calibration if i != v]
         for y in range(scores.shape[1]):
-            if group_of_label is not None:
-                group, alike = group_of_label[y], [i for i in others if group_of_label[labels[i]] == group_of_label[y]]
-                held = [i for i in calibration if group_of_label[labels[i]] == group]
-            else:
-                group, alike = group_of_node[v], [i for i in others if group_of_node[i] == group_of_node[v]]
-                held = [i for i in calibration if group_of_node[i] == group]
-            enough = group >= 0 and len(held) >= math.ceil(round((1 - alpha) / alpha, 9))
-            judges = alike if enough else others
+            group = group_of_node[v] if group_of_label is None else group_of_label[y]
+            alike = [i for i in calibration if own[i] == group] if group in large else rest
+            judges = [i for i in (alike if len(alike) >= needed else calibration) if i != v]
             member[row, y] = scores[v, y] <= quantile([scores[i, labels[i]] for i in judges], alpha)
     return member
 
@@ -146,21 +145,22 @@ def test_a_common_threshold_fails_the_class_that_is_hard():
     assert abs(own[hard].mean() - 0.9) < slack
 
 
-def test_groups_with_too_few_labels_are_judged_by_all_and_that_is_said():
+def test_groups_too_small_even_together_are_judged_by_all_and_that_is_said():
     rng = np.random.default_rng(3)
     _, p, y = world(rng, 200)
-    groups = np.zeros(200, dtype=int)
-    groups[:8] = 1
+    groups = np.full(200, "large")
+    groups[:8] = "tiny"
     everyone = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100))
     split = ns.SplitConformal(by=groups).calibrate(p, y, calibration=np.arange(100))
-    with pytest.warns(NapsetsWarning, match=r"1 of 2 groups have fewer than 9 labels \(group 1\): all labelled nodes"):
+    told = r"1 of 2 groups have fewer than 9 labels \('tiny'\): they are too few together, all labelled nodes"
+    with pytest.warns(NapsetsWarning, match=told):
         sets = split.predict(np.arange(200), 0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
         assert same_bits(sets.thresholds[:8], everyone.predict(np.arange(8), 0.1).thresholds)
     with warnings.catch_warnings():
         warnings.simplefilter("error", NapsetsWarning)
-        split.predict(np.arange(100, 200), 0.2)  # eight are enough for four fifths
+        split.predict(np.arange(100, 200), 0.1)  # none of the tiny group is asked for
 
 
 def test_one_group_is_the_method_without_groups_to_the_bit():
@@ -291,3 +291,43 @@ def test_methods_with_groups_are_compared_and_reported_like_others():
             alone = make_method(result.name).calibrate(graph, p, y, calibration).predict(rest, 0.1)
             assert np.array_equal(result.sets.member, alone.member)
     assert {shown.exact for shown in shown_methods(found)} == {True}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_small_groups_judged_together_leave_coverage_over_all_as_it_should_be(exact):
+    # Half of the nodes are in one easy group, the others in hard groups too small to be judged alone: by all labelled
+    # nodes they would be judged too strictly, and coverage over all would be 0.85.
+    rng = np.random.default_rng(5)
+    size, means = 800, []
+    hard = np.arange(size) % 2 == 1
+    groups = np.where(hard, 1 + np.arange(size) // 8, 0)
+    for draw in range(60):
+        right = np.where(hard, rng.beta(2, 3, size), rng.beta(9, 2, size))
+        y = (rng.random(size) > 0.5).astype(int)
+        p = np.where(np.arange(2) == y[:, None], right[:, None], 1 - right[:, None])
+        calibration = rng.random(size) < 0.5
+        naps = ns.NAPS(hops=0, pool=1e6, by=groups, exact=exact, score="thr", seed=draw)
+        empty = ns.Graph.from_edge_index(np.empty((2, 0), dtype=int), num_nodes=size)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            sets = naps.calibrate(empty, p, y, calibration=calibration).predict(~calibration, 0.1)
+        means.append(sets.contains(y).mean())
+    assert ttest_1samp(means, 0.9, alternative="less").pvalue > LEVEL
+
+
+def test_a_level_that_groups_change_asks_for_another_calibration():
+    _, p, y = world(np.random.default_rng(13), 300)
+    split = ns.SplitConformal().calibrate(p, y, calibration=np.arange(150))
+    split.by = "clusters"
+    with pytest.raises(ns.NotCalibratedError, match="`by` was changed"):
+        split.predict([200])
+
+
+def test_a_grouping_that_gives_no_groups_is_refused():
+    class Odd:
+        def fit(self, reference, labels, num_classes):
+            return Grouping("node", np.zeros(3, dtype=int))
+
+    _, p, y = world(np.random.default_rng(13), 300)
+    with pytest.raises(InvalidInputError, match=r"`by` must give a Grouping .* Odd\.fit gave"):
+        ns.SplitConformal(by=Odd()).calibrate(p, y, calibration=np.arange(150))

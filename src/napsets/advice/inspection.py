@@ -239,6 +239,8 @@ def inspect_node(
         raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
     alpha = check_alpha(alpha)
     calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
+    if calibrated.is_regression:
+        raise InvalidInputError("`predictor` must be one of labels; intervals of numbers cannot be taken apart yet")
     chosen = np.array([check_node("node", node, calibrated.num_nodes)])
     sets = _predicted(calibrated, chosen, alpha)
     # Where nodes are judged by their groups, the node's own group explains its threshold.

@@ -27,6 +27,7 @@ __all__ = [
     "MethodsOption",
     "Pool",
     "chosen_method",
+    "groups_file",
     "ignored",
     "make",
     "names_of",
@@ -156,6 +157,19 @@ def make(name: str, settings: Mapping[str, Any]) -> Any:
     return make_method(name, **{key: value for key, value in settings.items() if key in known})
 
 
+def groups_file(by: str | None) -> Path | None:
+    """Return the file that `--by` names, if it does not name a grouping; one that is not there is refused."""
+    if by is None or by in GROUP_NAMES:
+        return None
+    if not Path(by).exists():
+        raise typer.BadParameter(
+            f"must be one of {', '.join(GROUP_NAMES)}, or a file with the columns node and group; "
+            f"there is no file {by}",
+            param_hint="--by",
+        )
+    return Path(by)
+
+
 def with_file_groups(
     method: Any,
     by: str | None,
@@ -166,12 +180,6 @@ def with_file_groups(
     """Return a method that judges nodes by the groups of a file, where one is given."""
     if by is None or by in GROUP_NAMES:
         return method
-    if not Path(by).exists():
-        raise typer.BadParameter(
-            f"must be one of {', '.join(GROUP_NAMES)}, or a file with the columns node and group; "
-            f"there is no file {by}",
-            param_hint="--by",
-        )
     stage("reading groups")
     found = read_groups(by, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
     return with_groups(method, ByGroup(found))

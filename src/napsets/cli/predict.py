@@ -20,6 +20,7 @@ from napsets.cli._methods import (
     MethodOption,
     Pool,
     chosen_method,
+    groups_file,
     ignored,
     make,
     recorded,
@@ -214,7 +215,8 @@ def predict(
     if weights_are is not None:
         reading["weights_are"] = weights_are.value
     if task is Task.regression:
-        if engine is Engine.spark or logits or features is not None:
+        elsewhere = engine is Engine.spark or master is not None or plan is not PlanName.auto
+        if elsewhere or logits or features is not None:
             raise typer.BadParameter("works with --engine local, without --logits and --features", param_hint="--task")
         numbers = {"edges": edges, "outputs": probabilities, "targets": labels, "nodes": nodes}
         _predict_numbers(run, context, numbers, output, settings, reading)
@@ -270,7 +272,7 @@ def _predict_numbers(
     began = perf_counter()
     how = {key: value for key, value in reading.items() if key not in ("labels_are", "logits")}
     with wrong_use("--output"):
-        check_writable(target, files.values())
+        check_writable(target, [*files.values(), groups_file(settings.get("by"))])
     with run.steps() as steps:
         inputs = read_regression(**files, **how, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
@@ -278,6 +280,12 @@ def _predict_numbers(
         # The score is that of the file's columns, unless one was asked for.
         asked = context.get_parameter_source("score")
         score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(settings["score"])
+        if score != inputs.score:
+            raise typer.BadParameter(
+                f"must be {SCORES.name_of(type(inputs.score))} for a file with the columns "
+                f"{', '.join(inputs.score.columns)}",
+                param_hint="--score",
+            )
         made = make(settings["method"], settings | {"score": score})
         made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
         steps.stage("calibrating")
@@ -299,6 +307,8 @@ def _predict_numbers(
     run.summary(result, table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows))
     if calibrated.choice is not None:
         run.note(f"{settings['method']} chose {calibrated.choice}")
+    for note in ignored(context, settings["method"]):
+        run.note(note)
 
 
 def _predict_here(
@@ -312,7 +322,7 @@ def _predict_here(
 ) -> dict[str, Any]:
 
     with wrong_use("--output"):
-        check_writable(target, [*files.values(), features])
+        check_writable(target, [*files.values(), features, groups_file(settings.get("by"))])
     with run.steps() as steps:
         inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:

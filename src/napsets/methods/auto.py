@@ -29,7 +29,7 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
-from napsets.groups import make_groups
+from napsets.groups import ByClass, Clustered, make_groups
 from napsets.levels import Exact, Nominal, fewest_ranks
 from napsets.localisers import (
     Cut,
@@ -197,6 +197,10 @@ class Choosing:
                     f"`score` must be a score of numbers, or None for labels, whose score is chosen; got "
                     f"{type(self.score).__name__}"
                 )
+            if isinstance(self.by, ByClass | Clustered):
+                raise InvalidInputError(
+                    f"`by` must group nodes with a score of numbers, which has no classes; got {type(self.by).__name__}"
+                )
         check_alpha(self.alpha)
         choose("prefer", self.prefer, {"even": 1, "small": 1})
         check_seed(self.seed)
@@ -229,6 +233,8 @@ class Choosing:
                 f"{labels} labels are too few to choose by, or to keep half of them apart (from {fewest} on they would "
                 f"be enough); all of them set one threshold"
             )
+            if self.by is not None:
+                reason += ", without groups, which would be learned from labels" if learns(self.by) else " a group"
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
             return replace(method.fit(given), choice=choice)
         scores, about_scores = self._choose_score(given, plain)
@@ -238,7 +244,8 @@ class Choosing:
         informed = evidence_of(scores.bound)
         choice = Choice(
             method,
-            _reason(candidates, informed, numbers=self.score is not None),
+            _reason(candidates, informed, numbers=self.score is not None)
+            + ("" if self.by is None else "; then a level for each group"),
             candidates,
             self.prefer,
             self.alpha,

@@ -160,6 +160,12 @@ class Method:
             )
         if grouping is None:
             grouping = self.groups.fit(scored.reference, scored.labels, num_labels(scored.bound))
+        size = num_labels(scored.bound) if getattr(grouping, "of", "") == "label" else scored.reference.num_nodes
+        if not isinstance(grouping, Grouping) or grouping.groups.shape != (size,):
+            raise InvalidInputError(
+                f"`by` must give a Grouping with a group for each label or node; {type(self.groups).__name__}.fit gave "
+                f"{shown(grouping)}"
+            )
         grouped = Grouped(
             grouping,
             Calibrated(replace(self, groups=None), scored, local, level),
@@ -279,7 +285,7 @@ class Calibrated:
         chosen = self.check_nodes(nodes, stacklevel=stacklevel)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         found = find_thresholds([self], chosen, alphas, threads=threads, progress=progress)[0]
-        caveat = None if self.grouped is None else self.grouped.caveat(alphas)
+        caveat = None if self.grouped is None else self.grouped.caveat(chosen, alphas)
         if caveat is not None:
             warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
         if self.is_regression:
@@ -332,8 +338,8 @@ class Calibrated:
     def stand_in(self, matrix: FloatArray, nodes: IntArray, allow_empty: bool | None = None) -> IntArray | None:
         """Return the labels that stand in for empty sets, or None where sets may be empty.
 
-        They are those with the smallest score, the first to enter as sets grow: sets stay nested. Of several, the most
-        probable one.
+        They are those with the smallest score: the first to enter as sets grow, unless labels have thresholds of their
+        own, so that sets stay nested. Of several, the most probable one.
         """
         if self.method.allow_empty if allow_empty is None else allow_empty:
             return None
@@ -367,6 +373,11 @@ class Calibrated:
         order = np.argsort(self.scored.ids.astype(str), kind="stable")
         known = self.scored.ids[order].astype(str)
         places = np.searchsorted(known, asked)
+        twice = np.searchsorted(known, asked, side="right") - places > 1
+        if twice.any():
+            raise InvalidInputError(
+                f"`nodes` must hold names of one node each; several are called {shown(str(asked[twice][0]))}"
+            )
         lost = (places == known.size) | (known[np.minimum(places, known.size - 1)] != asked)
         if lost.any():
             raise InvalidInputError(

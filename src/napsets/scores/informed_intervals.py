@@ -80,7 +80,9 @@ class InformedIntervals:
             nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
             for column, usual in self.base.quantiles.items():
                 level = {0.05: self.low, 0.95: 1.0 - self.low}.get(usual, usual)
-                shifted[:, column] = features @ quantile_regression(features[nodes], targets, level)
+                beta = quantile_regression(features[nodes], targets, level)
+                if beta is not None:  # otherwise the model's own quantile stays
+                    shifted[:, column] = features @ beta
         return BoundIntervals(self.base, sealed(shifted))
 
 
@@ -101,8 +103,8 @@ def neighbour_residuals(graph: Graph, centre: FloatArray, reference: Labelled, h
     return found
 
 
-def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray:
-    """Return the β that minimise Σ ρ(targets − features·β) of the pinball loss at `level`.
+def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray | None:
+    """Return the β that minimise Σ ρ(targets − features·β) of the pinball loss at `level`; None if none is found.
 
     The dual linear programme: maximise Σ d·y under Xᵀd = (1 − level)·Xᵀ1 and 0 ≤ d ≤ 1; β are the prices of its
     constraints.
@@ -112,12 +114,13 @@ def quantile_regression(features: FloatArray, targets: FloatArray, level: float)
     >>> quantile_regression(np.ones((5, 1)), np.array([3.0, 1.0, 9.0, 5.0, 7.0]), 0.5).round(6).tolist()
     [5.0]
     """
-    scale = np.maximum(np.abs(features).max(axis=0), 1e-300)
+    scale, unit = np.abs(features).max(axis=0), float(np.abs(targets).max()) or 1.0
+    scale[scale == 0.0] = 1.0
     scaled = features / scale
     solved = scipy.optimize.linprog(
-        -targets, A_eq=scaled.T, b_eq=(1.0 - level) * scaled.sum(axis=0), bounds=(0.0, 1.0), method="highs"
+        -targets / unit, A_eq=scaled.T, b_eq=(1.0 - level) * scaled.sum(axis=0), bounds=(0.0, 1.0), method="highs"
     )
     if solved.status != 0:
-        raise InvalidInputError(f"`outputs` must allow a quantile regression; the solver says: {solved.message}")
-    beta: FloatArray = -np.asarray(solved.eqlin.marginals) / scale
+        return None
+    beta: FloatArray = -np.asarray(solved.eqlin.marginals) * unit / scale
     return beta

@@ -90,7 +90,7 @@ class CQR(IntervalScore):
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles where that is empty."""
         low, high = outputs.min(axis=1), outputs.max(axis=1)
-        start, end = low - thresholds, high + thresholds
+        start, end = _outward(low, thresholds, high)
         empty, middle = start > end, self.centre(outputs)
         return np.where(empty, middle, start), np.where(empty, middle, end)
 
@@ -114,8 +114,7 @@ class AbsoluteResidual(IntervalScore):
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ŷ ± τ."""
-        reach = np.maximum(thresholds, 0.0)
-        return outputs[:, 0] - reach, outputs[:, 0] + reach
+        return _outward(outputs[:, 0], np.maximum(thresholds, 0.0), outputs[:, 0])
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
@@ -145,11 +144,23 @@ class NormalisedResidual(IntervalScore):
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ŷ ± τσ̂."""
         reach = np.maximum(thresholds, 0.0) * outputs[:, 1]
-        return outputs[:, 0] - reach, outputs[:, 0] + reach
+        return _outward(outputs[:, 0], reach, outputs[:, 0])
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
         return outputs[:, 0]
+
+
+def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return low − reach and high + reach, a few last digits further out.
+
+    A target whose score is the threshold belongs to the interval; that it lies within ends which are rounded in another
+    way than its score was must not hang on the last digit.
+    """
+    with np.errstate(invalid="ignore"):  # an infinite reach has no last digit
+        below, above = (4 * np.spacing(np.abs(end) + np.abs(reach)) for end in (low, high))
+    start, end = low - reach, high + reach
+    return np.where(np.isfinite(start), start - below, start), np.where(np.isfinite(end), end + above, end)
 
 
 @BOUND.add("intervals")
