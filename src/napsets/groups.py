@@ -7,8 +7,9 @@ nodes whose label is in that group. If labelled and other nodes are exchangeable
 P(Y ∈ set | group) ≥ 1−α (Vovk's Mondrian conformal prediction).
 
 Groups with too few labelled nodes for a threshold are judged together, as one group with all that is in none: coverage
-holds on their average, nearly: which groups are small is told by the labelled nodes. Only where even they together have too few labels, all labelled nodes judge them, and nothing is
-promised for them; predictors say so. To add a grouping, write a class with `fit` and enter it in `GROUPS`.
+holds on their average, nearly, since the labelled nodes tell which groups are small. Only where even they together have
+too few labels, all labelled nodes judge them, and nothing is promised for them; predictors say so. To add a grouping,
+write a class with `fit` and enter it in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from napsets.checks.arguments import (
     ArrayLike,
@@ -222,6 +222,7 @@ class ByCommunity:
         """Return the community of each node: 0 is the largest."""
         graph = _graph_of(reference, "communities")
         try:
+            import scipy.sparse
             from sknetwork.clustering import Louvain
         except ImportError as error:
             raise MissingDependencyError("scikit-network", "communities") from error

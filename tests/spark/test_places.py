@@ -51,6 +51,9 @@ def test_the_settings_are_those_of_the_local_engine(written: Path, world: World,
     shown = CliRunner().invoke(make_app(), ["predict", *world.files, "-k", "1", "-a", "0.4", "-o", str(here)])
     assert shown.exit_code == 0, shown.output
     one, many = read_sets(here), read_sets(written)
+    # Spark says how it went about it, and knows no logits.
+    assert many.metadata.pop("plan") == "graph-on-every-worker"
+    assert one.metadata.pop("logits") is False
     assert many.metadata == one.metadata
     assert (many.class_names, many.complete) == (one.class_names, True)
     order = [ids.take(np.arange(len(ids))).to_pylist() for ids in (one.ids, many.ids)]

@@ -29,6 +29,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    as_column,
     check_alpha,
     check_count,
     check_hops,
@@ -266,7 +267,7 @@ def recommend(
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
-    graph = as_graph(graph, np.size(labels) or None)
+    graph = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
     alpha, asked_hops = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
     y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
     calibration = np.flatnonzero(y >= 0)

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 
 from napsets.checks.arguments import FloatArray, check_count, check_share
 from napsets.checks.frozen import sealed
@@ -114,6 +113,8 @@ def quantile_regression(features: FloatArray, targets: FloatArray, level: float)
     >>> quantile_regression(np.ones((5, 1)), np.array([3.0, 1.0, 9.0, 5.0, 7.0]), 0.5).round(6).tolist()
     [5.0]
     """
+    import scipy.optimize  # which takes a while to import
+
     scale, unit = np.abs(features).max(axis=0), float(np.abs(targets).max()) or 1.0
     scale[scale == 0.0] = 1.0
     scaled = features / scale
