@@ -55,8 +55,14 @@ def told(process):
     return json.loads(out)
 
 
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [("nbi", 0.5), ("nbc", 0.99)]
+    + [
+        pytest.param(*each, marks=pytest.mark.slow)
+        for each in [("nbi", 0.0), ("nbi", 0.99), ("nbc", 0.0), ("nbc", 0.5)]
+    ],
+)
 def test_a_damaged_cache_is_told_once_and_made_anew(start, tmp_path, kind, share):
     assert told(start()) == [[4, 6], 0, []]
     damaged = list(tmp_path.rglob(f"*.{kind}"))

@@ -103,7 +103,9 @@ def test_ids_of_any_type_one_way_edges_and_any_settings(
     assert_same_bits(result.sets, case, *one_machine(case, method, 0.3))
 
 
-@pytest.mark.parametrize(("suffix", "name"), [(".parquet", "auto"), (".csv", "informed")])
+@pytest.mark.parametrize(
+    ("suffix", "name"), [(".parquet", "auto"), pytest.param(".csv", "informed", marks=pytest.mark.slow)]
+)
 def test_from_files_nodes_are_numbered_as_one_machine_numbers_them(
     spark: Any, case: Case, tmp_path: Path, suffix: str, name: str
 ) -> None:

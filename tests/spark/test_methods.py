@@ -143,7 +143,9 @@ def test_a_cap_cuts_neighbours_and_not_the_pool(spark: Any, case: Case) -> None:
 # -- by name, from files -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["split", "naps-h", "naps-exact"])
+@pytest.mark.parametrize(
+    "name", ["naps-exact", *(pytest.param(n, marks=pytest.mark.slow) for n in ("split", "naps-h"))]
+)
 def test_methods_of_the_table_from_files(spark: Any, case: Case, tmp_path: Path, name: str) -> None:
     import pyarrow.parquet as pq
 

@@ -25,7 +25,12 @@ def case() -> Case:
 
 
 @pytest.mark.parametrize(
-    ("hops", "decay", "alpha"), [(1, "uniform", 0.5), (2, "hyperbolic", 0.25), (3, "geometric", 0.3)]
+    ("hops", "decay", "alpha"),
+    [
+        pytest.param(1, "uniform", 0.5, marks=pytest.mark.slow),
+        (2, "hyperbolic", 0.25),
+        pytest.param(3, "geometric", 0.3, marks=pytest.mark.slow),
+    ],
 )
 def test_the_sets_are_those_of_one_machine_bit_for_bit(
     spark: Any, case: Case, hops: int, decay: Any, alpha: float
@@ -37,8 +42,15 @@ def test_the_sets_are_those_of_one_machine_bit_for_bit(
     assert_same_bits(table, case, expected)
 
 
-@pytest.mark.parametrize("hops", [1, 2, 3])
-@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("hops", "directed"),
+    [
+        (3, False),
+        (2, True),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in [(1, False), (2, False), (1, True)]),
+        pytest.param(3, True, marks=pytest.mark.slow),
+    ],
+)
 def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, hops: int, directed: bool) -> None:
     """What the tasks met is brought here, and handed to the function that the tasks call."""
     case = random_case(4 + hops, directed=directed, edges=150)
