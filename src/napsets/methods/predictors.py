@@ -58,8 +58,11 @@ class _Predictor:
             scored = self.calibrated_.scored
             size = method.level.reference_size(scored.calibration.size)
             changed = [name for name in ("score", "seed") if getattr(method, name) != getattr(scored, name)]
-            if size != scored.reference.nodes.size and not changed:
-                changed.append("exact" if getattr(self, "exact", None) is not None else "by")
+            if size != scored.reference.nodes.size:
+                if hasattr(self, "exact"):
+                    changed.append("exact")
+                elif not changed:  # groups that learn want labels kept apart
+                    changed.append("by")
             if changed:
                 raise self._changed(asked, changed)
             self.calibrated_ = method.on(scored)
