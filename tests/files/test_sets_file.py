@@ -100,11 +100,13 @@ def test_pandas_reads_it(parquet):
 def test_spark_reads_it(parquet):
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    running = SparkSession.getActiveSession()  # other tests of this process may use it after us
+    spark = running or SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     try:
         rows = spark.read.parquet(str(parquet)).collect()
     finally:
-        spark.stop()
+        if running is None:
+            spark.stop()
     assert [list(row["labels"]) for row in rows] == EXPECTED
     assert rows[2]["threshold"] == float("inf")
 
