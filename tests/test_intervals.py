@@ -70,7 +70,7 @@ def test_people_read_how_wide_they_are():
         ({"lower": np.array([3.0, -1.0, 0.0])}, "`lower` must be at most `upper`; row 0 goes from 3 to 2"),
         ({"upper": np.array([2.0, np.nan, 1.0])}, "`upper` must hold numbers, none of them NaN"),
         ({"support": np.array([1])}, "`support` must have one entry a node, 3"),
-        ({"ids": ["a"]}, "`ids` must have one name an interval, 3"),
+        ({"ids": ["a"]}, "`ids` must have as many names as there are intervals, 3"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, message):
@@ -84,6 +84,8 @@ def test_unknown_targets_and_intervals_that_are_not_there_are_named():
     with pytest.raises(InvalidInputError, match="one entry a node of the graph, 8"):
         make().contains([1.0])
     with pytest.raises(KeyError, match="no interval is of that node"):
+        make(ids=["a", "b", "c"])["x"]
+    with pytest.raises(KeyError, match="the intervals have no ids"):
         make()["x"]
     with pytest.raises(IndexError, match="there are 3 intervals"):
         make()[3]

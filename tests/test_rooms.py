@@ -14,7 +14,7 @@ ROOT = Path(napsets.__file__).parent
 #: The road. What stands left of another never imports it.
 ROOMS = [
     "errors", "version", "kernels", "checks", "randomness", "graph", "quantile", "scores", "localisers", "levels",
-    "groups", "sets", "intervals", "files", "methods", "evaluation", "advice", "datasets", "gnn", "report",
+    "groups", "per_node", "sets", "intervals", "files", "methods", "evaluation", "advice", "datasets", "gnn", "report",
     "paper", "spark", "cli", "__main__",
 ]  # fmt: skip
 

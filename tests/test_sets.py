@@ -231,7 +231,7 @@ def test_a_polars_frame_has_the_same_table():
 
 
 def test_names_must_be_as_many_as_sets():
-    with pytest.raises(ns.InvalidInputError, match="`ids` must have one name a set, 3"):
+    with pytest.raises(ns.InvalidInputError, match="`ids` must have as many names as there are sets, 3"):
         make(ids=["tom"])
     with pytest.raises(ns.InvalidInputError, match="`label_thresholds` must have the shape of `member`"):
         make(label_thresholds=np.ones((3, 2)))

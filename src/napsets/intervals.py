@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +15,19 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
-    as_column,
-    check_alpha,
-    check_count,
-    check_index,
     check_integers,
 )
-from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.frozen import frozen, sealed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.per_node import PerNode
 from napsets.sets import Per
 
 __all__ = ["PredictionIntervals"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionIntervals(Sealed):
+class PredictionIntervals(PerNode):
     """An interval for the number of each of some nodes. Arrays that somebody could still write to are copied.
 
     Attributes
@@ -53,6 +48,9 @@ class PredictionIntervals(Sealed):
     ((0.0, 2.0), 1, [True, False])
     """
 
+    what: ClassVar[str] = "interval"
+    shown: ClassVar[tuple[str, ...]] = ("node", "lower", "upper", "threshold", "support")
+
     nodes: IntArray
     lower: FloatArray
     upper: FloatArray
@@ -66,10 +64,7 @@ class PredictionIntervals(Sealed):
     centre: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", frozen(as_column("nodes", self.nodes)))
-        object.__setattr__(self, "alpha", check_alpha(self.alpha))
-        if self.num_nodes is not None:
-            object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
+        self.check_rows()
         for name in ("lower", "upper", "thresholds", "support", "effective_size", "centre"):
             if getattr(self, name) is None:
                 continue
@@ -84,48 +79,10 @@ class PredictionIntervals(Sealed):
             raise InvalidInputError(
                 f"`lower` must be at most `upper`; row {row} goes from {self.lower[row]:g} to {self.upper[row]:g}"
             )
-        if self.num_nodes is not None and len(self):
-            low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
-            if low < 0 or high >= self.num_nodes:
-                bad = low if low < 0 else high
-                raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
-        if self.ids is not None:
-            names = as_column("ids", self.ids)
-            if names.shape != self.nodes.shape:
-                raise InvalidInputError(f"`ids` must have one name an interval, {len(self)}; got shape {names.shape}")
-            object.__setattr__(self, "ids", frozen(names.astype(str)))
 
-    def __len__(self) -> int:
-        return int(self.nodes.size)
-
-    def __iter__(self) -> Iterator[tuple[float, float]]:
-        return zip(self.lower.tolist(), self.upper.tolist(), strict=True)
-
-    def __getitem__(self, which: Any) -> Any:
-        """Return the ends of one interval, by its place or by its node's name; some intervals for anything longer."""
-        if isinstance(which, str):
-            place = self._places.get(which)
-            if place is None:
-                raise KeyError(f"{which!r}: no interval is of that node")
-            return float(self.lower[place]), float(self.upper[place])
-        if isinstance(which, slice):
-            return self._take(np.arange(len(self))[which])
-        chosen = as_array("which", which)
-        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
-            if not -len(self) <= int(chosen) < len(self):
-                raise IndexError(f"there are {len(self)} intervals, numbered from 0; got {int(chosen)}")
-            return float(self.lower[int(chosen)]), float(self.upper[int(chosen)])
-        return self._take(check_index("which", chosen, len(self)))
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {} if self.ids is None else {str(name): row for row, name in enumerate(self.ids.tolist())}
-
-    def _take(self, rows: IntArray) -> PredictionIntervals:
-        several = ("nodes", "lower", "upper", "thresholds", "support", "effective_size", "ids", "centre")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in several}
-        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
-        return replace(self, **taken)
+    def one(self, row: int) -> tuple[float, float]:
+        """Return the ends of one interval."""
+        return float(self.lower[row]), float(self.upper[row])
 
     @cached_property
     def widths(self) -> FloatArray:
@@ -187,7 +144,7 @@ class PredictionIntervals(Sealed):
         except ImportError as error:
             raise MissingDependencyError("pyarrow", "cli") from error
         columns = {
-            "node": pa.array(self.nodes if self.ids is None else self.ids),
+            "node": pa.array(self.called),
             "lower": pa.array(self.lower, pa.float64()),
             "upper": pa.array(self.upper, pa.float64()),
             "width": pa.array(self.widths, pa.float64()),
@@ -199,22 +156,6 @@ class PredictionIntervals(Sealed):
         if self.centre is not None:
             columns["prediction"] = pa.array(self.centre, pa.float64())
         return pa.table(columns)
-
-    def to_pandas(self) -> Any:
-        """Return the same table as a pandas frame."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("pandas", "spark") from error
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Return the same table as a Polars frame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise MissingDependencyError("polars", "polars") from error
-        return polars.from_arrow(self.to_arrow())
 
     # -- for people --------------------------------------------------------------------------------------------
 
@@ -228,18 +169,7 @@ class PredictionIntervals(Sealed):
             f"support)"
         )
 
-    def _repr_html_(self) -> str:
-        """Return the first intervals as a table, for notebooks."""
-        shown = 10
-        head = "".join(f"<th>{name}</th>" for name in ("node", "lower", "upper", "threshold", "support"))
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{cell}</td>" for cell in self._row(i)) + "</tr>"
-            for i in range(min(shown, len(self)))
-        )
-        more = f"<p>… and {len(self) - shown:,} more</p>" if len(self) > shown else ""
-        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
-
-    def _row(self, i: int) -> tuple[str, ...]:
-        numbers = (self.lower[i], self.upper[i], self.thresholds[i])
-        name = escape(str(self.nodes[i] if self.ids is None else self.ids[i]))
-        return (name, *(f"{value:.4g}".replace("inf", "∞") for value in numbers), f"{self.support[i]:,}")
+    def html_cells(self, row: int) -> tuple[str, ...]:
+        """Return ends, threshold and support of one row, for notebooks."""
+        numbers = (self.lower[row], self.upper[row], self.thresholds[row])
+        return (*(f"{value:.4g}".replace("inf", "∞") for value in numbers), f"{self.support[row]:,}")

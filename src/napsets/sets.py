@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,13 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
-    as_column,
-    check_alpha,
-    check_count,
-    check_index,
     check_integers,
     check_names,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.per_node import PerNode
 from napsets.scores import BoundScore
 
 __all__ = ["Per", "PredictionSets", "SetsSummary", "members", "score_pieces"]
@@ -124,7 +121,7 @@ class SetsSummary(Sealed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets(Sealed):
+class PredictionSets(PerNode):
     """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
 
     Attributes
@@ -161,6 +158,9 @@ class PredictionSets(Sealed):
     (['cat', 'dog'], ['dog'], [2, 1])
     """
 
+    what: ClassVar[str] = "set"
+    shown: ClassVar[tuple[str, ...]] = ("node", "set", "size", "threshold", "support")
+
     nodes: IntArray
     member: BoolArray
     thresholds: FloatArray
@@ -176,11 +176,8 @@ class PredictionSets(Sealed):
     def __post_init__(self) -> None:
         for name in ("member", "thresholds", "support", "effective_size"):
             object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
-        object.__setattr__(self, "nodes", frozen(as_column("nodes", self.nodes)))  # which may be names, for tables
         object.__setattr__(self, "class_names", check_names("class_names", self.class_names))
-        object.__setattr__(self, "alpha", check_alpha(self.alpha))
-        if self.num_nodes is not None:
-            object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
+        self.check_rows()
         if self.member.ndim != 2 or self.member.dtype != np.bool_:
             what = f"{self.member.dtype} of shape {self.member.shape}"
             raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {what}")
@@ -199,70 +196,25 @@ class PredictionSets(Sealed):
                     f"`label_thresholds` must have the shape of `member`, {self.member.shape}; got {each.shape}"
                 )
             object.__setattr__(self, "label_thresholds", each)
-        if self.ids is not None:
-            names = as_column("ids", self.ids)
-            if names.shape != self.member.shape[:1]:
-                raise InvalidInputError(f"`ids` must have one name a set, {len(self)}; got shape {names.shape}")
-            object.__setattr__(self, "ids", frozen(names.astype(str)))
-        if self.num_nodes is not None and len(self):  # otherwise they may be any names
-            low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
-            if low < 0 or high >= self.num_nodes:
-                bad = low if low < 0 else high
-                raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name a class, {self.num_classes}; got {len(self.class_names)}"
             )
 
-    def __len__(self) -> int:
-        return int(self.member.shape[0])
+    if TYPE_CHECKING:
 
-    def __iter__(self) -> Iterator[list[Any]]:
-        return (self._labels_of(row) for row in range(len(self)))
+        @overload
+        def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
 
-    @overload
-    def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
+        @overload
+        def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
 
-    @overload
-    def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+        def __getitem__(self, which: Any) -> Any: ...
 
-    def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
-        """Return the labels of one set, by its place or by its node's name; some of the sets for anything longer."""
-        if isinstance(which, str):
-            return self._labels_of(self._place_of(which))
-        if isinstance(which, slice):
-            return self._take(np.arange(len(self))[which])
-        chosen = as_array("which", which)
-        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
-            if not -len(self) <= int(chosen) < len(self):
-                raise IndexError(f"there are {len(self)} sets, numbered from 0; got {int(chosen)}")
-            return self._labels_of(int(chosen))
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen) if chosen.shape == (len(self),) else check_index("which", chosen, len(self))
-        return self._take(check_index("which", chosen, len(self)))
-
-    def _labels_of(self, row: int) -> list[Any]:
+    def one(self, row: int) -> list[Any]:
+        """Return the labels of one set."""
         found = np.flatnonzero(self.member[row]).tolist()
         return found if self.class_names is None else [self.class_names[y] for y in found]
-
-    def _place_of(self, name: str) -> int:
-        place = self._places.get(name)
-        if place is None:
-            known = "the sets have no ids: pass ids=... to calibrate" if not self._places else "no set is of that node"
-            raise KeyError(f"{name!r}: {known}")
-        return place
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        named = self.nodes if self.ids is None and self.nodes.dtype.kind in "UO" else self.ids
-        return {} if named is None else {str(name): row for row, name in enumerate(named.tolist())}
-
-    def _take(self, rows: IntArray) -> PredictionSets:
-        """Return some of the sets, in the order of `rows`."""
-        several = ("nodes", "member", "thresholds", "support", "effective_size", "label_thresholds", "ids")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in several}
-        taken: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
-        return replace(self, **taken)
 
     @property
     def num_classes(self) -> int:
@@ -351,7 +303,7 @@ class PredictionSets(Sealed):
         list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
         return pa.table(
             {
-                "node": pa.array(self.nodes if self.ids is None else self.ids),
+                "node": pa.array(self.called),
                 "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
                 "size": pa.array(self.sizes, pa.int32()),
                 "threshold": pa.array(self.thresholds),
@@ -360,22 +312,6 @@ class PredictionSets(Sealed):
                 "alpha": pa.array(np.full(len(self), self.alpha)),
             }
         )
-
-    def to_pandas(self) -> Any:
-        """Return the same table as a pandas frame."""
-        try:
-            import pandas  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("pandas", "spark") from error
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Return the same table as a Polars frame."""
-        try:
-            import polars
-        except ImportError as error:
-            raise MissingDependencyError("polars", "polars") from error
-        return polars.from_arrow(self.to_arrow())
 
     # -- for people --------------------------------------------------------------------------------------------
 
@@ -389,22 +325,11 @@ class PredictionSets(Sealed):
             f"{told.infinite:,} with too little support)"
         )
 
-    def _repr_html_(self) -> str:
-        """Return the first sets as a table, for notebooks."""
-        shown = 10
-        head = "".join(f"<th>{name}</th>" for name in ("node", "set", "size", "threshold", "support"))
-        rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in self._rows(shown))
-        more = f"<p>… and {len(self) - shown:,} more</p>" if len(self) > shown else ""
-        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
-
-    def _rows(self, count: int) -> Iterator[tuple[str, ...]]:
-        for i in range(min(count, len(self))):
-            labels: npt.NDArray[Any] = np.flatnonzero(self.member[i])
-            names = [str(y) if self.class_names is None else self.class_names[y] for y in labels]
-            yield (
-                escape(str(self.nodes[i] if self.ids is None else self.ids[i])),
-                escape("{" + ", ".join(names) + "}"),
-                str(self.sizes[i]),
-                f"{self.thresholds[i]:.4f}" if np.isfinite(self.thresholds[i]) else "∞",
-                f"{self.support[i]:,}",
-            )
+    def html_cells(self, row: int) -> tuple[str, ...]:
+        """Return set, size, threshold and support of one row, for notebooks."""
+        return (
+            escape("{" + ", ".join(map(str, self.one(row))) + "}"),
+            str(self.sizes[row]),
+            f"{self.thresholds[row]:.4f}" if np.isfinite(self.thresholds[row]) else "∞",
+            f"{self.support[row]:,}",
+        )

@@ -79,16 +79,7 @@ class Given:
             graph = as_graph(graph, p.shape[0])
             p = check_probabilities(probabilities, num_nodes=graph.num_nodes)
         y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
-        # In ascending order, so that no last digit depends on the order in which they came.
-        chosen = np.sort(check_index("calibration", calibration, p.shape[0], unique=True))
-        if chosen.size == 0:
-            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
-        unknown = y[chosen] < 0
-        if unknown.any():
-            node = int(chosen[unknown.argmax()])
-            raise InvalidInputError(
-                f"`calibration` must hold nodes whose label is known; {unknown.sum()} are not, node {node} first"
-            )
+        chosen = _known_nodes(calibration, y >= 0, "label")
         names = _names(ids, p.shape[0])
         called = check_names("class_names", class_names)
         if called is not None and len(called) != p.shape[1]:
@@ -114,15 +105,7 @@ class Given:
             raise InvalidInputError(
                 f"`targets` must be numbers, one a node, {rows.shape[0]}; got {y.dtype} of shape {y.shape}"
             )
-        chosen = np.sort(check_index("calibration", calibration, rows.shape[0], unique=True))
-        if chosen.size == 0:
-            raise InvalidInputError("`calibration` must hold at least one node; it is empty")
-        unknown = ~np.isfinite(y[chosen])
-        if unknown.any():
-            node = int(chosen[unknown.argmax()])
-            raise InvalidInputError(
-                f"`calibration` must hold nodes whose target is known; {unknown.sum()} are not, node {node} first"
-            )
+        chosen = _known_nodes(calibration, np.isfinite(y), "target")
         names = _names(ids, rows.shape[0])
         return cls(graph, rows, y.astype(np.float64), chosen, names)
 
@@ -169,6 +152,21 @@ class Given:
             return self.calibration, np.empty(0, dtype=np.int64)
         order = split_order(self.ids[self.calibration], seed)
         return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
+
+
+def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str) -> IntArray:
+    """Return the nodes to calibrate on, all of which must be known."""
+    # In ascending order, so that no last digit depends on the order in which they came.
+    chosen = np.sort(check_index("calibration", calibration, known.size, unique=True))
+    if chosen.size == 0:
+        raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+    unknown = ~known[chosen]
+    if unknown.any():
+        node = int(chosen[unknown.argmax()])
+        raise InvalidInputError(
+            f"`calibration` must hold nodes whose {what} is known; {unknown.sum()} are not, node {node} first"
+        )
+    return chosen
 
 
 def _names(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:

@@ -66,13 +66,17 @@ class Grouped(Sealed):
         """Return which groups have labels enough for a threshold of their own."""
         return self.sizes >= fewest_ranks(alpha)
 
+    def _left(self, alpha: float) -> Any:
+        """Return which groups are judged together, the last entry for what is in none; None where all judge them."""
+        short = np.append(~self.suffice(alpha), True)
+        inside = self.apart if self.everyone.is_exact else self.members
+        enough = int(short[inside].sum()) >= fewest_ranks(alpha)
+        return short if enough and not short.all() else None
+
     def rest(self, alpha: float) -> Any:
         """Return the calibration of what has no group, or one with too few labels: by their own labels, if enough."""
-        short = np.append(~self.suffice(alpha), True)  # the last is for those in none
-        inside = self.apart if self.everyone.is_exact else self.members
-        if short.all() or int(short[inside].sum()) < fewest_ranks(alpha):
-            return self.everyone
-        return self._make(short)
+        short = self._left(alpha)
+        return self.everyone if short is None else self._make(short)
 
     def part(self, group: int) -> Any:
         """Return the calibration of one group."""
@@ -115,8 +119,9 @@ class Grouped(Sealed):
         shape = (len(alphas), nodes.size)
         values, support, effective = np.empty(shape), np.empty(shape, dtype=np.int64), np.empty(shape)
         enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for those in none
-        for group in np.unique(groups).tolist():
-            rows = np.flatnonzero(groups == group)
+        order = np.argsort(groups, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if nodes.size else []:
+            group = int(groups[rows[0]])
             own = find([self.part(group)], nodes[rows], alphas)[0] if enough[:, group].any() else None
             for a in np.flatnonzero(enough[:, group]).tolist():
                 values[a, rows] = own.values[a]  # type: ignore[union-attr]
@@ -168,7 +173,7 @@ class Grouped(Sealed):
         total = int(self.apart.size if self.everyone.is_exact else self.members.size)
         if total < fewest_ranks(least):
             result = "all labels together are too few for a threshold, and sets are full"
-        elif self.rest(least) is self.everyone and bool(self.suffice(least).any()):
+        elif self._left(least) is None and bool(self.suffice(least).any()):
             result = "they are too few together, all labelled nodes judge them, and nothing is promised for them"
         else:
             result = "they are judged together, and their coverage holds on their average, nearly"

@@ -176,8 +176,51 @@ def _need(graph: object) -> None:
         check_graph(graph)
 
 
+class _Around(_Predictor):
+    """A predictor that looks at the graph around a node."""
+
+    def calibrate(
+        self: Self,
+        graph: Any,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Score the calibration nodes.
+
+        Parameters
+        ----------
+        graph : Graph or another library's
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
+            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
+        probabilities : array of shape (nodes, classes)
+            Any model's probabilities.
+        labels : array of shape (nodes,)
+            Integers, −1 where unknown.
+        calibration : array
+            Node indices or a boolean mask: whose labels may be used.
+        ids : array of integers or strings, optional
+            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1. Where
+            they are text, `predict` takes them as nodes too, and the sets know them.
+        class_names : sequence of str, optional
+            What the classes are called, for the sets.
+
+        Returns
+        -------
+        NAPS or RandomisedNAPS
+            This object.
+        """
+        _need(graph)
+        method = self._settle()
+        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
+        return self
+
+
 @dataclass(eq=False)
-class NAPS(_Predictor):
+class NAPS(_Around):
     """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
 
     Parameters
@@ -251,45 +294,6 @@ class NAPS(_Predictor):
             localiser.hops, localiser.decay, method.score, method.seed, method.allow_empty, fallback, localiser.pool,
             localiser.alike, isinstance(method.level, Exact), method.groups, localiser.direction,
         )  # fmt: skip
-
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> NAPS:
-        """Score the calibration nodes.
-
-        Parameters
-        ----------
-        graph : Graph or another library's
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
-            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
-        probabilities : array of shape (nodes, classes)
-            Any model's probabilities.
-        labels : array of shape (nodes,)
-            Integers, −1 where unknown.
-        calibration : array
-            Node indices or a boolean mask: whose labels may be used.
-        ids : array of integers or strings, optional
-            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1. Where
-            they are text, `predict` takes them as nodes too, and the sets know them.
-        class_names : sequence of str, optional
-            What the classes are called, for the sets.
-
-        Returns
-        -------
-        NAPS
-            This object.
-        """
-        _need(graph)
-        method = self._settle()
-        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
-        return self
 
     def _caveat(self) -> str | None:
         if self.hops or self.pool or self.alike or self.exact or self.fallback != "full":
@@ -450,7 +454,7 @@ class Auto(_Predictor):
 
 
 @dataclass(eq=False)
-class RandomisedNAPS(_Predictor):
+class RandomisedNAPS(_Around):
     """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
 
     A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
@@ -491,19 +495,3 @@ class RandomisedNAPS(_Predictor):
     def _of(cls, method: Method, asked: Choosing | None) -> RandomisedNAPS:
         localiser: Any = method.localiser
         return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
-
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> RandomisedNAPS:
-        """Score the calibration nodes; arguments as in `NAPS.calibrate`."""
-        _need(graph)
-        method = self._settle()
-        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
-        return self
