@@ -27,7 +27,6 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.evaluation.drift import Drift, drifts
 from napsets.evaluation.gaps import CoverageGap
 from napsets.levels import fewest_ranks, rank_place
-from napsets.localisers import Balls, Everyone
 
 if TYPE_CHECKING:
     from napsets.evaluation.comparison import Comparison, MethodResult
@@ -485,7 +484,7 @@ def _level_labels(calibrated: Calibrated) -> int:
 
 def is_proven(calibrated: Calibrated) -> bool:
     """Return whether coverage is a theorem for labels gathered at random: an exact level, or weights that need none."""
-    return calibrated.is_exact or isinstance(calibrated.method.localiser, Everyone | Balls)
+    return calibrated.is_exact or bool(getattr(calibrated.method.localiser, "proven", False))
 
 
 def _drifts(found: Comparison, class_names: Sequence[str] | None) -> tuple[Drift, ...]:

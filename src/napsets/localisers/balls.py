@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,7 @@ class Balls:
     """
 
     min_size: int = 100
+    proven: ClassVar[bool] = True
     furthest: int = 6
 
     def __post_init__(self) -> None:

@@ -177,7 +177,7 @@ class Local(Protocol):
 
 @runtime_checkable
 class Localiser(Protocol):
-    """What a method asks of a localiser."""
+    """What a method asks of a localiser. One whose thresholds cover at a nominal level also says ``proven = True``."""
 
     def fit(self, reference: Reference) -> Local:
         """Return the localiser of these reference nodes."""
