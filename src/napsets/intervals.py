@@ -66,7 +66,7 @@ class PredictionIntervals(PerNode):
     def __post_init__(self) -> None:
         self.check_rows()
         for name in ("lower", "upper", "thresholds", "support", "effective_size", "centre"):
-            if getattr(self, name) is None:
+            if name == "centre" and self.centre is None:
                 continue
             column = as_array(name, getattr(self, name))
             if column.shape != self.nodes.shape or column.ndim != 1:

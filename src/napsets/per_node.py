@@ -47,7 +47,10 @@ class PerNode(Sealed):
 
     def check_rows(self) -> None:
         """Bring nodes, ids, alpha and the number of nodes to one form, or refuse them."""
-        object.__setattr__(self, "nodes", frozen(as_column("nodes", self.nodes)))  # which may be names, for tables
+        nodes = as_column("nodes", self.nodes)  # which may be names, for tables
+        if nodes.ndim != 1:
+            raise InvalidInputError(f"`nodes` must have one dimension; got shape {nodes.shape}")
+        object.__setattr__(self, "nodes", frozen(nodes))
         object.__setattr__(self, "alpha", check_alpha(self.alpha))
         if self.ids is not None:
             names = as_column("ids", self.ids)

@@ -59,6 +59,10 @@ SETS_OF = {
     "nodes": NODES, "member": SETS.member, "thresholds": SETS.thresholds, "support": SETS.support,
     "effective_size": SETS.effective_size, "alpha": 0.1,
 }  # fmt: skip
+INTERVALS_OF = {
+    "nodes": NODES, "lower": np.zeros(6), "upper": np.ones(6), "thresholds": np.ones(6), "support": np.ones(6, int),
+    "effective_size": np.ones(6), "alpha": 0.1,
+}  # fmt: skip
 DATA_OF = {"graph": GRAPH, "features": P, "labels": Y, "train": CALIBRATION, "validation": [], "test": NODES}
 USES = {
     "a node id": lambda v: ns.Graph.from_edge_index([[0], [v]]),
@@ -98,6 +102,7 @@ USES = {
            hop_tv=[0.1] * 6),
     **vary(ns.sbm_favours_naps, "n", "p_in", "p_out", n=10, p_in=0.1, p_out=0.2),
     **vary(ns.PredictionSets, *SETS_OF, "class_names", "num_nodes", **SETS_OF),
+    **vary(ns.PredictionIntervals, *INTERVALS_OF, "num_nodes", "ids", "centre", "level", **INTERVALS_OF),
     **vary(ns.NodePredictions, "nodes", "probabilities", "labels", "split", "dataset", "model", "settings",
            "class_names", nodes=range(SIZE), probabilities=P, labels=Y),
     **vary(NodeDataset, *DATA_OF, "class_names", "node_ids", "blocks", "settings", **DATA_OF),
