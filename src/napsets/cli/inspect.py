@@ -154,7 +154,7 @@ def inspect(
         calibrated = made.calibrate(
             inputs.graph, inputs.probabilities, inputs.labels, calibration=calibration, ids=inputs.ids.keys
         )
-        seen = inspect_node(calibrated, place, alpha)
+        seen: Any = inspect_node(calibrated, place, alpha)
     notes = [*inputs.notes, *([] if record is None else record.notes(context.params, inputs))]
     for note in [*notes, *ignored(context, method)]:
         run.note(note)
