@@ -73,6 +73,11 @@ class Compared(Judged, ABC):
 
     @property
     @abstractmethod
+    def made(self) -> Any:
+        """The sets, or intervals, of the nodes compared on."""
+
+    @property
+    @abstractmethod
     def sizes(self) -> npt.NDArray[Any]:
         """How large each set, or how wide each interval is."""
 
@@ -137,9 +142,10 @@ class SideBySide(ABC, Generic[One]):
         return self.results[0]
 
     @property
-    @abstractmethod
     def nodes(self) -> IntArray:
         """The nodes that judged, in the order asked for."""
+        found: IntArray = self.baseline.made.nodes
+        return found
 
     @property
     def known(self) -> BoolArray:

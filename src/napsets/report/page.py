@@ -18,10 +18,11 @@ from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
+from napsets.report.around import FOCUS_COVERS
 from napsets.report.charts import FIRST_CLASSES, charts
 from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
 from napsets.report.encodings import LOOKS
-from napsets.report.explorer import FOCUS_COVERS, Explorer
+from napsets.report.explorer import Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
 from napsets.report.words import cards, cell, method_table, sentence, summary_table
