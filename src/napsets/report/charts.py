@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-from napsets.report.data import ReportData, Row, chance_band, wilson
+from napsets.report.data import ReportData
 from napsets.report.encodings import (
     INTERVAL_TIPS,
     LOOKS,
@@ -19,6 +19,7 @@ from napsets.report.encodings import (
     tips,
 )
 from napsets.report.graph_charts import funnel, neighbourhood_map, score_distribution
+from napsets.report.rows import Row, chance_band, wilson
 
 __all__ = ["FIRST_CLASSES", "charts", "size_groups"]
 

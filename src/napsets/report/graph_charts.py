@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from napsets.report.data import Row
 from napsets.report.encodings import Looks, Spec, coverage, number, reach, target_rule, tips
 from napsets.report.explorer import Explorer
+from napsets.report.rows import Row
 
 __all__ = ["funnel", "neighbourhood_map", "score_distribution"]
 

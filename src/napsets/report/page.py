@@ -20,11 +20,12 @@ from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.around import FOCUS_COVERS
 from napsets.report.charts import FIRST_CLASSES, charts
-from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
+from napsets.report.data import ReportData, page_data
 from napsets.report.encodings import LOOKS
 from napsets.report.explorer import Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
+from napsets.report.rows import DRAWN_SIZE, JUDGED_SIZE
 from napsets.report.words import cards, cell, method_table, sentence, summary_table
 from napsets.scores import Score
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from napsets.report.data import ReportData, Row
+from napsets.report.data import ReportData
+from napsets.report.rows import Row
 
 __all__ = ["cards", "cell", "method_table", "percent", "sentence", "summary_table"]
 
