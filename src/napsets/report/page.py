@@ -26,7 +26,7 @@ from napsets.report.explorer import Explorer
 from napsets.report.names import visible
 from napsets.report.packing import packed
 from napsets.report.rows import DRAWN_SIZE, JUDGED_SIZE
-from napsets.report.words import cards, cell, method_table, sentence, summary_table
+from napsets.report.words import WORDS, cards, cell, method_table, sentence, summary_table
 from napsets.scores import Score
 
 __all__ = ["render", "write_page", "write_report"]
@@ -146,12 +146,13 @@ def render(data: ReportData) -> str:
     )
     environment.filters["cell"] = cell
     environment.filters["sentence"] = sentence
-    return environment.get_template("report.html.j2").render(
+    return environment.get_template("sets.html.j2").render(
         data=data,
         methods=data.shown,
         focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
         verdict=data.verdict,
+        words=WORDS,
         cards=cards(data),
         method_table=method_table(data),
         summary_table=summary_table(data),
@@ -164,9 +165,15 @@ def render(data: ReportData) -> str:
         explorer=_json(_packed_explorer(data)),
         record=_json(data.record),
         style=(_ASSETS / "report.css").read_text(encoding="utf-8"),
-        script=(_ASSETS / "report.js").read_text(encoding="utf-8"),
+        script=_script("sets"),
         library=_library(),
     )
+
+
+def _script(kind: str) -> str:
+    """Return the page's script: what all pages do, and what those of one kind do."""
+    parts = ((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", kind))
+    return "\n".join(['"use strict";', "(() => {", *parts, "  start();", "})();", ""])
 
 
 @lru_cache(maxsize=1)

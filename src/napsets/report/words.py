@@ -3,12 +3,68 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from napsets.report.data import ReportData
 from napsets.report.rows import Row
 
-__all__ = ["cards", "cell", "method_table", "percent", "sentence", "summary_table"]
+__all__ = ["WORDS", "PageWords", "cards", "cell", "method_table", "percent", "sentence", "summary_table"]
+
+
+@dataclass(frozen=True)
+class PageWords:
+    """What the frame of a page says that is another word for sets than for intervals.
+
+    Attributes
+    ----------
+    thing, truths, size, full : str
+        What a node gets, what judges it, how large it is, and what too little support gives.
+    gap, scores : str
+        What is said of two charts.
+    sections : tuple of (id, name)
+        The sections before the explorer.
+    reasons : mapping
+        Why nodes can be explored, in the words of a sentence.
+    ball : callable
+        What is said of a neighbourhood in a list of them.
+    """
+
+    thing: str
+    truths: str
+    size: str
+    full: str
+    gap: str
+    scores: str
+    sections: tuple[tuple[str, str], ...]
+    reasons: Mapping[str, str]
+    ball: Callable[[Row], str]
+
+
+#: What the page's frame says of sets.
+WORDS = PageWords(
+    thing="set",
+    truths="labels",
+    size="size",
+    full="full sets",
+    gap="Coverage found minus coverage asked for, with 95 % bands.",
+    scores="Weighted distribution of the calibration scores with the threshold and the node's own label scores",
+    sections=(
+        ("methods", "Methods"),
+        ("groups", "Groups"),
+        ("neighbourhoods", "Neighbourhoods"),
+        ("sizes", "Sizes"),
+        ("calibration", "Calibration"),
+    ),
+    reasons={
+        "random": "drawn at random",
+        "too little support": "with too little support",
+        "empty set": "with an empty set",
+        "largest sets": "with the largest sets",
+    },
+    ball=lambda ball: f"mostly {ball['class']}",
+)
 
 
 def percent(share: float, digits: int = 1) -> str:
