@@ -47,6 +47,12 @@ class Explorer(Around):
     model: npt.NDArray[np.float32]
     voice_odds: npt.NDArray[np.float32]
 
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """Between what the scores of labels and of calibration nodes lie."""
+        ends = [self.scores.min(), self.edges.min(), self.scores.max(), self.edges.max()]
+        return float(min(ends)), float(max(ends))
+
 
 def explorer(
     graph: Graph,
