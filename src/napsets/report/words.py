@@ -10,7 +10,7 @@ from typing import Any
 from napsets.report.data import ReportData
 from napsets.report.rows import Row
 
-__all__ = ["WORDS", "PageWords", "cards", "cell", "method_table", "percent", "sentence", "summary_table"]
+__all__ = ["WORDS", "PageWords", "card", "cards", "cell", "method_table", "percent", "sentence", "summary_table"]
 
 
 @dataclass(frozen=True)
@@ -117,20 +117,20 @@ def cards(data: ReportData) -> list[Row]:
 
     supported = f"where all methods have support {number(local['supported_size'])}"
     found = [
-        _card(
+        card(
             "Coverage",
             percent(local["coverage"]),
             f"target {percent(1 - data.alpha, 0)}",
             beside(percent(base["coverage"])),
         ),
-        _card(
+        card(
             "Labels in a set",
             number(local["mean_size"]),
             beside(f"{number(base['mean_size'])}; {supported}") or supported,
             beside(number(base["supported_size"])),
         ),
-        _card("One label only", percent(local["singleton_rate"]), beside(percent(base["singleton_rate"]))),
-        _card(
+        card("One label only", percent(local["singleton_rate"]), beside(percent(base["singleton_rate"]))),
+        card(
             "Too little support",
             f"{local['infinite']:,}",
             f"nodes of {local['nodes']:,} get every label, because too few calibration nodes are near",
@@ -141,7 +141,7 @@ def cards(data: ReportData) -> list[Row]:
         compared = f"{local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
         worst = beside(percent(base["lowest"]))
         note = f"of its nodes covered, {worst}; {compared}" if worst else f"of its nodes covered; {compared}"
-        found.insert(2, _card("Worst neighbourhood", percent(local["lowest"]), note))
+        found.insert(2, card("Worst neighbourhood", percent(local["lowest"]), note))
     return found
 
 
@@ -150,7 +150,8 @@ def _pair(data: ReportData) -> tuple[Row, Row]:
     return data.methods[0], data.methods[data.explorer.focus]
 
 
-def _card(name: str, value: str, *notes: str) -> Row:
+def card(name: str, value: str, *notes: str) -> Row:
+    """Return a headline number with what to hold beside it."""
     return {"name": name, "value": value, "note": ", ".join(note for note in notes if note)}
 
 

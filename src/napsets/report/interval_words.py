@@ -1,0 +1,113 @@
+"""The sentences and table cells of a page about intervals."""
+
+from __future__ import annotations
+
+from napsets.evaluation.verdict_words import wide
+from napsets.report.interval_data import IntervalReportData
+from napsets.report.rows import Row
+from napsets.report.words import PageWords, card, percent
+
+__all__ = ["INTERVAL_WORDS", "interval_cards", "interval_table", "width_table"]
+
+#: What the page's frame says of intervals.
+INTERVAL_WORDS = PageWords(
+    thing="interval",
+    truths="targets",
+    size="width",
+    full="the whole line",
+    gap="Coverage found minus coverage asked for, with 95 % bands. Shaded: where it lies in 95 of 100 draws if the "
+    "method that the page is about keeps its promise.",
+    scores="Weighted distribution of the calibration scores with the threshold and the score of the node's own target",
+    sections=(
+        ("methods", "Methods"),
+        ("groups", "Groups"),
+        ("neighbourhoods", "Neighbourhoods"),
+        ("widths", "Widths"),
+        ("calibration", "Calibration"),
+    ),
+    reasons={
+        "random": "drawn at random",
+        "too little support": "with too little support",
+        "a single point": "whose interval is a single point",
+        "widest intervals": "with the widest intervals",
+    },
+    ball=lambda ball: f"mean target {wide(ball['target'])}",
+)
+
+
+def interval_cards(data: IntervalReportData) -> list[Row]:
+    """Return the headline numbers: a name, the value of the method that the page is about, what to hold beside it."""
+    base, local = data.methods[0], data.methods[data.explorer.focus]
+
+    def beside(text: str) -> str:
+        return "" if base is local else f"{base['method']} {text}"
+
+    where = f"where all are finite {wide(local['shared_width'])}"
+    found = [
+        card(
+            "Coverage",
+            percent(local["coverage"]),
+            f"target {percent(1 - data.alpha, 0)}",
+            beside(percent(base["coverage"])),
+        ),
+        card(
+            "Mean width",
+            wide(local["mean_width"]),
+            beside(wide(base["mean_width"])),
+            "" if data.shared == 1.0 else f"{where}, {beside(wide(base['shared_width']))}".removesuffix(", "),
+        ),
+        card(
+            "Median width",
+            wide(local["median_width"]),
+            beside(wide(base["median_width"])),
+            f"half of the intervals from {wide(local['narrow'])} to {wide(local['broad'])} wide",
+        ),
+        card(
+            "The whole line",
+            f"{local['infinite']:,}",
+            f"intervals of {local['nodes']:,} have no end, because too few calibration nodes are near",
+        ),
+    ]
+    if local["neighbourhoods"]:
+        held = percent(local["in_neighbourhoods"], 0)
+        compared = f"{local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
+        worst = beside(percent(base["lowest"]))
+        found.insert(2, card("Worst neighbourhood", percent(local["lowest"]), "of its nodes covered", worst, compared))
+    return found
+
+
+def interval_table(data: IntervalReportData) -> list[list[tuple[str, str]]]:
+    """Return the comparison, one list a method, each cell with its note (an uncertainty, or nothing)."""
+    return [
+        [
+            (row["method"], ""),
+            (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
+            (wide(row["mean_width"]), _error(row["mean_width_se"])),
+            (wide(row["shared_width"]), _error(row["shared_width_se"])),
+            (wide(row["median_width"]), ""),
+            (percent(row["infinite_rate"]), ""),
+            *(
+                (f"{row[f'gap_{kind}']:.3f}", f"chance {row[f'chance_{kind}']:.3f}")
+                for kind in ("degree", "prediction", "width")
+            ),
+            (percent(row["lowest"]), ""),
+        ]
+        for row in data.methods
+    ]
+
+
+def width_table(data: IntervalReportData) -> list[list[tuple[str, str]]]:
+    """Return how wide intervals are and how many say nothing, one list a method."""
+    return [
+        [
+            (row["method"], ""),
+            *((wide(row[name]), "") for name in ("narrow", "median_width", "broad")),
+            (f"{row['points']:,}", percent(row["point_rate"])),
+            (f"{row['infinite']:,}", percent(row["infinite_rate"])),
+        ]
+        for row in data.methods
+    ]
+
+
+def _error(error: float) -> str:
+    return "" if error != error else f"± {wide(error)}"
