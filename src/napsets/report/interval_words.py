@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from napsets.evaluation.verdict_words import wide
 from napsets.report.interval_data import IntervalReportData
 from napsets.report.rows import Row
@@ -42,7 +44,10 @@ def interval_cards(data: IntervalReportData) -> list[Row]:
     def beside(text: str) -> str:
         return "" if base is local else f"{base['method']} {text}"
 
-    where = f"where all are finite {wide(local['shared_width'])}"
+    # Where both means are finite, they say it all.
+    whole = math.isfinite(local["mean_width"]) and math.isfinite(base["mean_width"])
+    against = beside(wide(base["shared_width"]))
+    where = f"where all are finite {wide(local['shared_width'])}{' against ' * bool(against)}{against}"
     found = [
         card(
             "Coverage",
@@ -54,7 +59,7 @@ def interval_cards(data: IntervalReportData) -> list[Row]:
             "Mean width",
             wide(local["mean_width"]),
             beside(wide(base["mean_width"])),
-            "" if data.shared == 1.0 else f"{where}, {beside(wide(base['shared_width']))}".removesuffix(", "),
+            "" if whole else where,
         ),
         card(
             "Median width",

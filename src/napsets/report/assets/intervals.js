@@ -1,15 +1,15 @@
 
   // ---- intervals of numbers -------------------------------------------------------------------------------------
 
-  function written(value) {
+  function written(value, digits = 4) {
     if (value === null || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
     const size = Math.abs(value);
-    const text = size >= 1000 ? Math.round(size).toLocaleString("en-US") : String(Number(size.toPrecision(4)));
+    const text = size >= 1000 ? Math.round(size).toLocaleString("en-US") : String(Number(size.toPrecision(digits)));
     return value < 0 && Number(text) !== 0 ? `−${text}` : text;
   }
 
-  const signed = (value) => (value > 0 ? `+${written(value)}` : written(value));
+  const signed = (value) => (value > 0 ? `+${written(value, 3)}` : written(value, 3));
 
   const own = {
     sizeKey: "width",
