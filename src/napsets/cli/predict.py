@@ -260,6 +260,8 @@ def _predict_numbers(
     reading: dict[str, Any],
 ) -> None:
     """Give nodes intervals of numbers: the road of labels, with targets in their place."""
+    from napsets.evaluation.promises import level_labels
+
     began = perf_counter()
     how = reading_numbers(reading)
     with wrong_use("--output"):
@@ -274,7 +276,12 @@ def _predict_numbers(
         settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | how
         settings |= {"score": score, "task": "regression"} | _as_written(context)
         steps.stage("making intervals")
-        about = {"napsets": __version__, "num_nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
+        about: dict[str, Any] = {
+            "napsets": __version__,
+            "num_nodes": len(inputs.ids),
+            "calibration": int(inputs.calibration.size),
+            "level_labels": level_labels(calibrated),
+        }
         told = write_intervals(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
         )

@@ -94,4 +94,5 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "logits": _YES_OR_NO,
     "num_nodes": _integer(_COUNT),
     "calibration": _integer(_COUNT),
+    "level_labels": _integer(_COUNT),
 }
