@@ -142,5 +142,5 @@ def _evidence_tables(found: dict[str, Any]) -> list[Any]:
         for row in found["voices"]
     ]
     spoken = f"Labelled nodes that speak, the strongest first ({len(voices)} of {found['speaking']})"
-    heads = ["node", "target", "hop", "above the model", *(f"moves {name}" for name in outputs)]
+    heads = ["node", "target", "hop", "residual", *(f"moves {name}" for name in outputs)]
     return [table(title, columns, rows), table(spoken, heads, voices)]
