@@ -180,12 +180,21 @@ def test_a_voice_is_what_the_outputs_lose_without_it(hops, directed):
             assert voice.hop == (1 if voice.node in graph.neighbours(node) else 2)
 
 
-def test_the_sentence_says_what_one_neighbour_does():
+def test_the_sentence_says_what_one_neighbour_does_and_those_further_away_together():
     calibrated = informed()
     found = inspect_node(calibrated, 0).evidence
-    weights = calibrated.score.coefficients[:, 3]
-    told = f"lower by {weights[0] / 2:+.3g} and upper by {weights[1] / 2:+.3g}"
-    assert found.sentence == f"one labelled neighbour whose target is 1 above the model's best guess moves {told}"
+    (near, far), (near_up, far_up) = calibrated.score.coefficients[:, 3:]
+    assert found.sentence == (
+        f"one labelled neighbour whose target is 1 above the model's best guess moves lower by {near / 2:+.3g} and "
+        f"upper by {near_up / 2:+.3g}; a mean residual of 1 two hops away moves lower by {far:+.3g} and upper by "
+        f"{far_up:+.3g}"
+    )
+    calibrated = informed(score="normalised", hops=1)  # whose spread nothing moves
+    weight = calibrated.score.coefficients[0, 3]
+    told = (
+        f"one labelled neighbour whose target is 1 above the model's best guess moves prediction by {weight / 2:+.3g}"
+    )
+    assert inspect_node(calibrated, 0).evidence.sentence == told
 
 
 def test_with_few_labels_targets_move_nothing_and_that_is_said():

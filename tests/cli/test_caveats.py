@@ -191,7 +191,10 @@ def test_a_pccv_of_few_neighbourhoods_is_called_so(tmp_path, run, world):
     assert 0 < share < 1
     assert f"PCCV ({count} neighbourhoods, {100 * share:.2f} % of the nodes)" in shown.stdout
     assert "PCCV by chance, if every set covered as asked for" in shown.stdout
-    assert "gap by neighbourhood, and by chance" in shown.stdout
+    assert "Mean |coverage − asked for| over groups" in shown.stdout
+    row = next(line.split() for line in shown.stdout.splitlines() if line.split()[:1] == ["neighbourhood"])
+    names = ("gap", "chance", "under", "over", "worst", "worst_chance")
+    assert row[1:7] == [f"{told[f'{name}_neighbourhood']:.4f}" for name in names]
     assert f"note: PCCV means little: {count} neighbourhoods of radius 1 with at least 4 judged nodes" in shown.stderr
     assert f"hold {100 * share:.2f} % of those nodes" in shown.stderr
     assert "--min-size 1" in shown.stderr

@@ -66,7 +66,7 @@ class IntervalEvidence:
     voices : tuple of ResidualVoice
         The labelled nodes within reach that speak, the strongest first.
     sentence : str
-        What one labelled neighbour does to the outputs.
+        What one labelled neighbour does to the outputs, and what those two hops away do together.
     """
 
     outputs: tuple[str, ...]
@@ -119,15 +119,20 @@ class ResidualWitnesses:
 
     @property
     def sentence(self) -> str:
-        """What one labelled neighbour does to the outputs."""
-        told = [
-            f"{name} by {weight / (1.0 + RESIDUAL_PRIOR):+.3g}"
-            for name, weight in zip(self.informed.score.columns, self._weights[:, 0], strict=True)
-            if weight
-        ]
-        if not told:
+        """What one labelled neighbour does to the outputs, and what those two hops away do together."""
+        weights = self._weights
+        if not weights.any():
             return "the targets of labelled neighbours move nothing"
-        return f"one labelled neighbour whose target is 1 above the model's best guess moves {' and '.join(told)}"
+        one = self._moves(weights[:, 0] / (1.0 + RESIDUAL_PRIOR))
+        told = f"one labelled neighbour whose target is 1 above the model's best guess moves {one}"
+        if weights.shape[1] == 1:
+            return told
+        return f"{told}; a mean residual of 1 two hops away moves {self._moves(weights[:, 1])}"
+
+    def _moves(self, shifts: FloatArray) -> str:
+        """Say how far outputs are moved, but for those that nothing moves."""
+        named = zip(self.informed.score.columns, shifts, self._weights.any(axis=1), strict=True)
+        return " and ".join(f"{name} by {shift:+.3g}" for name, shift, moved in named if moved)
 
     @property
     def _weights(self) -> FloatArray:
