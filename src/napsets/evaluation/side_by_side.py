@@ -40,7 +40,7 @@ from napsets.scores import APS, is_regression, learns, make_score
 if TYPE_CHECKING:
     from napsets.evaluation.verdict import Verdict
 
-__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find"]
+__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find", "known_labels"]
 
 #: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto")
