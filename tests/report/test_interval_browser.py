@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_verdict_page import CUT_OFF, PAPER
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import CURVE_ALPHAS
 from napsets.evaluation.interval_comparison import IntervalComparison, compare_intervals
 from napsets.report.words import sentence
+from screens import CUT_OFF, PAPER
 from worlds import make_numbers
 
 # The browser first: where there is none, no page is made in vain.

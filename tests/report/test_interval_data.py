@@ -160,7 +160,7 @@ def test_cards_and_tables_say_the_numbers(data, found: IntervalComparison) -> No
     assert [row[0][0] for row in table] == [result.title for result in found]
     naps = table[1]
     assert naps[2] == ("∞", "")
-    assert naps[5][0] == f"{100 * found['naps'].infinite_rate:.1f} %"
+    assert naps[4][0] == f"{100 * found['naps'].infinite_rate:.1f} %"
     assert width_table(data)[1][5][0] == str(found["naps"].infinite)
 
 

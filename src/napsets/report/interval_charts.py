@@ -66,7 +66,8 @@ def _by(looks: Looks, rows: list[Row], field: str, title: str, target: float) ->
 def _widths(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
     """Return the share of intervals that are at most so wide; where some are the whole line, it ends below 100 %."""
     scale = {"type": "log"} if skewed else {}
-    domain = None if skewed or not rows else reach(rows, "width", include=rows[0]["width"])
+    ends = [row["width"] for row in rows] or [1.0]
+    domain = [min(ends), max(ends)] if skewed else reach(rows, "width", include=ends[0])
     x = number("width", "Width of an interval", domain=domain, **scale)
     y = number("share", "Intervals at most so wide", form="%", domain=[0.0, 1.0])
     base = {"x": x, "y": y, "color": looks.colour}
@@ -93,8 +94,8 @@ def number_line(looks: Looks, found: IntervalExplorer, hops: int) -> Spec:
         "scale": {"domain": lines},
         "axis": {"labelLimit": 120},
     }
-    ends: Spec = {"domainMin": {"expr": "low"}, "domainMax": {"expr": "high"}, "nice": False}
-    x = number("from", "Target", **ends)
+    x = number("from", "Target", nice=False)
+    x["scale"]["domain"] = [{"expr": "low"}, {"expr": "high"}]
     told = tips(("line", "", None), ("text", "", None))
     colours = {"domain": ["covers", "misses", "model"], "range": ["var(--good)", "var(--bad)", "var(--muted)"]}
     colour = {"field": "kind", "type": "nominal", "legend": None, "scale": colours}

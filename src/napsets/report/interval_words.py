@@ -89,11 +89,10 @@ def interval_table(data: IntervalReportData) -> list[list[tuple[str, str]]]:
             (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
             (wide(row["mean_width"]), _error(row["mean_width_se"])),
             (wide(row["shared_width"]), _error(row["shared_width_se"])),
-            (wide(row["median_width"]), ""),
             (percent(row["infinite_rate"]), ""),
             *(
                 (f"{row[f'gap_{kind}']:.3f}", f"chance {row[f'chance_{kind}']:.3f}")
-                for kind in ("degree", "prediction", "width")
+                for kind in ("degree", "prediction")
             ),
             (percent(row["lowest"]), ""),
         ]

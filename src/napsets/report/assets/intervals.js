@@ -92,7 +92,7 @@
     const spans = [];
     const say = (line, values, kind) => {
       // Two quantiles are a span, a prediction is a point, and a spread has no place on the line.
-      if (data.columns.includes("lower")) spans.push({ line, from: Math.min(...values), to: Math.max(...values), kind, text: values.map(written).join(" to ") });
+      if (data.columns.includes("lower")) spans.push({ line, from: Math.min(...values), to: Math.max(...values), kind, text: values.map((value) => written(value)).join(" to ") });
       else points.push({ line, value: values[0], text: written(values[0]) });
     };
     const row = (array, ...index) => data.columns.map((_, c) => at(array, ...index, c));
