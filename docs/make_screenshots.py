@@ -1,7 +1,8 @@
 """Take the pictures of the report that the documentation shows, in a real browser.
 
 Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
-wrote; it writes PNG files into ``docs/images``. Needs the extra ``dev`` and chromium.
+wrote, or with one about intervals, which ``python -m benchmarks.intervals --report REPORT`` writes; it writes PNG files
+into ``docs/images``. Needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ PICTURES = {
     "report-explorer": (1280, "#explorer h2", "#explorer .two"),
     "report-phone": (390, "h1", "#figure-front"),
 }
+INTERVAL_PICTURES = {
+    "intervals-report": (1440, "h1", ".cards"),
+    "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
+}
 
 
 def main(report: Path) -> None:
@@ -30,7 +35,8 @@ def main(report: Path) -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        for name, (width, first, last) in PICTURES.items():
+        pictures = INTERVAL_PICTURES if 'id="widths"' in report.read_text(encoding="utf-8") else PICTURES
+        for name, (width, first, last) in pictures.items():
             page = browser.new_page(viewport={"width": width, "height": 900})
             page.goto(report.resolve().as_uri())
             page.wait_for_function(READY)
