@@ -180,7 +180,7 @@ def run_depth(
 #: What computes: one machine, Spark on its cores, and Spark on one of them, to which all its processes are tied.
 ENGINES = ("local", "local[2]", "local[1]")
 #: Nodes asked for, at most, where a walk from one reaches a good part of the graph.
-ASKED = {2: 10**9, 3: 200_000, 4: 20_000}
+ASKED = {2: 10**9, 3: 10**9, 4: 100_000}
 
 
 def run_graph_plan(edges: int, folder: Path, depths: list[int]) -> list[dict[str, Any]]:
