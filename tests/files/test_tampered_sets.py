@@ -77,7 +77,11 @@ NUMBERS = [
     ("alpha", [0.0] * 3, "each alpha of `sets` must be strictly between 0 and 1"),
     ("alpha", [0.1, 0.1, 0.2], "one alpha for all rows; .* has 2 alphas"),
     ("threshold", [0.5, NAN, 0.5], "each threshold of `sets` must be a number or .∞, or .*; row 1 of .* has nan"),
-    ("threshold", [0.5, 0.5, -INFINITY], "each threshold of `sets` must be a number or .∞, or .*; row 2 of .* has -inf"),
+    (
+        "threshold",
+        [0.5, 0.5, -INFINITY],
+        "each threshold of `sets` must be a number or .∞, or .*; row 2 of .* has -inf",
+    ),
     ("support", [1, -3, 0], "each support of `sets` must be a count; row 1 of .* has -3"),
     ("support", [1.5, 1.0, 1.0], "each support of `sets` must be a count; row 0 of .* has 1.5"),
     ("support", [NAN, 1.0, 1.0], "each support of `sets` must be a count"),
