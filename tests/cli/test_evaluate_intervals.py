@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import napsets as ns
 from napsets.evaluation.promises import coverage_band
@@ -94,6 +95,13 @@ def test_a_file_that_does_not_say_how_many_labels_there_were_is_noted(tmp_path, 
     note = "where chance puts the coverage is that of the judged nodes alone"
     assert note in evaluated(tmp_path, run, suffix=".csv").stderr
     assert note not in evaluated(tmp_path, run).stderr
+
+
+def test_intervals_come_from_standard_input(tmp_path, run, app):
+    there = evaluated(tmp_path, run, "--json", suffix=".jsonl")
+    flags = ["--format", "jsonl", "--labels", str(tmp_path / "truth.parquet"), "--json"]
+    piped = CliRunner().invoke(app, ["evaluate", "-", *flags], input=(tmp_path / "out.jsonl").read_bytes())
+    assert told_by(piped) == told_by(there) | {"sets": "-"}
 
 
 @pytest.mark.parametrize("flags", [["--strata", "0-1"], ["--labels-are", "names"]])

@@ -131,7 +131,7 @@ class ResidualWitnesses:
 
     def _moves(self, shifts: FloatArray) -> str:
         """Say how far outputs are moved, but for those that nothing moves."""
-        named = zip(self.informed.score.columns, shifts, self._weights.any(axis=1), strict=True)
+        named = zip(self.informed.score.columns, shifts, np.abs(self._weights).max(axis=1) > 0, strict=True)
         return " and ".join(f"{name} by {shift:+.3g}" for name, shift, moved in named if moved)
 
     @property

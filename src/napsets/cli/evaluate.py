@@ -41,6 +41,7 @@ EXAMPLES = [
 
 def evaluate(
     run: Output,
+    context: typer.Context,
     sets: Annotated[Path, typer.Argument(help="A file that `napsets predict` wrote.", show_default=False)],
     labels: Labels,
     edges: Annotated[
@@ -84,7 +85,9 @@ def evaluate(
         numbers = holds_intervals(sets)
         if numbers and (strata is not None or labels_are is not LabelsName.auto):
             flag = "--labels-are" if strata is None else "--strata"
-            raise typer.BadParameter(f"is for sets of labels; {sets} holds intervals", param_hint=flag)
+            raise typer.BadParameter(
+                f"is for sets of labels; {context.params['sets']} holds intervals", param_hint=flag
+            )
         judged = (_Intervals if numbers else _Sets)(
             sets, labels, ids.value, labels_are.value, skip_unknown, steps.stage
         )
@@ -98,7 +101,8 @@ def evaluate(
             named = read_groups(groups, judged.file.ids, ids=ids.value, skip_unknown=True)
         how = {"graph": graph, "radius": radius, "min_size": min_size, "seed": seed, "groups": named}
         result = judged.evaluate(how, ranges)
-    result |= {"sets": str(sets), "settings": judged.file.metadata}
+    # As it was called: what comes from standard input is read from a file of another name.
+    result |= {"sets": str(context.params["sets"]), "settings": judged.file.metadata}
     notes = [*judged.labelled.notes, *judged.caveats(result), *caveats(result, radius=radius, min_size=min_size)]
     for note in [*notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
         run.note(note)

@@ -216,14 +216,11 @@ def predict(
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         used_here = {
-            "--fallback": fallback is not FallbackName.full,
-            "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
-            "--by": by is not None,
+            "--by": groups_file(by) is not None,
             "--logits": logits,
             "--weights-are": weights_are is not None,
-            "--direction": direction is not DirectionName.out,
         }
         used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():

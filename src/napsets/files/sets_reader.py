@@ -253,9 +253,16 @@ def _seen(rows: _Rows) -> list[str]:
 def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
     """Return the numbers as float64, each of which can be what its column says."""
     numbers = {name: values.astype(np.float64, copy=False) for name, values in rows.numbers.items()}
+    if table.format == "jsonl":  # which has no infinity: a set that nobody is in has not that of full ones
+        nobody = np.isposinf(numbers["threshold"]) & (numbers["size"] == 0)
+        numbers["threshold"] = np.where(nobody, -np.inf, numbers["threshold"])
     rules: dict[str, tuple[BoolArray, str]] = {
         "size": ((numbers["size"] == np.floor(numbers["size"])) & (numbers["size"] >= 0), "an integer of at least 0"),
-        "threshold": (numbers["threshold"] > -np.inf, "a number or +∞"),
+        # An exact level may ask for nothing: the set is then empty, or the best label stands in for it.
+        "threshold": (
+            (numbers["threshold"] > -np.inf) | (np.isneginf(numbers["threshold"]) & (numbers["size"] <= 1)),
+            "a number or +∞, or −∞ for a set of at most one label",
+        ),
     }
     if "probability" in numbers:
         chance = numbers["probability"]
