@@ -38,13 +38,13 @@ def interval_comparison_table(rows: list[dict[str, Any]]) -> Any:
             f"{wide(row['shared_width'])}±{wide(row['shared_width_se'])}",
             wide(row["median_width"]),
             f"{row['infinite_rate']:.1%}",
-            *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction", "width")),
+            *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction")),
             number(row["pccv"], 3),
         )
         for row in rows
     ]
     columns = ["method", "coverage", "mean width", "where finite", "median", "whole line"]
-    columns += ["gap by degree", "by prediction", "by width", "PCCV"]
+    columns += ["gap: degree", "prediction", "PCCV"]
     title = _title(rows)
     if rows[0]["shared"] < 1.0:
         title += f"; the intervals of all methods are finite on {rows[0]['shared']:.1%} of the nodes"
