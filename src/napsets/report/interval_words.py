@@ -7,7 +7,7 @@ import math
 from napsets.evaluation.verdict_words import wide
 from napsets.report.interval_data import IntervalReportData
 from napsets.report.rows import Row
-from napsets.report.words import PageWords, card, percent
+from napsets.report.words import PageWords, Pair, card, percent
 
 __all__ = ["INTERVAL_WORDS", "interval_cards", "interval_table", "width_table"]
 
@@ -39,46 +39,21 @@ INTERVAL_WORDS = PageWords(
 
 def interval_cards(data: IntervalReportData) -> list[Row]:
     """Return the headline numbers: a name, the value of the method that the page is about, what to hold beside it."""
-    base, local = data.methods[0], data.methods[data.explorer.focus]
-
-    def beside(text: str) -> str:
-        return "" if base is local else f"{base['method']} {text}"
-
+    pair = Pair.of(data)
+    base, local, beside = pair.base, pair.local, pair.beside
     # Where both means are finite, they say it all.
     whole = math.isfinite(local["mean_width"]) and math.isfinite(base["mean_width"])
     against = beside(wide(base["shared_width"]))
     where = f"where all are finite {wide(local['shared_width'])}{' against ' * bool(against)}{against}"
-    found = [
-        card(
-            "Coverage",
-            percent(local["coverage"]),
-            f"target {percent(1 - data.alpha, 0)}",
-            beside(percent(base["coverage"])),
-        ),
-        card(
-            "Mean width",
-            wide(local["mean_width"]),
-            beside(wide(base["mean_width"])),
-            "" if whole else where,
-        ),
-        card(
-            "Median width",
-            wide(local["median_width"]),
-            beside(wide(base["median_width"])),
-            f"half of the intervals from {wide(local['narrow'])} to {wide(local['broad'])} wide",
-        ),
-        card(
-            "The whole line",
-            f"{local['infinite']:,}",
-            f"intervals of {local['nodes']:,} have no end, because too few calibration nodes are near",
-        ),
+    half = f"half of the intervals from {wide(local['narrow'])} to {wide(local['broad'])} wide"
+    endless = f"intervals of {local['nodes']:,} have no end, because too few calibration nodes are near"
+    return [
+        pair.coverage(data.alpha),
+        card("Mean width", wide(local["mean_width"]), beside(wide(base["mean_width"])), "" if whole else where),
+        *pair.worst(),
+        card("Median width", wide(local["median_width"]), beside(wide(base["median_width"])), half),
+        card("The whole line", f"{local['infinite']:,}", endless),
     ]
-    if local["neighbourhoods"]:
-        held = percent(local["in_neighbourhoods"], 0)
-        compared = f"{local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
-        worst = beside(percent(base["lowest"]))
-        found.insert(2, card("Worst neighbourhood", percent(local["lowest"]), "of its nodes covered", worst, compared))
-    return found
 
 
 def interval_table(data: IntervalReportData) -> list[list[tuple[str, str]]]:
