@@ -1,4 +1,4 @@
-"""The site builds without a warning, and its pages ask nothing of the network."""
+"""The site builds without a warning, asks nothing of the network, and can be searched without a server."""
 
 from __future__ import annotations
 
@@ -37,3 +37,19 @@ def test_no_page_fetches_anything_from_elsewhere(site):
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert picture.stat().st_size < 150_000, picture.name
+
+
+@pytest.mark.browser
+def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
+    context = browser.new_context()
+    context.set_offline(True)
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=query]", "PageRank")
+    page.locator(".md-search-result__item a[href*='methods/pagerank']").first.click()
+    page.wait_for_url("**/methods/pagerank*.html*")
+    assert "PageRank" in page.locator("h1").inner_text()
+    context.close()
+    assert said == []
