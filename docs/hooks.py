@@ -18,6 +18,8 @@ MARK = "<!-- commands -->"
 MEASURED = "<!-- measurements -->"
 #: What a page writes where it wants the table of methods.
 METHODS = "<!-- methods -->"
+#: A link to a notebook leads to its page.
+LINK = re.compile(r"\]\(([\w./-]+)\.ipynb(#[\w-]*)?\)")
 #: The options that all commands share; they are listed once.
 COMMON = "Common options"
 
@@ -27,7 +29,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for mark, make in ((MARK, command_reference), (MEASURED, measurements), (METHODS, method_table)):
         if mark in markdown:
             markdown = markdown.replace(mark, make())
-    return filled(markdown)
+    return LINK.sub(lambda found: f"]({found[1]}.md{found[2] or ''})", filled(markdown))
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -60,8 +60,8 @@ def measured(name: str) -> str:
     if not rows:
         return "Not on the [leaderboard](../leaderboard.md) yet."
     columns = [
-        "labelled", "size against `split` (95 %)", "worst graph", "gap (95 %)", "coverage", "full sets", "on the front of",
-        "seconds",
+        "labelled", "size against `split` (95 %)", "worst graph", "gap (95 %)", "coverage", "full sets",
+        "on the front of", "seconds",
     ]  # fmt: skip
     lines = [columns, ["---"] * len(columns), *rows]
     told = "Alpha 0.1; what the columns are stands on the [leaderboard](../leaderboard.md), which these rows are from."

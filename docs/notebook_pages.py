@@ -16,7 +16,8 @@ def page_of(path: Path) -> tuple[str, dict[str, str]]:
     parts = [
         part for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for part in _parts(cell, path, pictures)
     ]
-    told = f"*This page is a notebook: [{path.name}]({path.name}) runs in Jupyter, from a clone of the repository.*"
+    # A link that is HTML stays one to the notebook itself; others lead to pages.
+    told = f'*This page is a notebook: <a href="{path.name}" download>{path.name}</a> runs in Jupyter, in a clone.*'
     return "\n\n".join([parts[0], told, *parts[1:]]) + "\n", pictures
 
 
