@@ -51,7 +51,7 @@ def python_line(name: str) -> str:
 def command_line(name: str) -> str:
     """Return the command that makes sets by a method."""
     files = "--edges edges.parquet --probabilities p.parquet --labels y.parquet"
-    return f"napsets predict --method {name} {files} --alpha 0.1 -o sets.parquet"
+    return f"napsets predict --method {name} {files} \\\n    --alpha 0.1 -o sets.parquet"
 
 
 def measured(name: str) -> str:

@@ -83,6 +83,7 @@ def test_the_command_runs(pages, name, tmp_path, monkeypatch):
     world.probabilities_file.rename(tmp_path / "p.parquet")
     world.labels_file.rename(tmp_path / "y.parquet")
     monkeypatch.chdir(tmp_path)
-    shown = testing.CliRunner().invoke(make_app(), shlex.split(pages.command_line(name))[1:], prog_name="napsets")
+    words = shlex.split(pages.command_line(name).replace("\\\n", ""))
+    shown = testing.CliRunner().invoke(make_app(), words[1:], prog_name="napsets")
     assert shown.exit_code == 0, shown.output
     assert (tmp_path / "sets.parquet").exists()
