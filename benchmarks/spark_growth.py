@@ -177,31 +177,33 @@ def run_depth(
 
 # -- the graph on every worker -------------------------------------------------------------------------------------
 
-#: Runs of one size: hops, and what computes.
-RUNS = [
-    (hops, engine)
-    for hops in (2, 3, 4)
-    for engine in ("local", "local[2]", "local[1]")
-    if hops == 2 or engine != "local[1]"
-]
+#: What computes: one machine, Spark on its cores, and Spark on one of them, to which all its processes are tied.
+ENGINES = ("local", "local[2]", "local[1]")
+#: Nodes asked for, at most, where a walk from one reaches a good part of the graph.
+ASKED = {2: 10**9, 3: 10**9, 4: 100_000}
 
 
-def run_graph_plan(edges: int, folder: Path, runs: list[tuple[int, str]]) -> list[dict[str, Any]]:
+def run_graph_plan(edges: int, folder: Path, depths: list[int]) -> list[dict[str, Any]]:
     edge_index, nodes = power_law_graph(edges)
-    arrays = write_tables(folder, edge_index, nodes)
+    targets = write_tables(folder, edge_index, nodes)["targets"]
     rows = []
-    for hops, engine in runs:
+    for hops, engine in [(hops, engine) for hops in depths for engine in ENGINES]:
         output = folder / f"sets-{hops}-{engine}.parquet"
+        asked = targets[: ASKED.get(hops, 10**9)]
+        pq.write_table(pa.table({"node": asked}), folder / "nodes.parquet")
         command = [sys.executable, "-m", "napsets", "predict", "--hops", str(hops), "-o", str(output), "--json"]
         command += [
-            part for name in ("edges", "probabilities", "labels") for part in (f"--{name}", f"{folder / name}.parquet")
+            part
+            for name in ("edges", "probabilities", "labels", "nodes")
+            for part in (f"--{name}", f"{folder / name}.parquet")
         ]
         if engine != "local":
             command += ["--engine", "spark", "--master", engine, "--plan", "graph-on-every-worker"]
-        threads = {"NAPSETS_THREADS": "1"} if engine == "local[1]" else {}
-        cost = watched(command, os.environ | {"PYSPARK_PYTHON": sys.executable} | threads)
+        alone = engine == "local[1]"
+        threads = {"NAPSETS_THREADS": "1"} if alone else {}
+        cost = watched(command, os.environ | {"PYSPARK_PYTHON": sys.executable} | threads, tied=alone)
         rows.append({"edges": edges, "phase": "graph", "hops": hops, "engine": engine} | cost)
-        rows[-1]["targets"] = int(arrays["targets"].size)
+        rows[-1]["targets"] = int(asked.size)
         if engine != "local":
             rows[-1]["exact"] = same_sets(folder / f"sets-{hops}-local.parquet", output)
         print(json.dumps(rows[-1]), file=sys.stderr)
@@ -217,12 +219,14 @@ def same_sets(one: Path, other: Path) -> bool:
     )
 
 
-def watched(command: list[str], environment: dict[str, str]) -> dict[str, float]:
-    """Run a command; return its wall time, the processor time of all its processes, and the memory of each kind."""
+def watched(command: list[str], environment: dict[str, str], *, tied: bool = False) -> dict[str, float]:
+    """Run a command, tied to one core if so asked; return its wall time, and processor time and memory of all of it."""
     import psutil
 
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     load = os.getloadavg()[0]
+    if tied:
+        command = ["taskset", "-c", "0", *command]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     root, own, shared, spent = psutil.Process(process.pid), 0, 0, {}
     while process.poll() is None:
@@ -254,10 +258,11 @@ def graph_table(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     lines = ["", "## The graph on every worker", ""]
-    lines += ["`napsets predict`, files to files, for every unlabelled node: on one machine (both cores), and on Spark"]
+    lines += ["`napsets predict`, files to files, for every unlabelled node at two hops, for so many at more: on one"]
     lines += [
-        "with its start. Load: how many processes, others among them, wanted a core when the run began. Memory: the"
+        "machine (both cores), and on Spark with its start. `local[1]`: Spark's processes, all of them, are tied to"
     ]
+    lines += ["one core. Load: how many processes, others among them, wanted a core when the run began. Memory: the"]
     lines += ["largest of Spark's Python workers, its own and with what it maps.", ""]
     lines += [
         "| edges | hops | nodes | run | wall s | × one machine | processor s | × | load | own MB | with maps MB "
@@ -325,11 +330,10 @@ def main() -> None:
     parser.add_argument("--hops", type=int, nargs="+", default=[2, 3, 4], help="of the graph on every worker")
     options = parser.parse_args()
     if options.plan != "joins":
-        runs = [run for run in RUNS if run[0] in options.hops]
         work = Path(tempfile.mkdtemp(prefix="spark-growth-"))
         try:
             for edges in options.sizes:
-                keep(run_graph_plan(edges, work / str(edges), runs), options.output)
+                keep(run_graph_plan(edges, work / str(edges), options.hops), options.output)
                 shutil.rmtree(work / str(edges))
         finally:
             shutil.rmtree(work)

@@ -212,10 +212,3 @@ def test_intervals_do_not_depend_on_the_unit_of_targets():
 def test_intervals_of_nodes_that_cannot_be_are_refused():
     with pytest.raises(InvalidInputError, match="`nodes` must hold ids from 0 to 3; got 9"):
         ns.PredictionIntervals([9], [0.0], [1.0], [1.0], [3], [3.0], 0.1, num_nodes=4)
-
-
-def test_an_interval_is_not_taken_apart_yet():
-    from napsets.advice.inspection import inspect_node
-
-    with pytest.raises(InvalidInputError, match="must be one of labels"):
-        inspect_node(ns.NAPS(score="cqr").calibrate(GRAPH, Q, Y, CALIBRATION), 0)

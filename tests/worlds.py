@@ -117,3 +117,21 @@ def write(path: Path, columns: dict[str, Any]) -> Path:
 def _as(suffix: str, names: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Use class names where the file of probabilities has them, and numbers where it has not."""
     return numbers if suffix == ".npz" else names
+
+
+def make_numbers(seed: int = 0, n: int = 900, degree: int = 12, labelled: int = 450) -> dict[str, Any]:
+    """A ring whose nodes share something with those near them that the model does not know; the last ten are alone."""
+    rng = np.random.default_rng(seed)
+    source = rng.integers(n - 10, size=n * degree // 2)
+    ends = np.stack([source, (source + rng.integers(1, 30, size=source.size)) % (n - 10)])
+    seen, hidden = rng.normal(size=n), np.sin(np.arange(n) * 12 * np.pi / n)
+    spread = 0.5 + (np.arange(n) % 7) / 5
+    targets = 2 * seen + 1.5 * hidden + spread * rng.normal(size=n)
+    order = rng.permutation(n - 10)
+    return {
+        "graph": ns.Graph.from_edge_index(ends, num_nodes=n),
+        "outputs": np.column_stack([2 * seen - 1.6 * spread, 2 * seen + 1.6 * spread]),
+        "targets": targets,
+        "calibration": order[:labelled],
+        "nodes": np.concatenate([order[labelled:], np.arange(n - 10, n)]),
+    }

@@ -95,12 +95,14 @@ def test_enough_support_needs_no_note(tmp_path, run, world):
 
 
 @pytest.mark.parametrize(("decay", "better"), [("geometric", "geometric"), ("1,0.5", "uniform")])
-def test_spark_says_the_same_and_looks_further(tmp_path, run, world, monkeypatch, decay, better):
+def test_spark_says_the_same_and_looks_further_where_nobody_stands_in(tmp_path, run, world, monkeypatch, decay, better):
     spark = pytest.importorskip("napsets.spark")
     summary = SetsSummary(np.array([0, 510, 0, 490]), infinite=490, unreached=490)
     monkeypatch.setattr(spark, "predict_files", lambda **options: summary)
-    shown = run("predict", *world.files, "--decay", decay, "-o", tmp_path / "s", "--engine", "spark")
-    note = note_of(shown)
+    plain = note_of(run("predict", *world.files, "--decay", decay, "-o", tmp_path / "s", "--engine", "spark"))
+    assert command_in(plain)[command_in(plain).index("--fallback") + 1] == "global"
+    exact = ("--method", "naps-exact", "--decay", decay)  # which has no such settings
+    note = note_of(run("predict", *world.files, *exact, "-o", tmp_path / "s", "--engine", "spark"))
     assert "490 of 1,000 sets (49%)" in note
     words = command_in(note)
     assert words[words.index("--hops") + 1] == "3"
@@ -191,7 +193,10 @@ def test_a_pccv_of_few_neighbourhoods_is_called_so(tmp_path, run, world):
     assert 0 < share < 1
     assert f"PCCV ({count} neighbourhoods, {100 * share:.2f} % of the nodes)" in shown.stdout
     assert "PCCV by chance, if every set covered as asked for" in shown.stdout
-    assert "gap by neighbourhood, and by chance" in shown.stdout
+    assert "Mean |coverage − asked for| over groups" in shown.stdout
+    row = next(line.split() for line in shown.stdout.splitlines() if line.split()[:1] == ["neighbourhood"])
+    names = ("gap", "chance", "under", "over", "worst", "worst_chance")
+    assert row[1:7] == [f"{told[f'{name}_neighbourhood']:.4f}" for name in names]
     assert f"note: PCCV means little: {count} neighbourhoods of radius 1 with at least 4 judged nodes" in shown.stderr
     assert f"hold {100 * share:.2f} % of those nodes" in shown.stderr
     assert "--min-size 1" in shown.stderr

@@ -128,7 +128,6 @@ def test_an_input_is_not_overwritten(run, world):
         (["--master", "local[2]"], "needs --engine spark"),
         (["--plan", "joins"], "needs --engine spark"),
         (["--engine", "spark", "--plan", "joins", "--method", "auto"], "joins do not know auto"),
-        (["--engine", "spark", "--fallback", "global"], "works with --engine local only"),
         (["--engine", "spark", "--skip-unknown"], "works with --engine local only"),
     ],
 )

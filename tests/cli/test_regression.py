@@ -9,23 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-import napsets as ns
-from worlds import write
+from number_worlds import COLUMNS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
 
 pytest.importorskip("typer")
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
-SIZE = 200
-RNG = np.random.default_rng(0)
-ENDS = RNG.integers(SIZE, size=(2, 700))
-X = RNG.normal(size=SIZE)
-Y = 2 * X + RNG.normal(size=SIZE)
-IDS = np.array([f"n{i}" for i in range(SIZE)])
-KNOWN, REST = np.arange(150), np.arange(150, 200)
-COLUMNS = {
-    "cqr": {"lower": 2 * X - 1, "upper": 2 * X + 1},
-    "absolute": {"prediction": 2 * X},
-    "normalised": {"prediction": 2 * X, "spread": 0.5 + np.abs(X)},
-}
 
 
 @pytest.fixture
@@ -42,33 +29,14 @@ def run():
     return call
 
 
-def files(folder, score, suffix=".parquet", **changes):
-    tables = {
-        "edges": {"source": IDS[ENDS[0]], "target": IDS[ENDS[1]]},
-        "probabilities": {"node": IDS} | COLUMNS[score],
-        "labels": {"node": IDS[KNOWN], "target": Y[KNOWN]},
-    }
-    tables |= changes
-    return [
-        text for name, columns in tables.items() for text in (f"--{name}", write(folder / f"{name}{suffix}", columns))
-    ]
-
-
-def predictor(score, method):
-    graph = ns.Graph.from_edge_index(ENDS, SIZE)
-    made = ns.make_method(method, score=score)
-    outputs = np.column_stack(list(COLUMNS[score].values()))
-    return made.calibrate(graph, outputs, np.where(np.arange(SIZE) < 150, Y, np.nan), KNOWN, ids=IDS)
-
-
 @pytest.mark.parametrize("score", list(COLUMNS))
 @pytest.mark.parametrize("method", ["split", "naps-exact", "informed", "auto"])
 def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(run, tmp_path, score, method):
     target = tmp_path / "out.parquet"
     done = run(
-        "predict", "--task", "regression", *files(tmp_path, score), "--method", method, "-o", target, "--json"
+        "predict", "--task", "regression", *number_files(tmp_path, score), "--method", method, "-o", target, "--json"
     )  # fmt: skip
-    expected = predictor(score, method).predict(REST, 0.1)
+    expected = number_predictor(score, method).predict(REST, 0.1)
     table = pyarrow.parquet.read_table(target)
     assert table["node"].to_pylist() == IDS[REST].tolist()
     assert np.array_equal(table["lower"].to_numpy(), expected.lower)
@@ -82,8 +50,8 @@ def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(run
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".npz"])
 def test_every_format_is_read_and_written(run, tmp_path, suffix):
     target = tmp_path / f"out{suffix}"
-    run("predict", "--task", "regression", *files(tmp_path, "cqr", suffix), "--method", "split", "-o", target)
-    expected = predictor("cqr", "split").predict(REST, 0.1)
+    run("predict", "--task", "regression", *number_files(tmp_path, "cqr", suffix), "--method", "split", "-o", target)
+    expected = number_predictor("cqr", "split").predict(REST, 0.1)
     if suffix == ".npz":
         found = np.load(target)["lower"]
     elif suffix == ".csv":
@@ -103,8 +71,25 @@ def test_every_format_is_read_and_written(run, tmp_path, suffix):
     ],
 )
 def test_files_that_are_no_regression_are_refused_in_plain_words(run, tmp_path, changes, message):
-    done = run(
-        "predict", "--task", "regression", *files(tmp_path, "cqr", **changes), "-o", tmp_path / "out.parquet", code=1
-    )  # fmt: skip
+    given = number_files(tmp_path, "cqr", **changes)
+    done = run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", code=1)
     assert message in " ".join(done.output.split())
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(run, tmp_path):
+    given = number_files(tmp_path, nodes={"node": IDS[140:160]})
+    done = run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", "--method", "split")
+    assert "10 of the nodes to predict have a target; a node's own never enters its own interval" in done.stderr
+    assert "calibration nodes" not in done.stderr
+    expected = number_predictor("cqr", "split").predict(np.arange(140, 160), 0.1)
+    assert np.array_equal(pyarrow.parquet.read_table(tmp_path / "out.parquet")["lower"].to_numpy(), expected.lower)
+
+
+def test_how_files_were_written_is_recorded(run, tmp_path):
+    renamed = {"id": IDS[KNOWN], "target": Y[KNOWN]}
+    given = number_files(tmp_path, suffix=".csv", labels=renamed)
+    flags = ["--columns", "labels.node=id", "--method", "split"]
+    run("predict", "--task", "regression", *given, *flags, "-o", tmp_path / "out.parquet")
+    about = json.loads(pyarrow.parquet.read_schema(tmp_path / "out.parquet").metadata[b"napsets"])
+    assert (about["columns"], about["task"], about["score"]) == ("labels.node=id", "regression", "cqr")

@@ -77,6 +77,18 @@ def test_a_number_that_another_process_has_now_does_not_protect_a_draft():
     assert is_abandoned(changed_mark(started="7"), time.time())
 
 
+def test_a_process_that_was_killed_is_gone_before_anybody_has_asked_how_it_ended():
+    if not os.path.exists("/proc/self/stat"):
+        pytest.skip("needs to know the state of a process")
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = changed_mark(pid=str(child.pid), started=str(_drafts._started(child.pid)))
+    assert not is_abandoned(name, time.time())
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is still there to be asked
+    assert is_abandoned(name, time.time())
+    child.communicate()
+
+
 def test_a_process_of_somebody_else_is_alive(monkeypatch):
     def refuse(pid, number):
         raise PermissionError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -130,6 +131,17 @@ def test_every_format_comes_back_as_it_was(tmp_path, suffix, ids):
         np.testing.assert_array_equal(getattr(file.sets, name), getattr(wrote, name))
     assert file.sets.alpha == 0.1
     assert file.complete == (".csv" not in suffix)
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, ".jsonl"])
+def test_a_threshold_below_every_score_comes_back_from_every_format(tmp_path, suffix):
+    """An exact level may ask for nothing at a large alpha: nobody is in the set."""
+    sets = some_sets()
+    low = replace(sets, thresholds=np.where(sets.sizes == 0, -np.inf, sets.thresholds))
+    path = tmp_path / f"sets{suffix}"
+    with writing_sets(path, pa.int64(), describe_settings({"alpha": 0.1}, NAMES, nodes=9, calibration=5)) as writer:
+        writer.write(low.to_arrow())
+    assert read_sets(path).sets.thresholds.tolist() == low.thresholds.tolist()
 
 
 def test_csv_is_read_by_others_with_the_labels_as_json(tmp_path):

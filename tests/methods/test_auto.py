@@ -117,6 +117,15 @@ def test_few_labels_are_not_split_and_it_says_so(prefer):
     assert np.array_equal(auto.predict(nodes).member, split.member)
 
 
+def test_a_file_keeps_the_groups_that_few_labels_could_not_have(tmp_path):
+    auto, nodes, _ = calibrated(world(0.8), labelled=FEWEST - 1, by="clusters")
+    assert auto.calibrated_.method.groups is None
+    auto.save(tmp_path / "a.npz")
+    again = ns.Auto.load(tmp_path / "a.npz")
+    assert again.by == auto.by == ns.Clustered()
+    assert np.array_equal(again.predict(nodes).member, auto.predict(nodes).member)
+
+
 def test_a_small_alpha_needs_more_labels_before_any_is_kept_apart():
     made = world(0.8)
     few, nodes, _ = calibrated(made, labelled=150, alpha=0.01)

@@ -209,3 +209,44 @@ def test_an_old_result_stays_where_the_new_one_cannot_be_put(
         Path(written.removeprefix("file:")).mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["sets.parquet"]
     assert (output / "old").exists()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "plan"),
+    [
+        (".parquet", False, "joins"),
+        (".parquet", False, "graph-on-every-worker"),
+        (".parquet", True, "graph-on-every-worker"),
+        (".csv", False, "graph-on-every-worker"),
+    ],
+)
+def test_integer_labels_stay_integers_and_text_stays_text(
+    spark: Any, case: Case, tmp_path: Path, suffix: str, text: bool, plan: Any
+) -> None:
+    """As one machine has it: numbers come back as numbers, text of a file with types as text."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    from napsets.files import read_inputs, write_predictions
+    from napsets.methods.table import make_method
+
+    paths = write(case, tmp_path / "in", suffix)
+    labels = case.labels[case.calibration]
+    table = pa.table({"node": case.ids[case.calibration], "label": labels.astype(str) if text else labels})
+    p = pa.array(case.probabilities.tolist(), pa.list_(pa.float64()))
+    paths |= {name: str(tmp_path / f"{name}.parquet") for name in ("probabilities", "labels")}
+    pq.write_table(pa.table({"node": case.ids, "probabilities": p}), paths["probabilities"])
+    if suffix == ".csv":
+        paths["labels"] = str(tmp_path / "labels.csv")
+        pyarrow.csv.write_csv(table, paths["labels"])
+    else:
+        pq.write_table(table, paths["labels"])
+    output, here = tmp_path / "sets.parquet", tmp_path / "here.parquet"
+    ns.spark.predict_files(**paths, output=str(output), alpha=0.2, plan=plan)
+    inputs = read_inputs(**paths)
+    write_predictions(inputs, here, inputs.calibrate(make_method("naps")), alpha=0.2, metadata={})
+    found, expected = (pq.read_table(path).select(["node", "labels", "prediction"]) for path in (output, here))
+    assert pa.types.is_integer(found.schema.field("prediction").type) is not text
+    assert found.schema.field("labels").type.value_type == expected.schema.field("labels").type.value_type
+    assert found.sort_by("node").to_pylist() == expected.sort_by("node").to_pylist()

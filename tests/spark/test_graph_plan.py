@@ -103,6 +103,28 @@ def test_ids_of_any_type_one_way_edges_and_any_settings(
     assert_same_bits(result.sets, case, *one_machine(case, method, 0.3))
 
 
+@pytest.mark.parametrize(("direction", "plan"), [("in", PLAN), ("both", "joins"), ("in", "joins")])
+def test_hops_against_the_edges_and_both_ways(spark: Any, tmp_path: Path, direction: Any, plan: Any) -> None:
+    case = random_case(45, nodes=90, edges=140, directed=True)
+    how = {"alpha": 0.3, "hops": 2, "directed": True, "direction": direction, "plan": plan}
+    how |= {"checkpoint_dir": str(tmp_path)} if plan == PLAN else {}
+    sets = ns.spark.predict_sets(spark, **case.tables(spark), **how)
+    assert_same_bits(sets, case, *one_machine(case, Method(ns.APS(), Hops(2, direction=direction)), 0.3))
+
+
+def test_what_was_written_for_one_direction_is_not_taken_for_another(spark: Any) -> None:
+    from napsets.spark import fingerprint
+    from napsets.spark.predict import _job
+    from napsets.spark.tables import as_tables
+
+    tables = as_tables(**random_case(45, nodes=90, edges=140, directed=True).tables(spark))
+    for decay in ("uniform", lambda k: 1.0 / k):
+        methods = [Method(ns.APS(), Hops(2, decay, direction=direction)) for direction in ("out", "in", "both")]
+        jobs = [_job(spark, tables, method, 0.1, "auto", True, None) for method in methods]
+        assert len({job.fingerprint({}, None) for job in jobs}) == 3
+        assert len({fingerprint.of({}, {"method": method}) for method in methods}) == 3
+
+
 @pytest.mark.parametrize(
     ("suffix", "name"), [(".parquet", "auto"), pytest.param(".csv", "informed", marks=pytest.mark.slow)]
 )

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.graph import Graph
 from napsets.scores.informed import PRIOR, BoundInformed, Evidence, Exponents
 
-__all__ = ["NodeEvidence", "Voice", "Witnesses"]
+__all__ = ["LabelledAround", "NodeEvidence", "Voice", "Witnesses", "labelled_around"]
 
 #: The hops at which labels are counted one by one; the exponents say which of them count.
 _HOPS = 2
@@ -118,25 +118,53 @@ class Witnesses:
 
     def voices(self, node: int) -> tuple[Voice, ...]:
         """Return the labelled nodes within two hops that speak, the strongest first, then by number."""
-        near = self.graph.neighbours(node).astype(np.int64)
-        rows = [self.graph.neighbours(int(other)) for other in near]
-        each = np.concatenate([near, *rows]).astype(np.int64)
-        # Each neighbour passes on its share of what its own neighbours say.
-        passed = np.repeat([1.0 / max(row.size, 1) for row in rows], [row.size for row in rows])
-        shares = np.concatenate([np.zeros(near.size), passed])
-        direct = np.arange(each.size) < near.size
-        kept = (self.labels[each] >= 0) & (each != node)
-        nodes, place = np.unique(each[kept], return_inverse=True)
-        labels = self.labels[nodes]
-        said = np.zeros(nodes.size)
-        for name, counts in (("near", direct[kept].astype(np.float64)), ("far", shares[kept])):
-            mine = np.bincount(place, weights=counts, minlength=nodes.size)
+        around = labelled_around(self.graph, self.labels >= 0, node)
+        labels = self.labels[around.nodes]
+        said = np.zeros(around.nodes.size)
+        for name, mine in (("near", around.near), ("far", around.far)):
             prior = PRIOR[name] * self.evidence.shares[labels]
             total = self.evidence.counts[name][node, labels]
             without = np.maximum(total - mine, 0.0)
             said += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
-        hops = np.where(np.isin(nodes, near), 1, 2)
-        order = np.lexsort((nodes, -np.abs(said)))
+        order = np.lexsort((around.nodes, -np.abs(said)))
         return tuple(
-            Voice(int(nodes[i]), int(hops[i]), int(labels[i]), float(said[i])) for i in order if said[i] != 0.0
+            Voice(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(said[i]))
+            for i in order
+            if said[i] != 0.0
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledAround:
+    """The labelled nodes within two hops of one that is not among them, and how much each is counted.
+
+    Attributes
+    ----------
+    nodes, hops : numpy.ndarray
+        The nodes in ascending order, and the hop of each: 1 or 2.
+    near, far : numpy.ndarray
+        How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
+    """
+
+    nodes: IntArray
+    hops: IntArray
+    near: FloatArray
+    far: FloatArray
+
+
+def labelled_around(graph: Graph, labelled: BoolArray, node: int) -> LabelledAround:
+    """Return who is labelled within two hops of a node, and how much each is counted there."""
+    near = graph.neighbours(node).astype(np.int64)
+    rows = [graph.neighbours(int(other)) for other in near]
+    each = np.concatenate([near, *rows]).astype(np.int64)
+    # Each neighbour passes on its share of what its own neighbours say.
+    passed = np.repeat([1.0 / max(row.size, 1) for row in rows], [row.size for row in rows])
+    shares = np.concatenate([np.zeros(near.size), passed])
+    direct = np.arange(each.size) < near.size
+    kept = labelled[each] & (each != node)
+    nodes, place = np.unique(each[kept], return_inverse=True)
+    counts: list[FloatArray] = [
+        np.bincount(place, weights=column, minlength=nodes.size).astype(np.float64)
+        for column in (direct[kept].astype(np.float64), shares[kept])
+    ]
+    return LabelledAround(nodes, np.where(np.isin(nodes, near), 1, 2), *counts)

@@ -38,7 +38,7 @@ from napsets.checks.arguments import (
     check_seed,
 )
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph, as_graph
+from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.decay import DECAYS, hop_weights
 from napsets.localisers.depth import useful_hops
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
@@ -239,6 +239,7 @@ def recommend(
     sample: int = 2000,
     seed: int = 0,
     ids: ArrayLike | None = None,
+    direction: Direction = "out",
     progress: Any = None,
 ) -> Recommendation:
     """Look at a graph, its known labels and, if given, the model's probabilities, and say which method to use.
@@ -264,10 +265,13 @@ def recommend(
         Seed of that sample, and of the trials.
     ids : array, optional
         What the nodes are called, as in `NAPS.calibrate`: with them `auto` chooses here what it chooses there.
+    direction : {"out", "in", "both"}
+        Which way NAPS is to follow the edges of a directed graph, as in `Hops`.
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
-    graph = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
+    given = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
+    graph = given.along(direction)
     alpha, asked_hops = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
     y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
     calibration = np.flatnonzero(y >= 0)
@@ -316,7 +320,15 @@ def recommend(
         return found
     return found.resting_on(
         try_methods(
-            graph, probabilities, y, alpha=alpha, hops=best.hops, decay=best.decay, seed=check_seed(seed), ids=ids
+            given,
+            probabilities,
+            y,
+            alpha=alpha,
+            hops=best.hops,
+            decay=best.decay,
+            direction=direction,
+            seed=check_seed(seed),
+            ids=ids,
         )
     )
 

@@ -21,7 +21,7 @@ import numpy as np
 from napsets.advice.theory import fewest_labels
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_labels, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.graph import Graph
+from napsets.graph import Direction, Graph, check_direction
 from napsets.localisers.decay import Decay
 from napsets.methods import Given, Settings, make_method, title
 from napsets.methods.auto import FEWEST, Choice, Choosing, Prefer
@@ -227,6 +227,7 @@ def try_methods(
     alpha: float = 0.1,
     hops: int = 2,
     decay: Decay = "uniform",
+    direction: Direction = "out",
     seed: int = 0,
     ids: ArrayLike | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -241,8 +242,8 @@ def try_methods(
         Integers, −1 where unknown.
     alpha : float
         Error rate.
-    hops, decay
-        How NAPS, as printed and exact, is to look around.
+    hops, decay, direction
+        How NAPS, as printed and exact, is to look around; other methods follow edges as they are.
     seed : int
         Seed of the folds and of the methods.
     progress : callable, optional
@@ -254,7 +255,7 @@ def try_methods(
     if known.size == 0:
         raise InvalidInputError("`labels` must have at least one known label; all are −1")
     given = Given.check(graph, probabilities, y, known, ids)
-    settings = Settings(hops=hops, decay=decay, seed=seed, alpha=alpha)
+    settings = Settings(hops=hops, decay=decay, seed=seed, alpha=alpha, direction=check_direction(direction))
     needed = fewest(alpha)
     choices = tuple(Choosing(alpha, prefer, seed).fit(given).choice for prefer in _PREFERENCES)
     if known.size < needed:

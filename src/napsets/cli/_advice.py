@@ -43,24 +43,24 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
     alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
     told = f"{result['infinite']:,} of {result['nodes']:,} sets ({share:.0%}) hold every label for want of support: "
     method = result["method"]
-    local = {"fallback": "global"} if result["engine"] == "local" and takes(method, "fallback") else {}
+    everyone = {"fallback": "global"} if takes(method, "fallback") else {}
     needed = fewest_labels(alpha)
     if calibration is not None and calibration < needed:
         larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
-        return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **local)}"
-    if not (local or takes(method, "hops")):
+        return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **everyone)}"
+    if not (everyone or takes(method, "hops")):
         return f"{told}{method} finds too few labels for them. To see what each method is for: napsets methods"
     if hops == 0:
         reason = "no node is within 0 hops of another. Look around: "
-        split = " (or use --fallback global: split conformal prediction)" if local else ""
+        split = " (or use --fallback global: split conformal prediction)" if everyone else ""
         return told + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
     reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
-    if local:
-        better = command_with(context, **local)
+    if everyone:
+        better = command_with(context, **everyone)
         return f"{told}{reason}To give those the threshold of all calibration nodes: {better}"
     better = command_with(context, **_hops(result, hops + 1))
-    return f"{told}{reason}To look further: {better} (or use --engine local with --fallback global)"
+    return f"{told}{reason}To look further: {better}"
 
 
 def full_note(result: Mapping[str, Any], context: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""``--like``: the settings, and the calibration nodes, that a sets file or a report was made with."""
+"""``--like``: the settings, and the calibration nodes, that a file of sets or intervals, or a report, was made with."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from napsets.checks.arguments import IntArray, shown
 from napsets.cli._options import DEFAULT_SCORE
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs
-from napsets.files.formats import METADATA_KEY, open_table
+from napsets.files.formats import METADATA_KEY, TableFile, open_table
+from napsets.files.regression import INTERVAL_COLUMNS, RegressionInputs
 from napsets.files.sets_file import COLUMNS
 from napsets.files.settings import check_recorded
 from napsets.scores import SCORES
@@ -30,7 +32,7 @@ class Record:
     path : Path
         The file.
     report : bool
-        Whether it is a report; otherwise it is a sets file.
+        Whether it is a report; otherwise it is a file of sets or of intervals.
     written : dict
         What it says: settings by the names of options, and what else `napsets` wrote there.
     """
@@ -45,20 +47,21 @@ class Record:
         decay = self.written.get("decay")
         return self.written | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
 
-    def calibration(self, inputs: Inputs) -> IntArray:
+    def calibration(self, inputs: Inputs | RegressionInputs) -> IntArray:
         """Return the nodes that calibrated, of files that should be those it was made from."""
-        names = self.written.get("class_names", inputs.class_names)
-        if sorted(names) != sorted(inputs.class_names):
+        here = inputs.class_names if isinstance(inputs, Inputs) else []
+        names = self.written.get("class_names", here)
+        if sorted(names) != sorted(here):
             raise FileFormatError(
                 f"{self.path} was made from other files: its classes are {shown(names)}, and those of these files are "
-                f"{shown(inputs.class_names)}. Pass the files that it was made from."
+                f"{shown(here)}. Pass the files that it was made from."
             )
         if not self.report:
             return inputs.calibration
         from napsets.report.record import calibrating_nodes
 
         nodes = calibrating_nodes(self.written, inputs.ids.keys)
-        unknown = int((inputs.labels[nodes] < 0).sum())
+        unknown = int(np.isin(nodes, inputs.calibration, invert=True).sum())
         if unknown:
             raise FileFormatError(
                 f"{self.path} was made from other files: {unknown:,} of the {nodes.size:,} nodes that calibrated in it "
@@ -66,7 +69,7 @@ class Record:
             )
         return nodes
 
-    def notes(self, options: Mapping[str, Any], inputs: Inputs) -> list[str]:
+    def notes(self, options: Mapping[str, Any], inputs: Inputs | RegressionInputs) -> list[str]:
         """Say where flags win over the record, and where the files are not those it was made from."""
         notes = []
         for name, recorded in self.settings.items():
@@ -79,17 +82,20 @@ class Record:
         for key, (what, here) in counts.items():
             if self.written.get(key, here) != here:
                 notes.append(
-                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: its sets may "
-                    f"differ from those explained here"
+                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: what it says "
+                    f"may differ from what is explained here"
                 )
         return notes
 
 
 def read_record(path: Path) -> Record:
-    """Read what a sets file or a report says of how it was made, and refuse what napsets does not say."""
+    """Read what a file of sets or intervals, or a report, says of how it was made; refuse what napsets does not say."""
     report = path.suffix.lower() in (".html", ".htm")
-    written = _of_report(path) if report else _of_sets(path)
+    table = None if report else _opened(path)
+    written = _of_report(path) if table is None else table.about()
     check_recorded("like", path, written)
+    if table is not None:
+        table.require(*(INTERVAL_COLUMNS if written.get("task") == "regression" else COLUMNS))
     return Record(path, report, written)
 
 
@@ -99,7 +105,8 @@ def _of_report(path: Path) -> dict[str, Any]:
     return record.read_record(path)
 
 
-def _of_sets(path: Path) -> dict[str, Any]:
+def _opened(path: Path) -> TableFile:
+    """Open a file of sets or intervals that has a place for settings."""
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:
         placeless = {"csv": "CSV has no place for them", "jsonl": "JSON Lines has no place for them"}
@@ -108,8 +115,7 @@ def _of_sets(path: Path) -> dict[str, Any]:
             f"`like` must be a sets file or a report that says how it was made; {path} does not: {reason}. Write the "
             f"sets as Parquet or npz, or pass the settings as flags."
         )
-    table.require(*COLUMNS)
-    return table.about()
+    return table
 
 
 def _apply(context: typer.Context, path: Path | None) -> Path | None:
@@ -136,8 +142,8 @@ Like = Annotated[
     Path | None,
     typer.Option(
         "--like",
-        help="A sets file (Parquet or npz) or a report to explain: takes over its settings and which nodes calibrated. "
-        "Other flags win over it.",
+        help="A file of sets or intervals (Parquet or npz), or a report, to explain: takes over its settings and which "
+        "nodes calibrated. Other flags win over it.",
         callback=_apply,
     ),
 ]

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from napsets.cli._options import direction_notes
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import COMPARED
 from napsets.files import Inputs, read_features, read_groups
@@ -240,6 +241,4 @@ def ignored(context: typer.Context, name: str) -> list[str]:
     """Say which options were given that the method takes no notice of."""
     given = [key for key in _PROBES if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"]
     notes = [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
-    if "direction" in given and not context.params.get("directed"):
-        notes.append("--direction makes no difference without --directed: edges go both ways")
-    return notes
+    return notes + direction_notes(asked="direction" in given, directed=bool(context.params.get("directed")))

@@ -42,6 +42,7 @@ __all__ = [
     "SkipUnknown",
     "WeightsAre",
     "WeightsName",
+    "direction_notes",
     "make_decay",
     "make_score",
 ]
@@ -124,6 +125,11 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
     except InvalidInputError as error:
         raise typer.BadParameter(str(error), param_hint="--decay") from error
     return decay  # type: ignore[no-any-return]
+
+
+def direction_notes(*, asked: bool, directed: bool) -> list[str]:
+    """Say that a direction was asked for which edges do not have."""
+    return ["--direction makes no difference without --directed: edges go both ways"] if asked and not directed else []
 
 
 def _check_alpha(value: float) -> float:

@@ -168,7 +168,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "∞"
+        return "∞" if value > 0 else "−∞"
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
 
 

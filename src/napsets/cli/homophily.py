@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from napsets.cli._options import Directed, Edges, IdKind, IdKindName, Labels
+from napsets.cli._options import (
+    Directed,
+    DirectionName,
+    DirectionOption,
+    Edges,
+    IdKind,
+    IdKindName,
+    Labels,
+    direction_notes,
+)
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph
 
@@ -17,6 +26,7 @@ __all__ = ["EXAMPLES", "homophily"]
 EXAMPLES = [
     "napsets homophily --edges edges.parquet --labels y.parquet",
     "napsets homophily -e edges.csv.gz -l y.csv --json",
+    "napsets homophily -e citations.csv -l y.csv --directed --direction both",
 ]
 
 
@@ -25,22 +35,25 @@ def homophily(
     edges: Edges,
     labels: Labels,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
     ids: IdKind = IdKindName.auto,
 ) -> None:
     """Measure how often neighbours share a label, beside what random labels would give.
 
     NAPS relies on homophily: the average share of a node's labelled neighbours that have its label (Table 1's Ĥ) should
     exceed Σ p², which labels drawn at random with the same frequencies p would have (H_rand). Nodes without a
-    labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them stands beside it.
+    labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them stands beside it. With --directed,
+    neighbours are those along --direction: whom a node points to, who points to it, or both.
     """
     from napsets.advice.theory import measure_homophily
 
     with run.steps() as steps:
         inputs = read_graph(edges, labels, directed=directed, ids=ids.value, stage=steps.stage)
         steps.stage("comparing neighbours")
-        found = measure_homophily(inputs.graph, inputs.labels, num_classes=len(inputs.class_names))
-    result = _told(inputs.graph, found, inputs.class_names)
-    for note in inputs.notes:
+        graph = inputs.graph.along(direction.value)
+        found = measure_homophily(graph, inputs.labels, num_classes=len(inputs.class_names))
+    result = _told(graph, found, inputs.class_names)
+    for note in [*inputs.notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
         run.note(note)
     run.result(result, _main_table(result), _class_table(result))
 

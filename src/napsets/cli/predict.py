@@ -27,6 +27,7 @@ from napsets.cli._methods import (
     with_features,
     with_file_groups,
 )
+from napsets.cli._numbers import Task, TaskOption, make_for_numbers, reading_numbers
 from napsets.cli._options import (
     DEFAULT_SCORE,
     AllowEmpty,
@@ -69,7 +70,6 @@ from napsets.files import (
 )
 from napsets.files.places import check_apart
 from napsets.methods import title
-from napsets.scores import SCORES
 from napsets.sets import SetsSummary
 from napsets.version import __version__
 
@@ -101,13 +101,6 @@ class PlanName(str, Enum):
     auto = "auto"
     graph_on_every_worker = "graph-on-every-worker"
     joins = "joins"
-
-
-class Task(str, Enum):
-    """What is predicted of a node."""
-
-    classification = "classification"
-    regression = "regression"
 
 
 class Engine(str, Enum):
@@ -154,14 +147,7 @@ def predict(
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
-    task: Annotated[
-        Task,
-        typer.Option(
-            "--task",
-            help="Sets of labels; or intervals of numbers: --probabilities then has the columns node and lower, upper "
-            "(two quantiles) or prediction [, spread], and --labels the columns node, target.",
-        ),
-    ] = Task.classification,
+    task: TaskOption = Task.classification,
     engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
     plan: Annotated[
@@ -224,18 +210,15 @@ def predict(
     made = make(method, settings | {"score": make_score(score)})
     # What was left to the method is written down as it turned out, and what it does not know is not.
     settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
-    settings |= {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
+    settings |= _as_written(context)
     files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     if engine is Engine.spark:
         used_here = {
-            "--fallback": fallback is not FallbackName.full,
-            "--level": level is not None,
             "--skip-unknown": skip_unknown,
             "--features": features is not None,
-            "--by": by is not None,
+            "--by": groups_file(by) is not None,
             "--logits": logits,
             "--weights-are": weights_are is not None,
-            "--direction": direction is not DirectionName.out,
         }
         used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
         for flag, used in used_here.items():
@@ -260,6 +243,11 @@ def predict(
             run.note(note)
 
 
+def _as_written(context: typer.Context) -> dict[str, Any]:
+    """Return how files are written, as far as it was said."""
+    return {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
+
+
 def _predict_numbers(
     run: Output,
     context: typer.Context,
@@ -269,31 +257,28 @@ def _predict_numbers(
     reading: dict[str, Any],
 ) -> None:
     """Give nodes intervals of numbers: the road of labels, with targets in their place."""
+    from napsets.evaluation.promises import level_labels
+
     began = perf_counter()
-    how = {key: value for key, value in reading.items() if key not in ("labels_are", "logits")}
+    how = reading_numbers(reading)
     with wrong_use("--output"):
         check_writable(target, [*files.values(), groups_file(settings.get("by"))])
     with run.steps() as steps:
         inputs = read_regression(**files, **how, directed=settings["directed"], stage=steps.stage)
         for note in inputs.notes:
             run.note(note)
-        # The score is that of the file's columns, unless one was asked for.
-        asked = context.get_parameter_source("score")
-        score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(settings["score"])
-        if score != inputs.score:
-            raise typer.BadParameter(
-                f"must be {SCORES.name_of(type(inputs.score))} for a file with the columns "
-                f"{', '.join(inputs.score.columns)}",
-                param_hint="--score",
-            )
-        made = make(settings["method"], settings | {"score": score})
-        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
+        made, score = make_for_numbers(context, settings, inputs, reading, steps.stage)
         steps.stage("calibrating")
         calibrated = inputs.calibrate(made)
         settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | how
-        settings |= {"score": SCORES.name_of(type(score)), "task": "regression"}
+        settings |= {"score": score, "task": "regression"} | _as_written(context)
         steps.stage("making intervals")
-        about = {"napsets": __version__, "num_nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
+        about: dict[str, Any] = {
+            "napsets": __version__,
+            "num_nodes": len(inputs.ids),
+            "calibration": int(inputs.calibration.size),
+            "level_labels": level_labels(calibrated),
+        }
         told = write_intervals(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
         )

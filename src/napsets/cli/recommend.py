@@ -14,6 +14,8 @@ from napsets.cli._options import (
     LARGEST_SEED,
     Alpha,
     Directed,
+    DirectionName,
+    DirectionOption,
     Edges,
     IdKind,
     IdKindName,
@@ -23,6 +25,7 @@ from napsets.cli._options import (
     Logits,
     Nodes,
     SkipUnknown,
+    direction_notes,
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph, read_inputs
@@ -37,6 +40,7 @@ EXAMPLES = [
     "napsets recommend --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets recommend --edges edges.parquet --labels y.parquet",
     "napsets recommend -e edges.csv -l y.csv -n ask.csv --alpha 0.05 --max-hops 4 --json",
+    "napsets recommend -e citations.csv -l y.csv --directed --direction in",
 ]
 
 
@@ -64,6 +68,7 @@ def recommend(
         int, typer.Option("--seed", help="Seed of that sample, and of the trials.", min=0, max=LARGEST_SEED)
     ] = 0,
     directed: Directed = False,
+    direction: DirectionOption = DirectionName.out,
     ids: IdKind = IdKindName.auto,
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
@@ -77,6 +82,8 @@ def recommend(
     Without, it says what the graph alone says, in the paper's terms: homophily, the bound on the coverage gap, and the
     size of the calibration sample; which hops and decay NAPS would want, and how many nodes lack support. That cannot
     tell how good sets will be. A guide for choosing, not a guarantee.
+
+    With --directed, neighbourhoods are those along --direction, as NAPS with that option would look around.
     """
     from napsets.advice.recommendation import recommend as look
     from napsets.advice.trials import try_methods
@@ -114,6 +121,7 @@ def recommend(
             max_hops=max_hops,
             sample=sample,
             seed=seed,
+            direction=direction.value,
             progress=steps.advance,
         )
         if probabilities is not None:
@@ -125,18 +133,20 @@ def recommend(
                 alpha=alpha,
                 hops=found.best.hops,
                 decay=found.best.decay,
+                direction=direction.value,
                 seed=seed,
                 ids=inputs.ids.keys,
                 progress=steps.advance,
             )
             found = found.resting_on(tried)
-    for note in inputs.notes:
+    for note in [*inputs.notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
         run.note(note)
     evidence = found.evidence
     asked = f"--hops {found.best.hops} --decay {found.best.decay}"
+    asked += f" --direction {direction.value}" if directed and direction is not DirectionName.out else ""
     way = asked if evidence is None else _way(evidence, asked)
     command = f"napsets predict --edges {edges} --probabilities {probabilities or '…'} --labels {labels} "
-    command += f"--alpha {alpha:g} {way} -o sets.parquet"
+    command += f"--alpha {alpha:g} {'--directed ' * directed}{way} -o sets.parquet"
     result = asdict(replace(found, evidence=None)) | {"reasons": found.reasons(), "command": command}
     result |= {"evidence": None if evidence is None else evidence.row()}
     run.result(

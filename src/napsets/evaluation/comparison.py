@@ -1,119 +1,68 @@
-"""Methods side by side on the same nodes: what every table and the report are made from.
-
-Methods of the same scores share one search of the neighbourhoods; the labels of `nodes` are used to judge sets, never
-to make them.
-"""
+"""Methods side by side on the same nodes: what every table and the report are made from."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_hops,
-    check_index,
-    check_list,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_list
 from napsets.checks.frozen import sealed
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError
 from napsets.evaluation.groups import usual_groups
-from napsets.evaluation.judgement import Judgement, check_groups, judge
-from napsets.evaluation.metrics import neighbourhood_partition
-from napsets.evaluation.verdict import Verdict, judge_methods
-from napsets.graph import Graph, check_graph
+from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.side_by_side import COMPARED, CURVE_ALPHAS, Compared, SideBySide, ask, find
+from napsets.evaluation.verdict import Verdict, judge_methods, predicted_classes
+from napsets.graph import Graph
 from napsets.localisers import LocalThresholds
-from napsets.localisers.depth import useful_hops
-from napsets.methods import Calibrated, Given, Settings, fill_sets, find_thresholds, make_method, title
-from napsets.methods.table import known_settings
-from napsets.scores import APS, Score, learns, make_score
+from napsets.methods import Calibrated, Given, fill_sets, title
+from napsets.scores import APS, Score, is_regression
 from napsets.sets import PredictionSets
 
 __all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", "size_strata"]
 
 
-#: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
-COMPARED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto")
-
-#: Where a calibration curve is drawn.
-CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class MethodResult(Judgement):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodResult(Judgement, Compared):
     """One method's sets and what they are worth: a `Judgement`, with what was judged.
 
     Attributes
     ----------
-    name : str
-        Its name in the table of methods.
-    title : str
-        What tables and charts call it.
-    calibrated : Calibrated
-        The method, calibrated.
     sets : PredictionSets
         The sets of the nodes compared on.
-    curve_coverage, curve_size : numpy.ndarray
-        Coverage and mean size at each of the comparison's `alphas`.
     """
 
-    name: str
-    title: str
-    calibrated: Calibrated
     sets: PredictionSets
-    curve_coverage: FloatArray = field(default_factory=lambda: np.empty(0))
-    curve_size: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def sizes(self) -> npt.NDArray[Any]:
+        """How many labels each set has."""
+        return self.sets.sizes
+
+    @property
+    def size(self) -> float:
+        """Labels in a set, on average."""
+        return self.mean_size
+
+    def same_as(self, other: Any) -> bool:
+        """Return whether another method made the very same sets."""
+        return np.array_equal(self.sets.member, other.sets.member)
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The methods side by side.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison(SideBySide[MethodResult]):
+    """The methods side by side, by their sets.
 
     Attributes
     ----------
-    results : tuple of MethodResult
-        One for each method, in the order asked for.
-    alpha, hops
-        What was asked for; of more than 64 hops, those that the graph has.
     strata : list of (low, high)
         Set sizes that SSCV groups.
-    partition : list of numpy.ndarray
-        Neighbourhoods that PCCV compares.
-    alphas : tuple of float
-        Where the curves are.
-    given : Given
-        Graph, probabilities, labels and calibration nodes, checked. The labels judged, too.
-    settings : Settings
-        What all methods were told.
-    ids : numpy.ndarray or None
-        What the nodes are called; None for 0..n−1.
     """
 
-    results: tuple[MethodResult, ...]
-    alpha: float
-    hops: int
     strata: list[tuple[int, int]]
-    partition: list[IntArray]
-    alphas: tuple[float, ...]
-    given: Given
-    settings: Settings
-    ids: npt.NDArray[Any] | None
-
-    @property
-    def graph(self) -> Graph:
-        """The graph."""
-        assert self.given.graph is not None
-        return self.given.graph
 
     @property
     def labels(self) -> IntArray:
@@ -121,18 +70,14 @@ class Comparison:
         return self.given.labels
 
     @property
-    def baseline(self) -> MethodResult:
-        """What the others are compared with: the first method."""
-        return self.results[0]
+    def nodes(self) -> IntArray:
+        """The nodes that judged, in the order asked for."""
+        return self.baseline.sets.nodes
 
-    def __iter__(self) -> Iterator[MethodResult]:
-        return iter(self.results)
-
-    def __getitem__(self, name: str) -> MethodResult:
-        for result in self.results:
-            if result.name == name:
-                return result
-        raise KeyError(name)
+    @property
+    def predicted(self) -> IntArray:
+        """The most probable class of each node."""
+        return predicted_classes(self.given.outputs)
 
     def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
         """Say which method to take, what it buys beside the baseline, how sure that is, and what to mind.
@@ -141,13 +86,6 @@ class Comparison:
         would change; without, only what other nodes would.
         """
         return judge_methods(self, class_names=class_names)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one plain dictionary a method, for tables and JSON."""
-        return [
-            {"method": result.name, "title": result.title, "hops": self.hops, "alpha": self.alpha} | result.row()
-            for result in self.results
-        ]
 
 
 def compare(
@@ -184,7 +122,7 @@ def compare(
     hops : int
         Depth of the neighbourhoods.
     score : Score or str, optional
-        `APS()` by default.
+        `APS()` by default. For one of numbers see `compare_intervals`.
     seed : int
         Seed of the nodes' uniform numbers and of the partition's roots.
     alphas : sequence of float
@@ -199,46 +137,33 @@ def compare(
     **settings
         Further settings of the methods: those of `napsets.methods.Settings`.
     """
-    rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
-    check_graph(graph)
-    known_settings(settings)
-    told = Settings(
-        score=make_score(APS() if score is None else score),
-        hops=check_hops("hops", hops),
+    asked = ask(
+        graph,
+        methods=methods,
+        alpha=alpha,
+        hops=hops,
+        score=APS() if score is None else score,
         seed=seed,
-        alpha=rates[0],
-        **settings,
+        alphas=alphas,
+        groups=groups,
+        settings=settings,
     )
-    names = check_list("methods", methods, "names of methods")
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidInputError(f"`methods` must be a list of names of methods; got {shown(name)} in it")
-    if not names or len(set(names)) < len(names):
-        raise InvalidInputError(f"`methods` must name at least one method and none twice; got {shown(names)}")
-    own = check_groups(groups)
-    made = [_made(name, told) for name in names]
-    given = Given.check(graph, probabilities, labels, calibration, ids)
-    # A copy, which the caller cannot change.
-    given = replace(given, labels=sealed(given.labels.astype(np.int64)), _scored={})
-    chosen = _judged(nodes, given)
-    known = given.labels[chosen]
-    if (known < 0).any():
-        node = int(chosen[(known < 0).argmax()])
+    told = asked.settings
+    if is_regression(told.score):
         raise InvalidInputError(
-            f"`nodes` must have known labels to be compared on; {(known < 0).sum()} do not, node {node} first"
+            f"`score` must be one of labels; {type(told.score).__name__} is one of numbers. Take compare_intervals."
         )
-    calibrated = [method.fit(given) for method in made]
-    found = find_thresholds(calibrated, chosen, rates, progress=progress)
-    filled, covered, sizes = _filled(calibrated, found, chosen, known)
+    found = find(asked, Given.check(graph, probabilities, labels, calibration, ids), nodes, progress)
+    given = found.given
+    filled, covered, sizes = _filled(found.calibrated, found.thresholds, found.nodes, found.labels)
     ranges = (
         size_strata(given.outputs.shape[1]) if strata is None else check_list("strata", strata, "pairs (low, high)")
     )
-    partition = neighbourhood_partition(graph, chosen, seed=seed)
-    groupings = usual_groups(graph, given.outputs, given.labels, chosen, partition=partition) | own
+    groupings = usual_groups(graph, given.outputs, given.labels, found.nodes, partition=found.partition)
     results = []
-    for m, (name, each) in enumerate(zip(names, calibrated, strict=True)):
-        sets = each.sets(chosen, sealed(filled[m]), found[m], 0, rates[0])
-        worth = judge(sets, given.labels, strata=ranges, partition=partition, groups=groupings)
+    for m, (name, each) in enumerate(zip(asked.methods, found.calibrated, strict=True)):
+        sets = each.sets(found.nodes, sealed(filled[m]), found.thresholds[m], 0, asked.rates[0])
+        worth = judge(sets, given.labels, strata=ranges, partition=found.partition, groups=groupings | asked.groups)
         results.append(
             MethodResult(
                 **{one.name: getattr(worth, one.name) for one in fields(Judgement)},
@@ -250,19 +175,7 @@ def compare(
                 curve_size=sizes[m, 1:],
             )
         )
-    # What methods share while they are made would keep every candidate's arrays.
-    given._scored.clear()
-    return Comparison(
-        results=tuple(results),
-        alpha=rates[0],
-        hops=useful_hops(graph, chosen, told.hops),
-        strata=ranges,
-        partition=partition,
-        alphas=rates[1:],
-        given=given,
-        settings=told,
-        ids=None if ids is None else np.array(ids),
-    )
+    return Comparison(results=tuple(results), strata=ranges, **found.held(asked, ids))
 
 
 def size_strata(num_classes: int) -> list[tuple[int, int]]:
@@ -275,34 +188,6 @@ def size_strata(num_classes: int) -> list[tuple[int, int]]:
     """
     ends = [(0, min(1, num_classes)), (2, min(3, num_classes)), (4, num_classes)]
     return [(low, high) for low, high in ends if low <= high]
-
-
-def _made(name: str, told: Settings) -> Any:
-    """Return a method, or say which methods take a score that learns."""
-    try:
-        return make_method(name, told)
-    except InvalidInputError as error:
-        if not learns(told.score):
-            raise
-        make_method(name, replace(told, score=APS()))  # it is wrong with any score, and says so
-        raise InvalidInputError(
-            f"`score` must not learn from labels where {name!r} is compared, which keeps none apart; "
-            f"{type(told.score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
-        ) from error
-
-
-def _judged(nodes: ArrayLike, given: Given) -> IntArray:
-    chosen = check_index("nodes", nodes, given.outputs.shape[0], unique=True)
-    if chosen.size == 0:
-        raise InvalidInputError("`nodes` must hold at least one node; it is empty")
-    both = int(np.isin(chosen, given.calibration).sum())
-    if both:
-        warnings.warn(
-            f"`nodes` holds {both} calibration nodes: labels that judge these sets also helped to make others",
-            NapsetsWarning,
-            stacklevel=3,
-        )
-    return chosen
 
 
 def _filled(

@@ -1,7 +1,7 @@
 """Whether labelled nodes are like the others, in what can be seen without labels.
 
 Every guarantee rests on labels gathered at random. Whether they were shows in two things that are known of all nodes:
-how many neighbours a node has, and which class the model predicts for it. If the labelled nodes are a random part, the
+how many neighbours a node has, and what the model predicts for it. If the labelled nodes are a random part, the
 shares of groups among them and among the others differ by chance alone, and a χ² test says how often chance would do as
 much. With a million nodes every difference is more than chance, so a difference must also be large: its size is the
 share of the labelled nodes that would have to be exchanged (the distance in total variation).
@@ -9,16 +9,18 @@ share of the labelled nodes that would have to be exchanged (the distance in tot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.groups import groups_by_degree
 from napsets.graph import Graph
+from napsets.groups import by_quantiles
 
-__all__ = ["ALARM", "WORTH", "Drift", "drift_of", "drifts"]
+__all__ = ["ALARM", "WORTH", "Drift", "drift_of", "drifts", "predicted_classes"]
 
 #: False alarms are as rare as this, over all differences that are looked at together.
 ALARM = 0.001
@@ -35,7 +37,7 @@ class Drift:
     Attributes
     ----------
     what : str
-        The respect: "degree" or "predicted class".
+        The respect: "degree", "predicted class" or "prediction".
     between : (str, str)
         What the two sets are called.
     distance : float
@@ -71,21 +73,21 @@ class Drift:
 
 def drifts(
     graph: Graph,
-    predicted: IntArray,
+    predicted: npt.NDArray[Any],
     first: IntArray,
     second: IntArray,
     *,
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
 ) -> tuple[Drift, ...]:
-    """Compare two sets of nodes in degree and in predicted class.
+    """Compare two sets of nodes in degree and in what is predicted of them.
 
     Parameters
     ----------
     graph : Graph
         Where degrees are counted; nodes are cut into fifths.
     predicted : array of shape (nodes,)
-        The most probable class of each node.
+        The most probable class of each node; or numbers, which are cut into fifths.
     first, second : arrays of integers
         The nodes.
     between : (str, str)
@@ -96,16 +98,34 @@ def drifts(
     if not (first.size and second.size):
         return ()
     both = np.union1d(first, second)
-    fifths = groups_by_degree(graph, 5, both)
     degrees = graph.degrees
-    ranges = [_neighbours(degrees[both[fifths[both] == g]]) for g in range(int(fifths.max()) + 1)]
-    count = int(predicted[both].max()) + 1
-    names = [f"class {y}" for y in range(count)] if class_names is None else class_names
-    classes = [f"predicted to be {names[y]}" for y in range(count)]
-    return (
-        drift_of(fifths[first], fifths[second], ranges, what="degree", between=between),
-        drift_of(predicted[first], predicted[second], classes, what="predicted class", between=between),
+    by_degree = _fifths(degrees, both, _neighbours)
+    if predicted.dtype.kind == "f":
+        of_model, what = _fifths(predicted, both, _predictions), "prediction"
+    else:
+        count = int(predicted[both].max()) + 1
+        names = [f"class {y}" for y in range(count)] if class_names is None else class_names
+        of_model = predicted, [f"predicted to be {names[y]}" for y in range(count)]
+        what = "predicted class"
+    return tuple(
+        drift_of(groups[first], groups[second], called, what=name, between=between)
+        for name, (groups, called) in (("degree", by_degree), (what, of_model))
     )
+
+
+def predicted_classes(outputs: Any, piece: int = 1 << 18) -> IntArray:
+    """Return the most probable class of each node, some nodes at a time."""
+    found = np.empty(outputs.shape[0], dtype=np.int64)
+    for start in range(0, found.size, piece):
+        found[start : start + piece] = outputs[start : start + piece].argmax(axis=1)
+    return found
+
+
+def _fifths(values: npt.NDArray[Any], nodes: IntArray, called: Callable[[Any], str]) -> tuple[IntArray, list[str]]:
+    """Cut nodes into fifths by a number that each has; return the group of every node, and what groups are called."""
+    groups = by_quantiles(values, 5, nodes)
+    mine = groups[nodes]
+    return groups, [called(values[nodes[mine == g]]) for g in range(int(mine.max()) + 1)]
 
 
 def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: str, between: tuple[str, str]) -> Drift:
@@ -129,6 +149,10 @@ def _neighbours(degrees: IntArray) -> str:
     if low == high:
         return f"with {low} neighbour{'s' * (low != 1)}"
     return f"with {low:,} to {high:,} neighbours"
+
+
+def _predictions(values: FloatArray) -> str:
+    return f"predicted to have {values.min():.3g} to {values.max():.3g}"
 
 
 def _merged(counts: IntArray) -> IntArray:

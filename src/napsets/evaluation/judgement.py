@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,59 +23,80 @@ from napsets.evaluation.metrics import (
     size_given_coverage,
     sscv,
 )
+from napsets.intervals import PredictionIntervals
 from napsets.sets import Per, PredictionSets
 
-__all__ = ["METRICS", "Judgement", "halves", "judge"]
+__all__ = ["METRICS", "Judged", "Judgement", "halves", "judge", "judge_coverage"]
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
-    """What sets are worth.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged:
+    """What sets or intervals are worth, as far as both have it.
 
     Attributes
     ----------
     nodes : int
-        The sets that were judged.
-    coverage, mean_size, size_given_coverage, sscv, pccv, singleton_rate, empty_rate, full_rate : float
+        The sets, or intervals, that were judged.
+    coverage, pccv : float
         The metrics of the same names; PCCV is NaN where there was no partition.
+    coverage_se : float
+        Binomial standard error of the coverage, as if nodes were independent.
     pccv_chance : float
         What PCCV would be on average if every set covered with probability 1 − alpha: of many small neighbourhoods one
         is always far off.
-    coverage_se : float
-        Binomial standard error of the coverage, as if nodes were independent.
-    mean_size_se : float
-        Standard error of the mean size, as if nodes were independent; NaN for a single node.
     infinite : int
         Nodes whose threshold is +∞, because their neighbourhood has too little mass.
     gaps : mapping
         How far coverage is from 1 − alpha within groups, beside what chance gives, by the name of the grouping.
     """
 
+    #: Names of what is one number, in the order of a row.
+    metrics: ClassVar[tuple[str, ...]]
+
     nodes: int
     coverage: float
     coverage_se: float
-    mean_size: float
-    mean_size_se: float
-    size_given_coverage: float
-    sscv: float
     pccv: float
     pccv_chance: float
-    singleton_rate: float
-    empty_rate: float
-    full_rate: float
     infinite: int
-    gaps: Mapping[str, CoverageGap] = field(default_factory=dict, kw_only=True)
+    gaps: Mapping[str, CoverageGap] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
         """Return the metrics by name, for tables and JSON: gaps as ``gap_class``, ``chance_class`` and so on."""
-        found = {name: getattr(self, name) for name in METRICS}
+        found = {name: getattr(self, name) for name in self.metrics}
         for kind, gap in self.gaps.items():
             found |= {f"{name}_{kind}": value for name, value in gap.row().items()}
         return found
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgement(Judged):
+    """What sets are worth: what a `Judged` has, and what only sets have.
+
+    Attributes
+    ----------
+    mean_size, size_given_coverage, sscv, singleton_rate, empty_rate, full_rate : float
+        The metrics of the same names.
+    mean_size_se : float
+        Standard error of the mean size, as if nodes were independent; NaN for a single node.
+    """
+
+    metrics: ClassVar[tuple[str, ...]] = (
+        "nodes", "coverage", "coverage_se", "mean_size", "mean_size_se", "size_given_coverage", "sscv", "pccv",
+        "pccv_chance", "singleton_rate", "empty_rate", "full_rate", "infinite",
+    )  # fmt: skip
+
+    mean_size: float
+    mean_size_se: float
+    size_given_coverage: float
+    sscv: float
+    singleton_rate: float
+    empty_rate: float
+    full_rate: float
+
+
 #: Names of the metrics that are one number, in the order of a row.
-METRICS = tuple(one.name for one in fields(Judgement) if one.name != "gaps")
+METRICS = Judgement.metrics
 
 
 def judge(
@@ -101,23 +122,38 @@ def judge(
         Groupings by name, each as in `coverage_gap`: of `usual_groups`, or the user's own.
     """
     y = checked_sets(sets).own_labels(labels, per=per)
-    share, count = coverage(sets, y, per="set"), len(sets)
+    count = len(sets)
     return Judgement(
-        nodes=count,
-        coverage=share,
-        coverage_se=math.sqrt(share * (1.0 - share) / count) if count else math.nan,
+        **judge_coverage(sets, labels, partition=partition, groups=check_groups(groups), per=per),
         mean_size=mean_size(sets),
         mean_size_se=float(sets.sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
         size_given_coverage=size_given_coverage(sets, y, per="set"),
         sscv=sscv(sets, y, strata, per="set"),
-        pccv=math.nan if partition is None else pccv(sets, y, partition, per="set"),
-        pccv_chance=_pccv_chance(sets, () if partition is None else partition),
         singleton_rate=singleton_rate(sets),
         empty_rate=empty_rate(sets),
         full_rate=full_rate(sets),
-        infinite=sets.infinite,
-        gaps={name: coverage_gap(sets, labels, some, per=per) for name, some in check_groups(groups).items()},
     )
+
+
+def judge_coverage(
+    found: PredictionSets | PredictionIntervals,
+    labels: ArrayLike,
+    *,
+    partition: Sequence[ArrayLike] | None,
+    groups: Mapping[str, ArrayLike],
+    per: Per = "node",
+) -> dict[str, Any]:
+    """Return what a `Judged` holds, of sets or intervals."""
+    share, count = coverage(found, labels, per=per), len(found)
+    return {
+        "nodes": count,
+        "coverage": share,
+        "coverage_se": math.sqrt(share * (1.0 - share) / count) if count else math.nan,
+        "pccv": math.nan if partition is None else pccv(found, labels, partition, per=per),
+        "pccv_chance": _pccv_chance(found.alpha, () if partition is None else partition),
+        "infinite": found.infinite,
+        "gaps": {name: coverage_gap(found, labels, some, per=per) for name, some in groups.items()},
+    }
 
 
 def check_groups(groups: Any) -> dict[str, Any]:
@@ -131,10 +167,10 @@ def check_groups(groups: Any) -> dict[str, Any]:
     return dict(groups)
 
 
-def _pccv_chance(sets: PredictionSets, partition: Sequence[ArrayLike]) -> float:
+def _pccv_chance(alpha: float, partition: Sequence[ArrayLike]) -> float:
     columns = [as_array("partition", part) for part in partition]
     sizes = [int(part.sum()) if part.dtype == bool else part.size for part in columns]
-    return worst_deviation(np.array(sizes, dtype=np.int64), 1.0 - sets.alpha)
+    return worst_deviation(np.array(sizes, dtype=np.int64), 1.0 - alpha)
 
 
 def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:

@@ -147,7 +147,13 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
     return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
 
 
-def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike], *, per: Per = "node") -> float:
+def pccv(
+    sets: PredictionSets | PredictionIntervals,
+    labels: ArrayLike,
+    partition: Sequence[ArrayLike],
+    *,
+    per: Per = "node",
+) -> float:
     """Return the partition-conditional coverage violation (`eq:NCCV`): the worst |coverage − (1−α)| over the parts.
 
     Parameters
@@ -162,7 +168,7 @@ def pccv(sets: PredictionSets, labels: ArrayLike, partition: Sequence[ArrayLike]
     float
         NaN where there is no part.
     """
-    size = int(max(checked_sets(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
+    size = int(max(checked(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
     row[sets.nodes] = np.arange(len(sets))
     parts = [check_index("partition", part, size) for part in check_list("partition", partition, "arrays of nodes")]

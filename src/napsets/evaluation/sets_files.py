@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import coverage_gap
+from napsets.evaluation.gaps import CoverageGap, coverage_gap
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import judge
 from napsets.evaluation.metrics import (
@@ -32,7 +32,7 @@ from napsets.files.sets_reader import SetsFile
 from napsets.graph import Graph
 from napsets.sets import PredictionSets
 
-__all__ = ["LabelledSets", "evaluate_sets", "graph_around", "label_sets"]
+__all__ = ["LabelledSets", "by_named_group", "evaluate_sets", "graph_around", "label_sets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +158,7 @@ def evaluate_sets(
     found: dict[str, Any] = dict(_groups(sets, y, graph, partition))
     if groups is not None:
         found["group"] = np.append(groups, np.zeros(y.size - groups.size, dtype=groups.dtype))
-        gap = coverage_gap(sets, y, found["group"])
-        on_graph["coverage_by_group"] = [
-            {"group": str(name), "count": int(count), "coverage": float(share)}
-            for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
-        ]
+        on_graph["coverage_by_group"] = by_named_group(coverage_gap(sets, y, found["group"]))
     worth = judge(sets, y, strata=strata, partition=partition, groups=found).row()
     if graph is None:
         del worth["pccv"], worth["pccv_chance"]
@@ -171,6 +167,14 @@ def evaluate_sets(
     told = {"unlabelled": len(labelled.file.sets) - len(sets), "alpha": sets.alpha}
     by_class = _group_rows(coverage_by_class(sets, y), list(sets.class_names or ()))
     return worth | told | {"coverage_by_class": by_class} | on_graph
+
+
+def by_named_group(gap: CoverageGap) -> list[dict[str, Any]]:
+    """Return coverage within groups that have names, for tables and JSON."""
+    return [
+        {"group": str(name), "count": int(count), "coverage": float(share)}
+        for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
+    ]
 
 
 def _groups(

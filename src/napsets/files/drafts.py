@@ -71,7 +71,10 @@ def _runs(pid: int, started: int) -> bool:
         return False
     except (OSError, OverflowError):
         return True  # it runs, and belongs to someone else
-    # The number may have been given to another process since.
+    # It may have ended and wait to be asked how; and the number may have been given to another process since.
+    told = _told_of(pid)
+    if told[:1] == ["Z"]:
+        return False
     now = _started(pid)
     return now is None or started == 0 or now == started
 
@@ -79,10 +82,17 @@ def _runs(pid: int, started: int) -> bool:
 def _started(pid: int) -> int | None:
     """Return when a process began, in ticks since the machine's start; None where that cannot be known."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        return int(told.rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
+        return int(_told_of(pid)[19])
+    except (ValueError, IndexError):
         return None
+
+
+def _told_of(pid: int) -> list[str]:
+    """Return what the machine tells of a process, its state first; nothing where it tells nothing."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 @lru_cache(maxsize=1)

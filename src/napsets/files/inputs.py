@@ -63,11 +63,10 @@ class Inputs:
         """The nodes that have a label."""
         return np.flatnonzero(self.labels >= 0)
 
-    def calibrate(self, method: Any) -> Any:
-        """Calibrate a method on all that has a label; what comes back gives sets."""
-        return method.calibrate(
-            self.graph, self.probabilities, self.labels, calibration=self.calibration, ids=self.ids.keys
-        )
+    def calibrate(self, method: Any, calibration: IntArray | None = None) -> Any:
+        """Calibrate a method on all that has a label, or on some of it; what comes back gives sets."""
+        chosen = self.calibration if calibration is None else calibration
+        return method.calibrate(self.graph, self.probabilities, self.labels, calibration=chosen, ids=self.ids.keys)
 
 
 def read_inputs(

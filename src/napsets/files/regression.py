@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.lengths import WeightsAre
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning
 from napsets.files._arrow import arrow
 from napsets.files.edges import read_edges
 from napsets.files.formats import METADATA_KEY, open_table
@@ -28,9 +29,14 @@ from napsets.files.sets_file import ROW_GROUP, writing_rows
 from napsets.graph import Graph
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
 
-__all__ = ["RegressionInputs", "read_outputs", "read_regression", "read_targets", "write_intervals"]
+__all__ = ["INTERVAL_COLUMNS", "RegressionInputs", "read_outputs", "read_regression", "read_targets", "write_intervals"]
 
 PathLike = str | os.PathLike[str]
+
+#: The columns of a file of intervals.
+INTERVAL_COLUMNS = (
+    "node", "lower", "upper", "width", "threshold", "support", "effective_size", "alpha", "prediction",
+)  # fmt: skip
 
 #: The scores whose columns a file of outputs may have, the more telling first.
 _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
@@ -71,9 +77,10 @@ class RegressionInputs:
         """The nodes whose target is known."""
         return np.flatnonzero(np.isfinite(self.targets))
 
-    def calibrate(self, method: Any) -> Any:
-        """Calibrate a method on all that has a target."""
-        return method.calibrate(self.graph, self.outputs, self.targets, self.calibration, ids=self.ids.keys)
+    def calibrate(self, method: Any, calibration: IntArray | None = None) -> Any:
+        """Calibrate a method on all that has a target, or on some of it; what comes back gives intervals."""
+        chosen = self.calibration if calibration is None else calibration
+        return method.calibrate(self.graph, self.outputs, self.targets, chosen, ids=self.ids.keys)
 
 
 def read_regression(
@@ -86,6 +93,7 @@ def read_regression(
     ids: IdKind = "auto",
     skip_unknown: bool = False,
     weights_are: WeightsAre | None = None,
+    predicting: bool = True,
     stage: Callable[[str], None] = lambda text: None,
 ) -> RegressionInputs:
     """Read the files of a regression; the parameters are those of `read_inputs`."""
@@ -104,8 +112,11 @@ def read_regression(
         chosen = np.flatnonzero(np.isnan(y))
     else:
         chosen = read_nodes(nodes, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
-    if chosen.size == 0:
+    if predicting and chosen.size == 0:
         raise InvalidInputError("there is no node to predict: every node has a target. Pass --nodes.")
+    both = int(np.isfinite(y[chosen]).sum())
+    if both:
+        notes.append(f"{both:,} of the nodes to predict have a target; a node's own never enters its own interval")
     return RegressionInputs(known, graph, values, score, y, chosen, notes)
 
 
@@ -175,12 +186,14 @@ def write_intervals(
 ) -> dict[str, float]:
     """Predict and write some nodes at a time; return what was written, in numbers."""
     pa = arrow()
-    names = ("lower", "upper", "width", "threshold", "support", "effective_size", "alpha", "prediction")
-    kinds = {name: pa.int64() if name == "support" else pa.float64() for name in names}
-    fields = [pa.field(name, kind, nullable=False) for name, kind in ({"node": inputs.ids.output_type} | kinds).items()]
+    kinds = {name: pa.int64() if name == "support" else pa.float64() for name in INTERVAL_COLUMNS}
+    kinds["node"] = inputs.ids.output_type
+    fields = [pa.field(name, kind, nullable=False) for name, kind in kinds.items()]
     schema = pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
     widths, infinite, done = 0.0, 0, 0
-    with writing_rows(path, schema, metadata) as writer:
+    with writing_rows(path, schema, metadata) as writer, warnings.catch_warnings():
+        # `read_regression` has noted nodes with a target once; other warnings are to be seen.
+        warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
         for start in range(0, inputs.nodes.size, ROW_GROUP):
             part = inputs.nodes[start : start + ROW_GROUP]
             found = calibrated.predict(part, alpha)

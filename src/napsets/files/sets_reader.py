@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +23,12 @@ from napsets.files.sets_file import COLUMNS, PREDICTION
 from napsets.files.settings import check_recorded
 from napsets.sets import PredictionSets
 
-__all__ = ["SetsFile", "read_sets"]
+__all__ = ["SetsFile", "check_numbers", "one_alpha", "plain_numbers", "read_sets", "whole_numbers"]
 
 _TEXTS = ("node", "labels", "prediction")
 _NUMBERS = tuple(name for name in (*COLUMNS, *PREDICTION) if name not in _TEXTS)
+#: What null stands for in JSON Lines.
+_ENDLESS = {"threshold": np.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> SetsFile
     names = metadata.get("class_names")
     class_names = _seen(rows) if names is None else list(names)
     numbers = _checked(table, rows)
-    alpha = _alpha(table, numbers["alpha"], metadata)
+    alpha = one_alpha(table, numbers["alpha"], metadata)
     sets = PredictionSets(
         np.arange(rows.lengths.size),
         _member(table, rows, class_names),
@@ -137,7 +140,7 @@ def _rows(table: TableFile, kind: IdKind) -> _Rows:
         labels.append(_flat(table, lists))
         lengths.append(pa.compute.list_value_length(lists).to_numpy(zero_copy_only=False))
         for name, parts in numbers.items():
-            parts.append(_numbers(table, _whole(table, batch.column(name), name), name))
+            parts.append(plain_numbers(table, whole_numbers(table, batch.column(name), name, _ENDLESS), name))
         if "prediction" in columns:
             predictions.append(_names(table, batch.column("prediction")))
     if not ids:
@@ -161,12 +164,12 @@ def _flat(table: TableFile, lists: Any) -> Any:
     return flat.cast(pa.large_string())
 
 
-def _whole(table: TableFile, values: Any, name: str) -> Any:
-    """Return numbers with the infinity that JSON has not: there a threshold of +∞ is null."""
+def whole_numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, float]) -> Any:
+    """Return numbers with the infinity that JSON has not: null there, in columns that may be endless."""
     pa = arrow()
-    if table.format != "jsonl" or name != "threshold":
+    if table.format != "jsonl" or name not in endless:
         return values
-    return (values if pa.types.is_floating(values.type) else values.cast(pa.float64())).fill_null(np.inf)
+    return (values if pa.types.is_floating(values.type) else values.cast(pa.float64())).fill_null(endless[name])
 
 
 def _names(table: TableFile, values: Any) -> Any:
@@ -179,7 +182,8 @@ def _names(table: TableFile, values: Any) -> Any:
     return values.cast(arrow().large_string())
 
 
-def _numbers(table: TableFile, values: Any, name: str) -> npt.NDArray[Any]:
+def plain_numbers(table: TableFile, values: Any, name: str) -> npt.NDArray[Any]:
+    """Return a column of numbers without empty cells."""
     types = arrow().types
     if not (types.is_integer(values.type) or types.is_floating(values.type)):
         raise FileFormatError(f"`sets` must hold numbers in its column {name}; in {table.path} it is {values.type}")
@@ -208,7 +212,7 @@ def _npz_rows(table: TableFile, kind: IdKind) -> _Rows:
             f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
         )
     batch = pa.RecordBatch.from_arrays([pa.array(arrays["node"])], names=["node"])
-    numbers = {name: _numbers(table, pa.array(arrays[name]), name) for name in _NUMBERS if name in columns}
+    numbers = {name: plain_numbers(table, pa.array(arrays[name]), name) for name in _NUMBERS if name in columns}
     names = pa.array(labels.astype(str), pa.large_string())
     ends: IntArray = offsets.astype(np.int64)
     said = _names(table, pa.array(arrays["prediction"])) if "prediction" in columns else None
@@ -249,23 +253,21 @@ def _seen(rows: _Rows) -> list[str]:
 def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
     """Return the numbers as float64, each of which can be what its column says."""
     numbers = {name: values.astype(np.float64, copy=False) for name, values in rows.numbers.items()}
-    whole = {name: numbers[name] == np.floor(numbers[name]) for name in ("size", "support")}
+    if table.format == "jsonl":  # which has no infinity: a set that nobody is in has not that of full ones
+        nobody = np.isposinf(numbers["threshold"]) & (numbers["size"] == 0)
+        numbers["threshold"] = np.where(nobody, -np.inf, numbers["threshold"])
     rules: dict[str, tuple[BoolArray, str]] = {
-        "size": (whole["size"] & (numbers["size"] >= 0), "an integer of at least 0"),
-        "threshold": (numbers["threshold"] > -np.inf, "a number or +∞"),
-        "support": (whole["support"] & (numbers["support"] >= 0) & (numbers["support"] < 2**53), "a count"),
-        "effective_size": (np.isfinite(numbers["effective_size"]) & (numbers["effective_size"] >= 0), "at least 0"),
-        "alpha": ((numbers["alpha"] > 0) & (numbers["alpha"] < 1), "strictly between 0 and 1"),
+        "size": ((numbers["size"] == np.floor(numbers["size"])) & (numbers["size"] >= 0), "an integer of at least 0"),
+        # An exact level may ask for nothing: the set is then empty, or the best label stands in for it.
+        "threshold": (
+            (numbers["threshold"] > -np.inf) | (np.isneginf(numbers["threshold"]) & (numbers["size"] <= 1)),
+            "a number or +∞, or −∞ for a set of at most one label",
+        ),
     }
     if "probability" in numbers:
         chance = numbers["probability"]
         rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
-    for name, (fine, what) in rules.items():
-        if not fine.all():
-            row = int(fine.argmin())
-            raise FileFormatError(
-                f"each {name} of `sets` must be {what}; row {row} of {table.path} has {numbers[name][row]:g}"
-            )
+    check_numbers(table, numbers, rules)
     fits = rows.lengths == numbers["size"]
     if not fits.all():
         row = int(fits.argmin())
@@ -276,7 +278,26 @@ def _checked(table: TableFile, rows: _Rows) -> dict[str, FloatArray]:
     return numbers
 
 
-def _alpha(table: TableFile, column: FloatArray, metadata: dict[str, Any]) -> float:
+def check_numbers(
+    table: TableFile, numbers: Mapping[str, FloatArray], rules: Mapping[str, tuple[BoolArray, str]]
+) -> None:
+    """Refuse numbers that their columns cannot have; the rules of support, effective size and alpha are known."""
+    support, size, alpha = (numbers[name] for name in ("support", "effective_size", "alpha"))
+    known: dict[str, tuple[BoolArray, str]] = {
+        "support": ((support == np.floor(support)) & (support >= 0) & (support < 2**53), "a count"),
+        "effective_size": (np.isfinite(size) & (size >= 0), "at least 0"),
+        "alpha": ((alpha > 0) & (alpha < 1), "strictly between 0 and 1"),
+    }
+    for name, (fine, what) in (dict(rules) | known).items():
+        if not fine.all():
+            row = int(fine.argmin())
+            raise FileFormatError(
+                f"each {name} of `sets` must be {what}; row {row} of {table.path} has {numbers[name][row]:g}"
+            )
+
+
+def one_alpha(table: TableFile, column: FloatArray, metadata: Mapping[str, Any]) -> float:
+    """Return the alpha of all rows, which must be that of the metadata."""
     alphas = np.unique(column)
     if alphas.size != 1:
         raise FileFormatError(f"`sets` must have one alpha for all rows; {table.path} has {alphas.size} alphas")

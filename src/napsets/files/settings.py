@@ -74,6 +74,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a name or a list of numbers",
     ),
     "score": (lambda value: isinstance(value, str), "a name"),
+    "task": _one_of("classification", "regression"),
     "features": (lambda value: isinstance(value, str), "the name of a file"),
     "by": (lambda value: isinstance(value, str), "the name of a grouping or of a file"),
     "method": (lambda value: isinstance(value, str), "a name"),
@@ -93,4 +94,5 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "logits": _YES_OR_NO,
     "num_nodes": _integer(_COUNT),
     "calibration": _integer(_COUNT),
+    "level_labels": _integer(_COUNT),
 }

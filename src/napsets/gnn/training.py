@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import torch
@@ -173,7 +173,7 @@ def _run(
 
 def predict(
     trained: TrainedModel, dataset: NodeDataset, *, inference: str | None = None, threads: int | None = None
-) -> Any:
+) -> NodePredictions | NodeQuantiles:
     """Return the probabilities of all nodes, computed on the whole graph; of a model of quantiles, `NodeQuantiles`.
 
     Parameters
@@ -228,6 +228,37 @@ def predict(
     )
 
 
+@overload
+def train(
+    dataset: NodeDataset,
+    model: str | nn.Module = ...,
+    preset: str = ...,
+    seed: int = ...,
+    *,
+    task: Literal["classification"] = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
+    progress: Progress | None = ...,
+    threads: int | None = ...,
+    **changes: Any,
+) -> NodePredictions: ...
+
+
+@overload
+def train(
+    dataset: NodeDataset,
+    model: str | nn.Module = ...,
+    preset: str = ...,
+    seed: int = ...,
+    *,
+    task: Literal["regression"],
+    quantiles: Sequence[float] = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
+    progress: Progress | None = ...,
+    threads: int | None = ...,
+    **changes: Any,
+) -> NodeQuantiles: ...
+
+
 def train(
     dataset: NodeDataset,
     model: str | nn.Module = "graphsage-mean",
@@ -240,7 +271,7 @@ def train(
     progress: Progress | None = None,
     threads: int | None = None,
     **changes: Any,
-) -> Any:
+) -> NodePredictions | NodeQuantiles:
     """Train a model and return what it says of all nodes: `fit`, then `predict`, with the parameters of `fit`.
 
     For labels, that is `NodePredictions`; with ``task="regression"``, `NodeQuantiles`.

@@ -12,7 +12,7 @@ from napsets.checks.arguments import ArrayLike, check_flag, shown
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import Direction, check_graph
-from napsets.groups import make_groups
+from napsets.groups import GROUPS, make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
@@ -404,7 +404,7 @@ class Auto(_Predictor):
         """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
         calibrated = self.calibrated("save")
         asked = None
-        if self._asked is not None:  # the groups are those of the method
+        if self._asked is not None:
             asked = {
                 one.name: getattr(self._asked, one.name)
                 for one in fields(self._asked)
@@ -412,6 +412,8 @@ class Auto(_Predictor):
             }
             if self._asked.score is not None:
                 asked["score"] = SCORES.name_of(type(self._asked.score))
+            if self._asked.by is not None and calibrated.method.groups is None:  # otherwise they are the method's
+                asked["by"] = GROUPS.describe("by", self._asked.by)
         save(calibrated, path, kind="Auto", asked=asked)
 
     def _fits(self, method: Method) -> bool:

@@ -157,7 +157,9 @@ def _asked(header: dict[str, Any], method: Method) -> Choosing | None:
     """Return the settings of whoever chose; older files have none."""
     if header.get("asked") is None:
         return None
-    asked = Choosing(**header["asked"], by=method.groups)
+    told = dict(header["asked"])
+    by = told.pop("by", None)
+    asked = Choosing(**told, by=method.groups if by is None else GROUPS.rebuild("by", by))
     for name in ("seed", "allow_empty"):
         if getattr(asked, name) != getattr(method, name):
             raise InvalidInputError(

@@ -100,6 +100,9 @@ _TITLES = {
     "pagerank-exact": "PageRank exact",
 }
 
+#: Scores whose names are words.
+_WORDS = ("absolute", "normalised")
+
 
 def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
     """Return a method by its name, with these settings.
@@ -162,7 +165,9 @@ def title(name: str, score: Any = None) -> str:
         return _TITLES[name]
     if name == "split":
         scored = type(make_score(APS() if score is None else score))
-        return f"{(SCORES.name_of(scored) or scored.__name__).upper()} split"
+        called = SCORES.name_of(scored) or scored.__name__
+        # Residuals go by words, other scores by what their papers call them.
+        return f"{called.capitalize() if called in _WORDS else called.upper()} split"
     first, *more = name.split("-")
     start = first.upper() if first.endswith("aps") else first.capitalize()
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)

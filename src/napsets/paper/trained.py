@@ -49,6 +49,7 @@ class TrainedPredictions:
         for inference in INFERENCES:
             start = time.perf_counter()
             predicted = predict(trained, data, inference=inference)
+            assert isinstance(predicted, NodePredictions)
             seconds = round(fitted + time.perf_counter() - start, 2)
             about = {**predicted.settings, "preset": cell.preset, "train_seconds": seconds}
             replace(predicted.take(data.test), settings=about).save(self.path(replace(cell, inference=inference)))

@@ -17,18 +17,18 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, check_count, check_share
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import FloatArray, as_array, check_count, check_index, check_scores, check_share
+from napsets.checks.frozen import frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import SCORES, Labelled, make_score
+from napsets.scores.base import BOUND, SCORES, Labelled, make_score
 from napsets.scores.informed import sums_over_way_back
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
-__all__ = ["InformedIntervals"]
+__all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "neighbour_residuals", "residual_sums"]
 
-#: So many labelled neighbours without a residual every node is thought to have.
-_PRIOR = 1.0
+#: κ: so many labelled neighbours without a residual every node is thought to have.
+RESIDUAL_PRIOR = 1.0
 #: Reference nodes that a quantile is fitted on at the most.
 _MOST_FITTED = 20_000
 #: Reference nodes for each number that is fitted; with fewer the model's own quantiles stay as they are.
@@ -65,7 +65,7 @@ class InformedIntervals:
 
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundIntervals:
+    ) -> BoundInformedIntervals:
         """Fit on the reference labels, and return the score of the shifted outputs."""
         if graph is None or reference is None:
             raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
@@ -73,7 +73,7 @@ class InformedIntervals:
         features = np.column_stack(
             [np.ones(own.shape[0]), own, *neighbour_residuals(graph, self.base.centre(own), reference, self.hops)]
         )
-        shifted = own.copy()
+        shifted, coefficients = own.copy(), np.eye(own.shape[1], features.shape[1], k=1)
         if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
             kept = np.linspace(0, reference.nodes.size - 1, min(reference.nodes.size, _MOST_FITTED)).astype(np.int64)
             nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
@@ -81,25 +81,96 @@ class InformedIntervals:
                 level = {0.05: self.low, 0.95: 1.0 - self.low}.get(usual, usual)
                 beta = quantile_regression(features[nodes], targets, level)
                 if beta is not None:  # otherwise the model's own quantile stays
-                    shifted[:, column] = features @ beta
-        return BoundIntervals(self.base, sealed(shifted))
+                    shifted[:, column], coefficients[column] = features @ beta, beta
+        return BoundInformedIntervals(self.base, sealed(shifted), own, sealed(coefficients), reference)
+
+
+@BOUND.add("informed-intervals")
+@dataclass(frozen=True, eq=False)
+class BoundInformedIntervals(BoundIntervals):
+    """A score of shifted outputs, and how they were shifted.
+
+    Attributes
+    ----------
+    score : IntervalScore
+        The score of the shifted outputs.
+    outputs : numpy.ndarray
+        The shifted outputs.
+    model : numpy.ndarray
+        What the model itself said.
+    coefficients : numpy.ndarray
+        A row for each output: c, then a_j of each of the model's outputs, then b_1 and, with two hops, b_2. An output
+        that was left as it is has a_j = 1 of itself, and 0 of all else.
+    reference : Labelled
+        Whose targets spoke.
+    """
+
+    model: FloatArray
+    coefficients: FloatArray
+    reference: Labelled
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("model", "coefficients"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    @property
+    def hops(self) -> int:
+        """How far the labelled nodes may be that spoke."""
+        return int(self.coefficients.shape[1] - self.model.shape[1] - 1)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a file keeps of it: a description, and arrays."""
+        described, arrays = super().parts()
+        return described, arrays | {
+            "model_outputs": self.model,
+            "coefficients": self.coefficients,
+            "evidence_nodes": self.reference.nodes,
+            "evidence_targets": np.asarray(self.reference.labels, dtype=np.float64),
+        }
+
+    @classmethod
+    def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundInformedIntervals:
+        """Put together what `parts` gave, checking it."""
+        plain = BoundIntervals.from_parts(described, arrays)
+        rows, columns = plain.outputs.shape
+        model = plain.score.check(arrays["model_outputs"])
+        if model.shape[0] != rows:
+            raise InvalidInputError(f"`model_outputs` must have one row a node, {rows}; got {model.shape[0]}")
+        coefficients = as_array("coefficients", arrays["coefficients"])
+        if coefficients.ndim != 2 or coefficients.shape[0] != columns or coefficients.shape[1] - columns not in (2, 3):
+            raise InvalidInputError(
+                f"`coefficients` must have a row for each of {columns} outputs, and a column for the constant, each "
+                f"output and one or two hops; got shape {coefficients.shape}"
+            )
+        if coefficients.dtype.kind != "f" or not np.isfinite(coefficients).all():
+            raise InvalidInputError(f"`coefficients` must be finite numbers; got dtype {coefficients.dtype}")
+        nodes = check_index("evidence_nodes", arrays["evidence_nodes"], rows, unique=True)
+        targets: Any = check_scores("evidence_targets", arrays["evidence_targets"], size=nodes.size)
+        if not np.isfinite(targets).all():
+            raise InvalidInputError("`evidence_targets` must be finite; some are not")
+        return cls(plain.score, plain.outputs, model, coefficients, Labelled(nodes, targets))
 
 
 def neighbour_residuals(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
     """Return the mean residuals of labelled nodes one hop and, by walks, two hops away; a node's own left out."""
+    return [sums[:, 0] / (sums[:, 1] + RESIDUAL_PRIOR) for sums in residual_sums(graph, centre, reference, hops)]
+
+
+def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
+    """Return, for each hop, the sum of residuals around each node and how many there are; its own is left out."""
     known = np.zeros((centre.size, 2))  # residuals, and a one for each node that has one
     known[reference.nodes, 0] = np.asarray(reference.labels, dtype=np.float64) - centre[reference.nodes]
     known[reference.nodes, 1] = 1.0
     near = graph.neighbour_sums(known)
-    found = [near[:, 0] / (near[:, 1] + _PRIOR)]
-    if hops == 2:
-        part = 1.0 / np.maximum(graph.degrees, 1)
-        passed = graph.neighbour_sums(part[:, None] * near)
-        # What a node's own residual comes back as, over each neighbour that has an edge back to it.
-        back = sums_over_way_back(graph, part)[:, None] * known
-        passed -= back
-        found.append(passed[:, 0] / (np.maximum(passed[:, 1], 0.0) + _PRIOR))
-    return found
+    if hops == 1:
+        return [near]
+    part = 1.0 / np.maximum(graph.degrees, 1)
+    passed = graph.neighbour_sums(part[:, None] * near)
+    # What a node's own residual comes back as, over each neighbour that has an edge back to it.
+    passed -= sums_over_way_back(graph, part)[:, None] * known
+    passed[:, 1] = np.maximum(passed[:, 1], 0.0)  # rounding may leave less than nothing
+    return [near, passed]
 
 
 def quantile_regression(features: FloatArray, targets: FloatArray, level: float) -> FloatArray | None:

@@ -28,6 +28,8 @@ class IntervalScore(ABC):
     columns: ClassVar[tuple[str, ...]]
     #: Which columns are estimates of quantiles of the target, and of which: what evidence may shift.
     quantiles: ClassVar[dict[int, float]]
+    #: The interval in words, with τ for the threshold.
+    rule: ClassVar[str] = "the targets whose scores are at most τ"
 
     @abstractmethod
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -80,6 +82,7 @@ class CQR(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("lower", "upper")
     quantiles: ClassVar[dict[int, float]] = {0: 0.05, 1: 0.95}
+    rule: ClassVar[str] = "[lower − τ, upper + τ]"
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets: below 0 inside the quantiles."""
@@ -107,6 +110,7 @@ class AbsoluteResidual(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("prediction",)
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+    rule: ClassVar[str] = "prediction ± τ"
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
@@ -128,6 +132,7 @@ class NormalisedResidual(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+    rule: ClassVar[str] = "prediction ± τ · spread"
 
     def check(self, outputs: ArrayLike) -> FloatArray:
         """Return the outputs, whose spreads must be above 0."""

@@ -66,6 +66,8 @@ class Settings:
         The classes.
     labels_are : str
         What a label is.
+    integer_labels : bool
+        Whether labels are integers in the sets.
     pool, alike : float
         What all reference nodes, and those alike, weigh on top.
     everyone : bool
@@ -85,6 +87,7 @@ class Settings:
     allow_empty: bool
     class_names: tuple[str, ...]
     labels_are: str = "auto"
+    integer_labels: bool = False
     pool: float = 0.0
     alike: float = 0.0
     everyone: bool = False
@@ -251,10 +254,18 @@ def prediction_sets(batches: Batches, settings: Settings) -> Batches:
         said = first_choices(p, np.arange(ids.size), list(settings.class_names))
         for name, column in zip(PREDICTION, said, strict=True):
             table = table.append_column(name, column)
+        if settings.integer_labels:
+            table = table.cast(with_integer_labels(table.schema))
         for extra in batch.schema.names:
             if extra not in (*table.column_names, "probabilities"):
                 table = table.append_column(extra, batch.column(extra))
         yield from table.combine_chunks().to_batches()
+
+
+def with_integer_labels(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a table of sets in which labels are integers."""
+    kinds = {"labels": pa.list_(pa.int64()), PREDICTION[0]: pa.int64()}
+    return pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
 
 
 def _ids(column: pa.Array) -> npt.NDArray[Any]:

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.graph import Direction
 from napsets.spark.graph_plan import GRAPH_PLAN, looks_around
 from napsets.spark.numbering import MOST_NODES
 
@@ -54,6 +55,8 @@ class Size:
         Entries of a row of probabilities, and bytes of each.
     directed : bool
         Whether an edge is stored once.
+    direction : {"out", "in", "both"}
+        Along which direction of edges hops lead.
     """
 
     nodes: int
@@ -61,17 +64,20 @@ class Size:
     classes: int
     width: int
     directed: bool
+    direction: Direction = "out"
 
 
 def mapped_bytes(size: Size, *, evidence: bool = False) -> int:
     """Return what the arrays take that each machine maps; with evidence, what the calibrating one holds on top.
 
-    8 bytes a stored edge (an undirected edge is stored twice): the graph, and the same by number. 100 bytes and a row
-    of probabilities a node. Methods that weigh the labels around a node, or spread scores, hold 64 bytes a node and
+    8 bytes a stored edge (an undirected edge is stored twice): the graph, and the same by number; where hops lead
+    against the edges, or both ways, 4 more for each edge in each way. 100 bytes and a row of probabilities a node.
+    Methods that weigh the labels around a node, or spread scores, hold 64 bytes a node and
     class more while they are calibrated.
     """
     stored = size.edges * (1 if size.directed else 2)
-    return 8 * stored + size.nodes * (100 + size.classes * (size.width + 64 * evidence))
+    turned = size.edges * {"out": 0, "in": 1, "both": 4}[size.direction] if size.directed else 0
+    return 8 * stored + 4 * turned + size.nodes * (100 + size.classes * (size.width + 64 * evidence))
 
 
 def choose_plan(

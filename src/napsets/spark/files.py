@@ -22,10 +22,13 @@ from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER, IdKind
 from napsets.files.probabilities import LIST_COLUMN
 from napsets.files.sets_file import describe_settings
+from napsets.graph import Direction
+from napsets.groups import GROUPS, ByGroup
 from napsets.levels import Nominal
 from napsets.localisers import Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
+from napsets.methods.table import METHODS, make_method
 from napsets.scores import SCORES
 from napsets.sets import SetsSummary
 from napsets.spark.batches import literally
@@ -63,6 +66,7 @@ def predict_files(
     exact: bool = False,
     master: str | None = None,
     directed: bool = False,
+    direction: Direction = "out",
     allow_empty: bool = True,
     max_neighbourhood: int | None = None,
     batch_size: int | None = None,
@@ -92,7 +96,7 @@ def predict_files(
         A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Joins know
         those with one threshold for all or with hops, at a nominal or an exact level, whose score looks at single rows;
         the graph on every worker knows all.
-    directed, allow_empty, max_neighbourhood, batch_size, progress
+    directed, direction, allow_empty, max_neighbourhood, batch_size, progress
         As in `predict_sets`.
     master : str
         Spark's master: ``local[2]`` (the default), ``spark://host:port``, ``yarn``. A session that runs already is
@@ -117,6 +121,7 @@ def predict_files(
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
     choose("plan", plan, PLANS)
     said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
+    said |= {"direction": direction}
     made = named_method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
     check_early(output, configured=bool(config))
     given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
@@ -143,6 +148,7 @@ def predict_files(
                 labels_are=labels_are,
                 plan=plan,
                 order=order,
+                labels_typed=not _is_csv(paths["labels"] or ""),
             )
             if result.choice is not None:
                 logging.getLogger("napsets").info("%s chose %s", name or method, result.choice)
@@ -153,6 +159,7 @@ def predict_files(
                 **_named(name or method, exact),
                 "alpha": float(alpha),
                 **_recorded(made, result.level),
+                **_beyond(name or method, made),
                 "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
@@ -160,7 +167,7 @@ def predict_files(
                 "plan": result.plan,
                 **({} if result.choice is None else {"choice": result.choice}),
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
-            about = _described(settings, shapes, tables["probabilities"])
+            about = _described(settings, shapes, tables["probabilities"], result.labelled)
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
             return _summary(spark.read.parquet(literally(written)), len(shapes.class_names))
 
@@ -170,6 +177,18 @@ def _named(method: str | Method | None, exact: bool) -> dict[str, str]:
     if method is None:
         return {"method": "naps-exact" if exact else "naps"}
     return {"method": method} if isinstance(method, str) else {}
+
+
+def _beyond(name: Any, method: Any) -> dict[str, Any]:
+    """Return groups and level of a method where those of its name are others."""
+    if not isinstance(method, Method) or not isinstance(name, str) or name not in METHODS:
+        return {}
+    usual, told = make_method(name), {}
+    if method.groups != getattr(usual, "groups", None) and not isinstance(method.groups, ByGroup):
+        told["by"] = GROUPS.name_of(type(method.groups))
+    if type(method.level) is not type(getattr(usual, "level", None)):
+        told["level"] = "nominal" if isinstance(method.level, Nominal) else "exact"
+    return told
 
 
 def _order(*, csv: bool) -> list[Column]:
@@ -212,16 +231,19 @@ def _recorded(method: Any, level: float | None) -> dict[str, Any]:
         told["hops"] = localiser.hops
         told["decay"] = decay if isinstance(decay, str) else hop_weights(decay, localiser.hops).tolist()
         told |= {"pool": localiser.pool, "alike": localiser.alike}
+        told |= {} if localiser.direction == "out" else {"direction": localiser.direction}
     if isinstance(method.level, Nominal):
         return told | {"fallback": method.level.fallback}
     return told | {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
 
 
-def _described(settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None) -> dict[str, Any]:
+def _described(
+    settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None, labelled: int | None
+) -> dict[str, Any]:
     """Return what stands beside the rows: the same that the local engine writes into its file."""
     assert probabilities is not None
-    names, nodes, known = list(shapes.class_names), probabilities.count(), shapes.labels.count()
-    return describe_settings(settings, names, nodes=nodes, calibration=known)
+    known = shapes.labels.count() if labelled is None else labelled
+    return describe_settings(settings, list(shapes.class_names), nodes=probabilities.count(), calibration=known)
 
 
 def _score_name(score: Any) -> str:
@@ -298,12 +320,17 @@ def _as_integer(name: str, column: str) -> Column:
 
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
-    """Return the class names that napsets keeps beside a list column, where the file is near enough to look."""
+    """Return what napsets has beside a list column to name classes, or their numbers, where a file is near to look."""
     local = local_path(path)
     if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None
     table = open_table("probabilities", local, kind="parquet")
-    names: list[str] | None = table.about().get("class_names") if LIST_COLUMN in table.columns else None
+    if LIST_COLUMN not in table.columns:
+        return None
+    names: list[str] | None = table.about().get("class_names")
+    if names is None:  # so that no job has to look at the first row
+        first = next((batch.column(0)[0].as_py() for batch in table.batches([LIST_COLUMN], rows=1)), None)
+        names = None if first is None else [str(y) for y in range(len(first))]
     return names
 
 

@@ -72,7 +72,7 @@ def _setting(value: Any) -> str:
         if value.hops > _HOPS:
             return uuid.uuid4().hex
         weights = hop_weights(value.decay, value.hops)
-        return f"Hops({value.hops}, {_setting(weights)}, {value.pool}, {value.alike})"
+        return f"Hops({value.hops}, {_setting(weights)}, {value.pool}, {value.alike}, {value.direction})"
     if is_dataclass(value) and type(value).__module__.startswith("napsets."):
         told = (f"{field.name}={_setting(getattr(value, field.name))}" for field in fields(value))
         return f"{type(value).__name__}({', '.join(told)})"

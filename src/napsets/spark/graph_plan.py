@@ -29,7 +29,7 @@ from napsets.errors import InvalidInputError
 from napsets.scores import APS
 from napsets.spark import arrow, numbering, shares
 from napsets.spark.batches import literally
-from napsets.spark.job import SETS, Result, with_kinds, with_level
+from napsets.spark.job import Result, sets_columns, with_kinds, with_level
 from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.methods import joins_know
 from napsets.spark.numbering import NumberedPart, RowsPart
@@ -112,13 +112,13 @@ class GraphJob:
             told = self._predicted(known, labels, targets)
         folder = self.store.file(told["folder"])
         files = tuple(sorted(str(path) for path in Path(folder).glob("part-*.parquet")))
-        schema = f"node {self.tables.id_type}, {SETS}"
+        schema = sets_columns(self.tables)
         # One by one, so that drafts of tasks that were killed are not read.
         read = self.spark.read.schema(schema)
         places = [literally(f"file://{file}") for file in files]
         sets = read.parquet(*places) if places else self.spark.createDataFrame([], schema)
         level = told["level"]
-        return Result(with_level(sets, level), level, GRAPH_PLAN, told["choice"], files)
+        return Result(with_level(sets, level), level, GRAPH_PLAN, told["choice"], files, told["labelled"])
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -298,7 +298,8 @@ class GraphJob:
         size, classes = int(cut["size"]), self.tables.class_names
         told = {"folder": cut["folder"], "shares": -(-found.targets // size) if found.targets else 0}
         told |= {"level": found.level, "choice": found.choice, "labelled": found.labelled}
-        ask = Asked(store, cut["folder"], size, self.alpha, classes, cpus, kernels)
+        integers = self.tables.integer_labels
+        ask = Asked(store, cut["folder"], size, self.alpha, classes, integers, cpus, kernels)
         self._predict_all(ask, found.state, told["shares"])
         store.step("sets", lambda own: told)
         for path in Path(store.path).glob("state-*.npy"):

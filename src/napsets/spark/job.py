@@ -40,13 +40,18 @@ from napsets.spark.walk import Walker
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["SETS", "Job", "Result", "with_kinds", "with_level"]
+__all__ = ["Job", "Result", "sets_columns", "with_kinds", "with_level"]
 
 _THRESHOLDS = "threshold double, support bigint, effective_size double"
-SETS = (
-    "labels array<string>, size int, threshold double, support bigint, effective_size double, alpha double, "
-    "prediction string, probability double"
-)
+
+
+def sets_columns(tables: Tables) -> str:
+    """Return the columns of the sets: labels are what they were in the tables, names or integers."""
+    label = "bigint" if tables.integer_labels else "string"
+    return (
+        f"node {tables.id_type}, labels array<{label}>, size int, threshold double, support bigint, "
+        f"effective_size double, alpha double, prediction {label}, probability double"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Result:
         What a method that chooses has chosen, and why.
     files : tuple of str
         The files that hold the sets already, if they are on this machine.
+    labelled : int or None
+        How many labels are known, where they were counted on the way.
     """
 
     sets: DataFrame
@@ -73,14 +80,15 @@ class Result:
     plan: str = "joins"
     choice: str | None = None
     files: tuple[str, ...] = ()
+    labelled: int | None = None
 
 
 @dataclass(frozen=True)
 class Job:
     """One call: the input in one shape, and the steps from it to the sets.
 
-    `scored` and `everyone` are found on the way: the labelled nodes with their scores, and the scores of all reference
-    nodes, which each worker gets once.
+    With `reverse` the edges of the tables are turned ones. `scored` and `everyone` are found on the way: the labelled
+    nodes with their scores, and the scores of all reference nodes, which each worker gets once.
     """
 
     tables: Tables
@@ -88,6 +96,7 @@ class Job:
     directed: bool
     cap: int | None
     pairs_per_part: int = PAIRS_PER_PART
+    reverse: bool = False
     scored: DataFrame | None = None
     everyone: Any = None
 
@@ -106,6 +115,7 @@ class Job:
             "classes": self.settings.class_names,
             "labels are": self.settings.labels_are,
             "directed": self.directed,
+            "reverse": self.reverse,
             "cap": self.cap,
             "parts": self.pairs_per_part,
             "batch size": batch_size,
@@ -296,7 +306,7 @@ class Job:
             rows = rows.join(thresholds, "node", "left")
             extra = ", capped_at int" if "capped_at" in thresholds.columns else ""
         return rows.mapInArrow(
-            partial(arrow.prediction_sets, settings=self.settings), f"node {self.tables.id_type}, {SETS}{extra}"
+            partial(arrow.prediction_sets, settings=self.settings), f"{sets_columns(self.tables)}{extra}"
         )
 
 

@@ -43,6 +43,4 @@ def joins_know(method: Any) -> bool:
     usual = Method(score, method.localiser, method.level, method.seed, method.allow_empty)
     if learns(score) or not rows or method != usual:  # a field beyond these is set
         return False
-    if getattr(method.localiser, "direction", "out") != "out":
-        return False
     return type(method.localiser) in (Everyone, Hops) and type(method.level) in (Nominal, Exact)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from napsets.checks.arguments import check_alpha, check_count, check_flag
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Direction
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay, hop_weights
@@ -54,6 +57,7 @@ def predict_sets(
     alike: float | None = None,
     exact: bool = False,
     directed: bool = False,
+    direction: Direction = "out",
     allow_empty: bool = True,
     class_names: Sequence[str] | None = None,
     max_neighbourhood: int | None = None,
@@ -99,7 +103,10 @@ def predict_sets(
         As in `NAPS`; None leaves a choice to the method. With an exact level, the metadata of the column ``alpha`` hold
         the ``level`` that the labels kept apart gave, null where they are too few for any.
     directed : bool
-        With True, neighbours are the targets of the edges that leave a node.
+        With True, edges go from source to target.
+    direction : {"out", "in", "both"}
+        As in `NAPS`: whether hops lead to the targets of the edges that leave a node, to the sources of those that
+        reach it, or both.
     allow_empty : bool
         With False, a set that would be empty gets the best label.
     class_names : sequence of str, optional
@@ -133,6 +140,7 @@ def predict_sets(
         ``prediction`` and ``probability`` (the most probable label, and how probable it is); in no particular order.
     """
     said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
+    said |= {"direction": direction}
     made = named_method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
     return predict(
         spark,
@@ -154,7 +162,7 @@ def named_method(method: str | Method | None, said: dict[str, Any], *, exact: bo
     """Return the method that was asked for, by its name or by its settings; None leaves a setting to the method."""
     score = APS() if said["score"] is None else said["score"]
     if method is None:
-        chosen = {name: said[name] for name in ("hops", "seed", "allow_empty")}
+        chosen = {name: said[name] for name in ("hops", "seed", "allow_empty", "direction")}
         chosen |= {name: said[name] for name in ("decay", "pool", "alike") if said[name] is not None}
         return check_method(hops_method(score=score, exact=exact, **chosen))
     if exact:
@@ -174,10 +182,13 @@ def hops_method(
     alike: float = 0.0,
     exact: bool = False,
     allow_empty: bool = True,
+    direction: Direction = "out",
 ) -> Method:
     """Return the method that `NAPS` with these settings is."""
     level = Exact() if check_flag("exact", exact) else Nominal()
-    return Method(APS() if score is None else score, Hops(hops, decay, pool, alike), level, seed, allow_empty)
+    return Method(
+        APS() if score is None else score, Hops(hops, decay, pool, alike, direction), level, seed, allow_empty
+    )
 
 
 def predict(
@@ -195,6 +206,7 @@ def predict(
     labels_are: LabelsAre = "auto",
     plan: Plan = "auto",
     order: Sequence[Column] = (),
+    labels_typed: bool = True,
 ) -> Result:
     """Do what `predict_sets` does with a method, and tell its level, what it chose, and by which plan.
 
@@ -209,12 +221,14 @@ def predict(
     order : sequence of Column
         Where the rows of probabilities stand in their files, if they come from some: nodes are then numbered as one
         machine that reads those files numbers them.
+    labels_typed : bool
+        Whether labels that are text were said to be, by the type of their column in a file that has types.
     """
     choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
     choose("plan", plan, PLANS)
     check_alpha(alpha)
     chosen = check_method(method)
-    tables = as_tables(**given, class_names=class_names, order=order)
+    tables = as_tables(**given, class_names=class_names, order=order, labels_typed=labels_typed)
     cap = None if max_neighbourhood is None else check_count("max_neighbourhood", max_neighbourhood, minimum=1)
     size = None if batch_size is None else check_count("batch_size", batch_size, minimum=1)
     if size is not None and checkpoint_dir is None:
@@ -231,15 +245,15 @@ def predict(
         contents = _contents(given, tables, ordered=looks_around(chosen))
         place = absolute(spark, checkpoint_dir)
         taken = choose_plan(
-            spark, plan, chosen, _size(contents, tables, directed), folder=local_path(place), joins=joins,
-            capped=cap is not None,
+            spark, plan, chosen, _size(contents, tables, directed, _direction(chosen)), folder=local_path(place),
+            joins=joins, capped=cap is not None,
         )  # fmt: skip
     logging.getLogger("napsets").info("%s", taken)
     if taken.plan == JOINS:
         job = _job(spark, tables, chosen, alpha, labels_are, directed, cap)
         return job.run(spark, Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size)), size, progress)
     asked = {"plan": GRAPH_PLAN, "method": chosen, "alpha": alpha, "classes": tables.class_names}
-    asked |= {"labels are": labels_are, "directed": directed, "batch size": size}
+    asked |= {"labels are": labels_are, "directed": directed, "batch size": size, "integers": tables.integer_labels}
     store = Folder(f"{place}/napsets-{fingerprint.of(contents, asked)}")
     return GraphJob(spark, tables, chosen, alpha, directed, labels_are, store, size, progress).run()
 
@@ -252,6 +266,10 @@ def _job(
         warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=4)
     localiser: Any = method.localiser
     everyone = isinstance(localiser, Everyone)
+    direction = _direction(method) if directed else "out"
+    if direction == "in":  # hops against the edges are hops along turned ones
+        turned = tables.edges.select(sf.col("target").alias("source"), sf.col("source").alias("target"))
+        tables = replace(tables, edges=turned)
     settings = arrow.Settings(
         weights=np.empty(0) if everyone else hop_weights(localiser.decay, localiser.hops),
         score=method.score,
@@ -260,12 +278,18 @@ def _job(
         allow_empty=method.allow_empty,
         class_names=tables.class_names,
         labels_are=labels_are,
+        integer_labels=tables.integer_labels,
         pool=0.0 if everyone else localiser.pool,
         alike=0.0 if everyone else localiser.alike,
         everyone=everyone,
         level=method.level,
     )
-    return Job(tables, settings, directed, cap)
+    return Job(tables, settings, directed and direction != "both", cap, reverse=direction == "in")
+
+
+def _direction(method: Any) -> Direction:
+    found: Direction = getattr(getattr(method, "localiser", None), "direction", "out")
+    return found
 
 
 def _contents(given: dict[str, DataFrame | None], tables: Tables, *, ordered: bool) -> dict[str, Content | None]:
@@ -279,10 +303,10 @@ def _contents(given: dict[str, DataFrame | None], tables: Tables, *, ordered: bo
     return {name: None if table is None else fingerprint.content(table) for name, table in read.items()}
 
 
-def _size(contents: dict[str, Content | None], tables: Tables, directed: bool) -> Size:
+def _size(contents: dict[str, Content | None], tables: Tables, directed: bool, direction: Direction) -> Size:
     edges, probabilities = contents["edges"], contents["probabilities"]
     assert edges is not None
     assert probabilities is not None
     kind: Any = tables.rows.schema["probabilities"].dataType
     width = 4 if kind.elementType.simpleString() == "float" else 8
-    return Size(probabilities.rows, edges.rows, len(tables.class_names), width, directed)
+    return Size(probabilities.rows, edges.rows, len(tables.class_names), width, directed, direction)

@@ -96,6 +96,8 @@ class Asked:
         The error rate.
     class_names : tuple of str
         The classes.
+    integer_labels : bool
+        Whether labels are integers in the sets.
     threads : int
         Threads of a task.
     kernels : str or None
@@ -107,6 +109,7 @@ class Asked:
     size: int
     alpha: float
     class_names: tuple[str, ...]
+    integer_labels: bool
     threads: int
     kernels: str | None
 
@@ -234,7 +237,8 @@ def _write_sets(draft: str, asked: Asked, calibrated: Any, numbers: IntArray) ->
         for start in range(0, max(1, numbers.size), CHUNK):
             table = _sets(asked, calibrated, numbers[start : start + CHUNK])
             if writer is None:
-                schema = sets_schema(table.schema.field("node").type, {}, predicting=True).remove_metadata()
+                kind = table.schema.field("node").type
+                schema = sets_schema(kind, {}, predicting=True, integer_labels=asked.integer_labels).remove_metadata()
                 writer = pq.ParquetWriter(draft, schema, compression="zstd")
             writer.write_table(table.cast(schema), row_group_size=ROW_GROUP)
     finally:

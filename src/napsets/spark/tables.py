@@ -6,6 +6,7 @@ nothing runs before the result is asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from napsets.errors import InvalidInputError
+from napsets.files.ids import CANONICAL_INTEGER
 
 __all__ = ["LabelsAre", "Tables", "as_tables", "named"]
 
@@ -48,6 +50,8 @@ class Tables:
         ``bigint`` or ``string``.
     may_be_labelled : bool
         Whether some of the nodes may have a known label.
+    integer_labels : bool
+        Whether labels are integers, as they then are in the sets.
     rows, known : DataFrame
         Probabilities and known labels before anyone has looked whether a node has two rows. The rows may have further
         columns, which say in which order they are.
@@ -60,6 +64,7 @@ class Tables:
     class_names: tuple[str, ...]
     id_type: str
     may_be_labelled: bool
+    integer_labels: bool
     rows: DataFrame
     known: DataFrame
 
@@ -76,11 +81,14 @@ def as_tables(
     nodes: DataFrame | None,
     class_names: Sequence[str] | None = None,
     order: Sequence[Column] = (),
+    *,
+    labels_typed: bool = True,
 ) -> Tables:
     """Check columns and types, and return the input in one shape.
 
-    `order` says where the rows of probabilities stand in their files, if they come from some. Nothing is read but,
-    where the probabilities are one list column and the classes have no names, the length of its first row.
+    `order` says where the rows of probabilities stand in their files, if they come from some; `labels_typed`, whether
+    labels that are text were said to be. Nothing is read but, where the probabilities are one list column and the
+    classes have no names, the length of its first row.
     """
     _need_columns("edges", edges, ("source", "target"))
     _need_columns("labels", labels, ("node", "label"))
@@ -111,6 +119,7 @@ def as_tables(
         class_names=class_names,
         id_type=id_type,
         may_be_labelled=nodes is not None,
+        integer_labels=_integer_labels(labels, class_names, typed=labels_typed),
         rows=rows,
         known=known,
     )
@@ -209,6 +218,12 @@ def _known_labels(labels: DataFrame, id_type: str, class_names: Sequence[str]) -
     )
     none = [text for text in ("", "-1") if text not in class_names]
     return rows.where(sf.col("label").isNotNull() & ~sf.col("label").isin("", *none))
+
+
+def _integer_labels(labels: DataFrame, class_names: Sequence[str], *, typed: bool) -> bool:
+    """Whether every class is called by an integer, and the labels are numbers; or text, where that says nothing."""
+    text = isinstance(labels.schema["label"].dataType, st.StringType)
+    return not (text and typed) and all(re.fullmatch(CANONICAL_INTEGER, name) for name in class_names)
 
 
 def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:

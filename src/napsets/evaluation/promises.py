@@ -1,0 +1,101 @@
+"""What a method promises: how many labels set its level, whether a theorem stands behind it, where coverage will lie.
+
+With n labels that set the level, of which the k-th smallest does, k = ⌈(n+1)(1−α)⌉, the coverage of infinitely many
+nodes follows the Beta law of k and n + 1 − k, and the hits among m judged nodes the beta-binomial law.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray
+from napsets.levels import rank_place
+
+if TYPE_CHECKING:
+    from napsets.methods import Calibrated
+
+__all__ = ["coverage_band", "falls_short", "is_proven", "level_labels"]
+
+#: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
+_MANY = 1_000_000
+
+
+def level_labels(calibrated: Calibrated) -> int:
+    """Return how many labels set the level: those kept apart, or all where none is."""
+    scored = calibrated.scored
+    return int(scored.apart.size if calibrated.is_exact else scored.calibration.size)
+
+
+def is_proven(calibrated: Calibrated) -> bool:
+    """Return whether coverage is a theorem for labels gathered at random: an exact level, or weights that need none."""
+    return calibrated.is_exact or bool(getattr(calibrated.method.localiser, "proven", False))
+
+
+def coverage_band(labels: int, alpha: float, judged: int | None = None, share: float = 0.95) -> tuple[float, float]:
+    """Return where coverage lies in that share of draws, if a method is exact: the Beta or beta-binomial law.
+
+    Parameters
+    ----------
+    labels : int
+        Labels that set the level.
+    alpha : float
+        Error rate.
+    judged : int, optional
+        Nodes on which coverage is counted; without, the coverage of infinitely many.
+    share : float
+        How much of the law the band holds, as much below it as above.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in coverage_band(1000, 0.1)]
+    [0.881, 0.918]
+    >>> [round(end, 3) for end in coverage_band(1000, 0.1, judged=500)]
+    [0.866, 0.93]
+    """
+    from scipy.special import betaincinv
+
+    if rank_place(labels, alpha) > labels:  # thresholds are infinite
+        return 1.0, 1.0
+    tails = 0.5 * (1.0 - share), 0.5 * (1.0 + share)
+    if judged is None or judged > _MANY:
+        shape = _beta_law(labels, alpha, judged)
+        low, high = (float(betaincinv(*shape, tail)) for tail in tails)
+        return low, high
+    below = _hits_law(labels, alpha, judged)
+    low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in tails)
+    return low, high
+
+
+def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
+    """Return how often an exact method would cover so few of the judged nodes, or fewer."""
+    from scipy.special import betainc
+
+    if rank_place(labels, alpha) > labels:
+        return float(hits >= judged)
+    if judged > _MANY:
+        return float(betainc(*_beta_law(labels, alpha, judged), hits / judged))
+    return float(_hits_law(labels, alpha, judged)[hits])
+
+
+def _beta_law(labels: int, alpha: float, judged: int | None) -> tuple[float, float]:
+    """Return the law of coverage: exact of infinitely many nodes; of many, the one of the same mean and variance."""
+    a = rank_place(labels, alpha)
+    total = labels + 1.0
+    if judged is not None:  # of a beta-binomial share the variance is m(1−m)(n+1+judged)/(judged·(n+2)), with n labels
+        total = judged * (total + 1.0) / (total + judged) - 1.0
+    mean = a / (labels + 1)
+    return mean * total, (1.0 - mean) * total
+
+
+def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
+    """Return P(hits ≤ each of 0..judged): the beta-binomial law."""
+    from scipy.special import betaln, gammaln
+
+    a = rank_place(labels, alpha)
+    b = labels + 1 - a
+    hits = np.arange(judged + 1)
+    ways = gammaln(judged + 1) - gammaln(hits + 1) - gammaln(judged - hits + 1)
+    found: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))
+    return found

@@ -1,0 +1,102 @@
+"""`--direction` means the same in every command: along edges, against them, or both ways."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.advice.recommendation import recommend
+from napsets.advice.theory import measure_homophily
+from worlds import make_world
+
+DIRECTIONS = ["out", "in", "both"]
+
+
+@pytest.fixture
+def directed(tmp_path):
+    world = make_world(tmp_path / "w", nodes=240, degree=4)
+    return world, ns.Graph.from_edge_index(world.edge_index, 240, directed=True)
+
+
+def told_by(run, *arguments):
+    shown = run(*arguments, "--json")
+    assert shown.exit_code == 0, shown.output
+    return json.loads(shown.stdout)
+
+
+def known(world):
+    return np.where(np.isin(np.arange(240), world.calibration), world.labels, -1)
+
+
+def labels_and_edges(world):
+    return ["--edges", world.edges, "--labels", world.labels_file]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_homophily_is_that_of_the_neighbours_along_it(run, directed, direction):
+    world, graph = directed
+    told = told_by(run, "homophily", *labels_and_edges(world), "--directed", "--direction", direction)
+    found = measure_homophily(graph.along(direction), known(world), num_classes=3)
+    assert told["homophily"] == pytest.approx(found.mean)
+    assert told["without_labelled_neighbour"] == found.unmet
+    assert told["edges"] == graph.along(direction).num_edges
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_recommendation_looks_around_along_it_and_says_how_to_ask_for_it(run, directed, direction):
+    world, graph = directed
+    flags = ["--directed", "--direction", direction]
+    told = told_by(run, "recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
+    found = recommend(graph, known(world), nodes=world.rest, direction=direction)
+    # The command numbers nodes otherwise, and no number of these hangs on that.
+    for name in ("homophily", "mean_degree", "split_bound"):
+        assert told[name] == pytest.approx(getattr(found, name))
+    assert [one["short"] for one in told["candidates"]] == [one.short for one in found.candidates]
+    assert "--directed" in told["command"]
+    assert (f"--direction {direction}" in told["command"]) == (direction != "out")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_trials_make_naps_look_along_it(directed, direction):
+    world, graph = directed
+    given = {"probabilities": world.probabilities, "labels": known(world)}
+    found = recommend(graph, **given, nodes=world.rest, direction=direction).evidence
+    again = {trial.method: trial for trial in found.trials}
+    plain = {trial.method: trial for trial in recommend(graph, **given, nodes=world.rest).evidence.trials}
+    assert again["split"] == plain["split"]
+    assert again["informed"] == plain["informed"]  # which follows edges as they are
+    assert (again["naps"].size == plain["naps"].size) == (direction == "out")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, directed, direction):
+    world, graph = directed
+    target = tmp_path / "sets.parquet"
+    assert run("predict", *world.files, "--method", "split", "-o", target).exit_code == 0
+    flags = ["--edges", world.edges, "--directed", "--direction", direction, "--radius", 1, "--min-size", 2]
+    told = told_by(run, "evaluate", target, "--labels", world.truth, *flags)
+    degrees = graph.along(direction).degrees[world.rest]
+    ends = [tuple(map(int, row["group"].split("–"))) for row in told["coverage_by_degree"]]
+    counts = [int(((degrees >= low) & (degrees <= high)).sum()) for low, high in ends]
+    assert [row["nodes"] for row in told["coverage_by_degree"]] == counts
+    assert ends[-1][1] == degrees.max()
+    # Balls are cut in the order of the sets file, which is that of `rest`.
+    induced = graph.along(direction).subgraph(world.rest)
+    balls = ns.neighbourhood_partition(induced, np.arange(world.rest.size), radius=1, min_size=2)
+    assert told["neighbourhoods"] == len(balls)
+
+
+@pytest.mark.parametrize("command", ["homophily", "recommend", "evaluate"])
+def test_a_direction_that_edges_do_not_have_is_noted(tmp_path, run, directed, command):
+    world, _ = directed
+    run("predict", *world.files, "--method", "split", "-o", tmp_path / "s.parquet")
+    given = ["s.parquet"] if command == "evaluate" else []
+    arguments = [tmp_path / name for name in given] + labels_and_edges(world)
+    arguments = [*arguments[:-1], world.truth] if command == "evaluate" else arguments
+    shown = run(command, *arguments, "--direction", "in")
+    assert shown.exit_code == 0, shown.output
+    assert "--direction makes no difference without --directed" in shown.stderr
+    assert "makes no difference" not in run(command, *arguments, "--direction", "in", "--directed").stderr

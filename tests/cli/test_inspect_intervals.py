@@ -1,0 +1,152 @@
+"""`napsets inspect --task regression` explains the interval that `napsets predict` wrote."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from napsets.advice.inspection import inspect_node
+from number_worlds import COLUMNS, IDS, KNOWN, REST, Y, number_files, number_predictor
+from worlds import write
+
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+
+FLAGS: dict[str, list[object]] = {
+    "defaults": [],
+    "local": ["--hops", 1, "--decay", "geometric", "--alpha", 0.2],
+    "global": ["--fallback", "global", "--hops", 1],
+    "exact": ["--method", "naps-exact", "--seed", 3],
+    "informed": ["--method", "informed", "--alpha", 0.3],
+    "directed": ["--directed", "--direction", "in", "--hops", 2, "--ids", "string"],
+    "by degree": ["--by", "degree", "--method", "split"],
+    "drawn": ["--method", "rlcp"],
+}
+
+
+def told_by(run, *arguments):
+    shown = run("inspect", *arguments, "--json")
+    assert shown.exit_code == 0, shown.output
+    return json.loads(shown.stdout)
+
+
+def number(value):
+    return float(value.replace("Infinity", "inf")) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, flags, suffix):
+    given, target = number_files(tmp_path), tmp_path / f"intervals{suffix}"
+    done = run("predict", "--task", "regression", *given, *flags, "-o", target)
+    assert done.exit_code == 0, done.output
+    table = np.load(target) if suffix == ".npz" else pyarrow.parquet.read_table(target)
+    found = {name: np.asarray(table[name]) for name in ("node", "lower", "upper", "threshold", "support", "prediction")}
+    for row in [0, 20, int(found["threshold"].argmax())]:
+        told = told_by(run, "--node", found["node"][row], "--like", target, *given)
+        for name in ("lower", "upper", "threshold", "support", "prediction"):
+            assert number(told[name]) == found[name][row], name
+        assert (told["task"], told["score"]) == ("regression", "cqr")
+        assert (told["calibration"], told["labelled"]) == (150, 150)
+        # Nothing hangs on the file but its settings.
+        again = told_by(run, "--node", found["node"][row], "--task", "regression", *given, *flags)
+        assert again | {"like": str(target)} == told
+
+
+@pytest.mark.parametrize("score", COLUMNS)
+def test_what_is_told_is_what_the_library_finds(tmp_path, run, score):
+    given = number_files(tmp_path, score)
+    calibrated = number_predictor(score, "informed")
+    for node in (REST[0], KNOWN[4]):
+        seen = inspect_node(calibrated, node, 0.1)
+        told = told_by(
+            run, "--node", IDS[node], "--task", "regression", *given, "--method", "informed", "--neighbours", 3
+        )
+        assert (told["lower"], told["upper"], told["width"]) == (seen.lower, seen.upper, seen.width)
+        assert told["target"] == (Y[node] if node in KNOWN else None)
+        assert told["reason"] == seen.reason()
+        assert told["rule"] == seen.rule
+        assert [row["output"] for row in told["outputs"]] == list(COLUMNS[score])
+        assert [row["model"] for row in told["outputs"]] == seen.model.tolist()
+        assert [row["used"] for row in told["outputs"]] == seen.outputs.tolist()
+        near = seen.neighbours[seen.nearest(3)]
+        assert [row["node"] for row in told["neighbours"]] == IDS[near].tolist()
+        assert [row["target"] for row in told["neighbours"]] == Y[near].tolist()
+        found = told["evidence"]
+        for o, name in enumerate(found["outputs"]):
+            adds = [term["adds"][name] for term in found["terms"]]
+            assert sum(adds) == pytest.approx(seen.outputs[o])
+            assert [term["coefficients"][name] for term in found["terms"]] == seen.evidence.coefficients[o].tolist()
+        assert found["speaking"] == len(seen.evidence.voices)
+        for row, voice in zip(found["voices"], seen.evidence.voices, strict=False):
+            assert row["node"] == IDS[voice.node]
+            assert (row["hop"], row["target"], row["residual"]) == (voice.hop, Y[voice.node], voice.residual)
+            assert list(row["moves"].values()) == voice.shifts.tolist()
+
+
+def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
+    given = number_files(tmp_path)
+    shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--method", "informed")
+    text = " ".join(shown.stdout.split())
+    for part in (
+        "Node n160 at alpha = 0.1", "[lower − τ, upper + τ]", "What the model said, and what the interval is made of",
+        "Targets around it as evidence: one labelled neighbour whose target is 1 above the model's best guess moves",
+        "near: mean residual of", "Labelled nodes that speak, the strongest first (10 of", "moves lower",
+        "Calibration nodes with scores nearest to τ (10 of 75 in reach)", "Calibrated on all 150 labelled nodes.",
+    ):  # fmt: skip
+        assert part in text
+    shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--hops", 1)
+    assert "Neighbourhood by hop" in shown.stdout
+    assert "What the model said\n" in shown.stdout
+    assert "evidence" not in shown.stdout
+
+
+def test_the_whole_line_has_both_ends_at_infinity(tmp_path, run):
+    given = number_files(tmp_path)
+    flags = ["--node", "n160", "--task", "regression", *given, "--hops", 1, "--alpha", 0.001]
+    told = told_by(run, *flags)
+    assert (told["lower"], told["upper"]) == ("-Infinity", "Infinity")
+    assert told["reason"].endswith("the threshold is ∞ and the interval is the whole line.")
+    assert "[−∞, ∞]" in run("inspect", *flags).stdout
+
+
+def test_groups_of_a_file_and_foreign_columns_are_found_again(tmp_path, run):
+    groups = write(tmp_path / "groups.csv", {"node": IDS, "group": np.array(["a", "b"])[np.arange(IDS.size) % 2]})
+    given = number_files(tmp_path, suffix=".csv", labels={"id": IDS[KNOWN], "target": Y[KNOWN]})
+    target = tmp_path / "intervals.parquet"
+    flags = ["--by", groups, "--method", "split", "--columns", "labels.node=id"]
+    assert run("predict", "--task", "regression", *given, *flags, "-o", target).exit_code == 0
+    table = pyarrow.parquet.read_table(target)
+    for row in (0, 1):
+        told = told_by(run, "--node", table["node"][row].as_py(), "--like", target, *given)
+        assert told["threshold"] == table["threshold"][row].as_py()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--task", "regression", "--logits"], "works without --logits and --features"),
+        (["--task", "regression", "--score", "absolute"], "must be cqr for a file with the columns lower, upper"),
+        (["--task", "numbers"], "'numbers' is not one of"),
+    ],
+)
+def test_what_cannot_be_explained_is_wrong_use(tmp_path, run, flags, message):
+    shown = run("inspect", "--node", "n160", *number_files(tmp_path), *flags)
+    assert shown.exit_code == 2
+    assert message in " ".join(shown.stderr.replace("│", " ").split())
+
+
+def test_a_record_of_intervals_without_their_columns_is_refused(tmp_path, run):
+    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *given, "--method", "split", "-o", target)
+    table = pyarrow.parquet.read_table(target)
+    pyarrow.parquet.write_table(table.drop_columns(["upper"]), target)
+    shown = run("inspect", "--node", "n160", "--like", target, *given)
+    assert shown.exit_code == 2
+    assert "upper" in shown.stderr
+    other = table.schema.metadata[b"napsets"].replace(b'"regression"', b'"dancing"')
+    pyarrow.parquet.write_table(table.replace_schema_metadata({b"napsets": other}), target)
+    shown = run("inspect", "--node", "n160", "--like", target, *given)
+    assert "must be one of classification, regression" in " ".join(shown.stderr.replace("│", " ").split())
