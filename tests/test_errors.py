@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 import napsets as ns
@@ -54,3 +55,18 @@ def test_errors_without_an_argument_have_a_topic_too():
     assert ns.NapsetsError("anything").topic == "settings"
     assert ns.InvalidInputError("at least two labelled nodes are needed").topic == "settings"
     assert ns.MissingDependencyError("torch", "gnn").topic == "missing-extra"
+
+
+@pytest.mark.parametrize(
+    ("careless", "topic"),
+    [
+        (lambda p, y: ns.SplitConformal().calibrate(p, y, range(40)).predict([0, 50]), "calibration-nodes"),
+        (lambda p, y: ns.SplitConformal(by="class").calibrate(p, y, range(12)).predict([50]), "small-groups"),
+        (lambda p, y: ns.SplitConformal().calibrate(p, y, range(40)).predict([0, 1] * 50), "mask-or-ids"),
+        (lambda p, y: ns.sscv(ns.SplitConformal().calibrate(p, y, [0, 1]).predict([5]), y, [(9, 9)]), "other-warnings"),
+    ],
+)
+def test_a_warning_knows_its_topic_too(careless, topic):
+    with pytest.warns(ns.NapsetsWarning) as caught:
+        careless(np.tile([0.6, 0.4], (100, 1)), np.arange(100) % 2)
+    assert topic in [one.message.topic for one in caught]

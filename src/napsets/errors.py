@@ -10,7 +10,7 @@
 
     NapsetsWarning              a UserWarning: legal, but probably not what was meant
 
-Every error has a `topic`: the section of the guide that is about it, which ``napsets errors TOPIC`` prints.
+Errors and warnings have a `topic`: the section of the guide that is about them, which ``napsets errors TOPIC`` prints.
 """
 
 from __future__ import annotations
@@ -39,6 +39,15 @@ _ARGUMENTS = {
     "files": "path root output columns separator format sets like checkpoint",
 }
 _TOPICS = {argument: topic for topic, arguments in _ARGUMENTS.items() for argument in arguments.split()}
+#: Words by which a warning is known, and the topic that is about it.
+_WARNINGS = {
+    "calibration nodes": "calibration-nodes",
+    "fewer than": "small-groups",
+    "in no group": "small-groups",
+    "taken for node ids": "mask-or-ids",
+    "look like probabilities": "mask-or-ids",
+    "compiled kernels": "kernel-cache",
+}
 
 
 class NapsetsError(Exception):
@@ -88,3 +97,9 @@ class MissingDependencyError(NapsetsError, ImportError):
 
 class NapsetsWarning(UserWarning):
     """Something legal that is probably not what was meant."""
+
+    @property
+    def topic(self) -> str:
+        """The section of the guide that is about this warning."""
+        told = str(self)
+        return next((topic for words, topic in _WARNINGS.items() if words in told), "other-warnings")

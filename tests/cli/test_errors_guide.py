@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_topic_that_an_error_can_have_is_in_the_guide():
     of_classes = {getattr(errors, name).__dict__.get("topic") for name in errors.__all__}
     topics = {topic for topic in of_classes if isinstance(topic, str)} | set(errors._ARGUMENTS) | {"settings"}
-    assert topics <= set(guide())
+    assert topics | set(errors._WARNINGS.values()) | {"other-warnings"} <= set(guide())
 
 
 def test_every_class_of_errors_and_warnings_is_in_the_guide():
@@ -61,3 +61,9 @@ def test_an_error_names_its_topic_on_a_line_of_its_own(run, world, tmp_path):
     shown = run("predict", *world.files, "--probabilities", tmp_path / "none.parquet", "-o", tmp_path / "sets.parquet")
     assert shown.exit_code == 1
     assert shown.stderr.splitlines()[-1] == "help: napsets errors files"
+
+
+def test_a_warning_names_its_topic_in_the_note(run, world, tmp_path):
+    shown = run("predict", *world.files, "--by", "class", "--alpha", "0.01", "-o", tmp_path / "sets.parquet")
+    assert shown.exit_code == 0
+    assert "(help: napsets errors small-groups)" in " ".join(shown.stderr.split())

@@ -34,6 +34,22 @@ def test_no_page_fetches_anything_from_elsewhere(site):
         assert outside == [], page.name
 
 
+def test_every_topic_of_the_guide_to_errors_has_its_anchor(site):
+    from napsets.cli.errors import guide
+
+    page = (site / "errors.html").read_text(encoding="utf-8")
+    assert [name for name in guide() if f'<h2 id="{name}">' not in page] == []
+
+
+def test_a_notebook_has_a_page_and_can_be_downloaded(site):
+    for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        page = (site / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
+        assert f'href="{notebook.name}" download' in page
+        assert (site / "notebooks" / notebook.name).read_bytes() == notebook.read_bytes()
+        for picture in re.findall(r'<img[^>]+src="([^"]+\.svg)"', page):
+            assert (site / "notebooks" / picture).exists()
+
+
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert picture.stat().st_size < 150_000, picture.name

@@ -156,7 +156,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
         # The function does not know of the settings file, and must not write over it.
         with warnings.catch_warnings(), _heard(output), protecting(config), speaking(dialect):
             warnings.simplefilter("once", NapsetsWarning)
-            warnings.showwarning = lambda message, *rest: output.note(str(message))
+            warnings.showwarning = lambda message, *rest: output.note(_warned(message))
             guarded(name, functools.partial(_with_streams, function, output, dialect), debug=output.debug)(**options)
 
     options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
@@ -218,6 +218,11 @@ def _heard(output: Output) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def _warned(message: Warning | str) -> str:
+    """Return a warning as a note, with the topic of the guide that is about it."""
+    return f"{message} (help: napsets errors {message.topic})" if isinstance(message, NapsetsWarning) else str(message)
 
 
 class _Notes(logging.Handler):
