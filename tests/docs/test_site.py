@@ -50,6 +50,12 @@ def test_a_notebook_has_a_page_and_can_be_downloaded(site):
             assert (site / "notebooks" / picture).exists()
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_beside_the_site_lead_somewhere(name):
+    found = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in found if "://" not in link and not (ROOT / link).exists()] == []
+
+
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert picture.stat().st_size < 150_000, picture.name
