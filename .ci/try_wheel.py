@@ -33,6 +33,7 @@ def check_contents(wheel: Path) -> None:
     """Refuse a wheel or a source archive that lacks something or brings what it should not."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "napsets/py.typed" in names, "the wheel is not typed"
+    assert "napsets/cli/errors.md" in names, "the wheel lacks the guide to errors"
     strange = [name for name in names if not name.startswith(("napsets/", "napsets-"))]
     assert not strange, f"the wheel brings {strange[:3]}"
     (source,) = wheel.parent.glob("*.tar.gz")
@@ -50,9 +51,10 @@ def try_with(python: str, wheel: Path) -> None:
         subprocess.run([*pip, str(wheel)], check=True, cwd=folder)
         subprocess.run([inside, "-c", CORE], check=True, cwd=folder)
         subprocess.run([*pip, f"{wheel}[cli]"], check=True, cwd=folder)
-        listed = subprocess.run([str(Path(folder) / "bin" / "napsets"), "methods", "--json"],
-                                check=True, cwd=folder, capture_output=True, text=True)  # fmt: skip
-        assert '"auto"' in listed.stdout
+        for command, wanted in ((["methods", "--json"], '"auto"'), (["errors", "alpha"], "Cure: ")):
+            program = [str(Path(folder) / "bin" / "napsets"), *command]
+            shown = subprocess.run(program, check=True, cwd=folder, capture_output=True, text=True)
+            assert wanted in shown.stdout, shown.stdout
 
 
 def main() -> None:

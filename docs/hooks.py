@@ -1,15 +1,16 @@
-"""What the documentation makes while it is built: the command reference and the table of methods, from the code."""
+"""What the documentation makes while it is built: the command reference, what pages say of methods, and notebooks."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from method_pages import filled, method_table
+from notebook_pages import page_of
+
 from napsets.cli import make_app
-from napsets.methods import make_method, methods, title
 
 #: What a page writes where it wants the reference.
 MARK = "<!-- commands -->"
@@ -17,6 +18,8 @@ MARK = "<!-- commands -->"
 MEASURED = "<!-- measurements -->"
 #: What a page writes where it wants the table of methods.
 METHODS = "<!-- methods -->"
+#: A link to a notebook leads to its page.
+LINK = re.compile(r"\]\(([\w./-]+)\.ipynb(#[\w-]*)?\)")
 #: The options that all commands share; they are listed once.
 COMMON = "Common options"
 
@@ -26,7 +29,20 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for mark, make in ((MARK, command_reference), (MEASURED, measurements), (METHODS, method_table)):
         if mark in markdown:
             markdown = markdown.replace(mark, make())
-    return markdown
+    return LINK.sub(lambda found: f"]({found[1]}.md{found[2] or ''})", filled(markdown))
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for each notebook, and its pictures; the notebook itself stays, to be downloaded."""
+    from mkdocs.structure.files import File
+
+    for notebook in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        page, pictures = page_of(Path(notebook.abs_src_path))
+        folder = Path(notebook.src_uri).parent.as_posix()
+        made = {Path(notebook.src_uri).stem + ".md": page} | pictures
+        for name, content in made.items():
+            files.append(File.generated(config, f"{folder}/{name}", content=content))
+    return files
 
 
 def measurements() -> str:
@@ -35,34 +51,6 @@ def measurements() -> str:
     # A file's headings become one smaller, because the page has its own.
     texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in found]
     return "\n\n".join(texts) or "Not measured in this version."
-
-
-def method_table() -> str:
-    """Return the table of methods: what each is called, what it is made of, and what it is for."""
-    rows = [
-        f"| `{name}` | {_escaped(title(name))} | {_made_of(make_method(name))} | {_escaped(text)} |"
-        for name, text in methods().items()
-    ]
-    return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
-
-
-def _made_of(method: Any) -> str:
-    parts = [getattr(method, part, None) for part in ("score", "localiser", "level", "groups")]
-    return " × ".join(f"`{_short(part)}`" for part in parts if part is not None) or "chosen by evidence"
-
-
-def _short(part: Any) -> str:
-    """Return a part with those of its settings that are not as usual for its kind."""
-    try:
-        usual = type(part)()
-    except TypeError:  # it is nothing without settings
-        return type(part).__name__
-    changed = [
-        f"{field.name}={getattr(part, field.name)!r}"
-        for field in fields(part)
-        if getattr(part, field.name) != getattr(usual, field.name)
-    ]
-    return f"{type(part).__name__}({', '.join(changed)})" if changed else type(part).__name__
 
 
 def command_reference() -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from picture_growing import growing
 from sklearn.linear_model import LogisticRegression
 
 import napsets as ns
@@ -39,6 +40,7 @@ def main(wanted: list[str]) -> None:
         "neighbourhoods": lambda: neighbourhoods(amazon_computers()),
         "hops": lambda: hops(amazon_computers()),
         "bias": bias,
+        "growing": growing,
     }
     IMAGES.mkdir(exist_ok=True)
     for name in wanted or pictures:

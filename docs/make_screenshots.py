@@ -1,8 +1,9 @@
 """Take the pictures of the report that the documentation shows, in a real browser.
 
 Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
-wrote, or with one about intervals, which ``python -m benchmarks.intervals --report REPORT`` writes; it writes PNG files
-into ``docs/images``. Needs the extra ``dev`` and chromium.
+wrote; it writes PNG files into ``docs/images``. Names of pictures behind the report take these alone, from any report:
+``report-many-classes`` is of one with dozens of classes, ``intervals-report`` and ``intervals-explorer`` are of the one
+that ``python -m benchmarks.intervals --report REPORT`` writes. Needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ PICTURES = {
     "report-neighbourhoods": (1280, "#neighbourhoods h2", "#neighbourhoods .two"),
     "report-explorer": (1280, "#explorer h2", "#explorer .two"),
     "report-phone": (390, "h1", "#figure-front"),
-}
-INTERVAL_PICTURES = {
+    "report-many-classes": (1440, "#groups h2", "#groups .two"),
     "intervals-report": (1440, "h1", ".cards"),
     "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
 }
+#: Those that are not of the report that the demo writes.
+OTHERS = {"report-many-classes", "intervals-report", "intervals-explorer"}
 
 
-def main(report: Path) -> None:
-    """Take all of them."""
+def main(report: Path, wanted: list[str]) -> None:
+    """Take those that are wanted, or all that are of the demo."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        pictures = INTERVAL_PICTURES if 'id="widths"' in report.read_text(encoding="utf-8") else PICTURES
-        for name, (width, first, last) in pictures.items():
+        for name in wanted or PICTURES.keys() - OTHERS:
+            width, first, last = PICTURES[name]
             page = browser.new_page(viewport={"width": width, "height": 900})
             page.goto(report.resolve().as_uri())
             page.wait_for_function(READY)
@@ -55,4 +57,4 @@ def _between(page: Any, first: str, last: str, width: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

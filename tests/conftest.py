@@ -1,8 +1,9 @@
-"""Settings that all tests share, and the last line of a run: what was skipped and how to get it."""
+"""What all tests share: settings, a browser, and the last line of a run: what was skipped and how to get it."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from skips import skipped_line
+from skips import lacking, skipped_line
 
 # The first call of a kernel compiles it, so no single example is held to a deadline. The default draws the same
 # examples each time, so that a red run is red again; "explore" draws new ones and many more.
@@ -49,3 +50,18 @@ def only_tests_marked_gnn_train(request: pytest.FixtureRequest) -> Iterator[None
     handle = register_optimizer_step_pre_hook(refuse)
     yield
     handle.remove()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Start a real browser, for pages that are to be read with one."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        lacking("no chromium", "apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield found
+        found.close()

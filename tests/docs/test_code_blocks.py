@@ -1,7 +1,7 @@
 """Every code block of the documentation runs, page by page, and prints what the page says it prints.
 
-A page's Python blocks share one namespace, its commands and files one empty folder. What counts is the word after the
-fence:
+A page's Python blocks share one namespace, its commands and files one folder, empty but for the ``benchmarks`` of the
+repository, whose graphs pages may read. What counts is the word after the fence:
 
 - ``python`` is executed, ``bash`` is run line by line (the ``napsets`` command only);
 - ``csv`` and ``toml`` with a title are written to the file of that name;
@@ -32,7 +32,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+#: The guide to errors comes with the package, and is a page too.
+GUIDE = ROOT / "src" / "napsets" / "cli" / "errors.md"
+PAGES = sorted([ROOT / "README.md", GUIDE, *(ROOT / "docs").rglob("*.md")])
 #: What tells whether an extra is installed.
 EXTRAS = {"cli": "typer", "gnn": "torch_geometric", "report": "vl_convert", "sklearn": "sklearn", "spark": "pyspark"}
 FENCE = re.compile(r"^(?P<indent>\s*)```(?P<language>[\w-]*)\s*(?P<rest>.*)$")
@@ -183,6 +185,12 @@ def run_page(page: Path, left_out: tuple[str, ...]) -> None:
             assert block.language in ("", "text"), f"{where}: {block.language} blocks are not known to this test"
 
 
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder where the graphs of the repository are found as from its root."""
+    (folder / "benchmarks").symlink_to(ROOT / "benchmarks", target_is_directory=True)
+    monkeypatch.chdir(folder)
+
+
 def pages(kind: str | None = None) -> Iterator[object]:
     """Yield the pages, or those with a block of some kind, marked by what their blocks need."""
     for page in PAGES:
@@ -195,7 +203,7 @@ def pages(kind: str | None = None) -> Iterator[object]:
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*", "ignore::UserWarning:sklearn.*")
 @pytest.mark.parametrize("page", [*pages()])
 def test_the_code_of(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    enter(tmp_path, monkeypatch)
     run_page(page, left_out=("not run", "slow"))
 
 
@@ -203,7 +211,7 @@ def test_the_code_of(page, tmp_path, monkeypatch):
 @pytest.mark.filterwarnings("ignore::UserWarning:torch.*")
 @pytest.mark.parametrize("page", [*pages("slow")])
 def test_the_slow_code_of(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    enter(tmp_path, monkeypatch)
     run_page(page, left_out=("not run",))
 
 

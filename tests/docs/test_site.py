@@ -1,4 +1,4 @@
-"""The site builds without a warning, and its pages ask nothing of the network."""
+"""The site builds without a warning, asks nothing of the network, and can be searched without a server."""
 
 from __future__ import annotations
 
@@ -34,6 +34,44 @@ def test_no_page_fetches_anything_from_elsewhere(site):
         assert outside == [], page.name
 
 
+def test_every_topic_of_the_guide_to_errors_has_its_anchor(site):
+    from napsets.cli.errors import guide
+
+    page = (site / "errors.html").read_text(encoding="utf-8")
+    assert [name for name in guide() if f'<h2 id="{name}">' not in page] == []
+
+
+def test_a_notebook_has_a_page_and_can_be_downloaded(site):
+    for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        page = (site / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
+        assert f'href="{notebook.name}" download' in page
+        assert (site / "notebooks" / notebook.name).read_bytes() == notebook.read_bytes()
+        for picture in re.findall(r'<img[^>]+src="([^"]+\.svg)"', page):
+            assert (site / "notebooks" / picture).exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_beside_the_site_lead_somewhere(name):
+    found = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in found if "://" not in link and not (ROOT / link).exists()] == []
+
+
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert picture.stat().st_size < 150_000, picture.name
+
+
+@pytest.mark.browser
+def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
+    context = browser.new_context()
+    context.set_offline(True)
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=query]", "PageRank")
+    page.locator(".md-search-result__item a[href*='methods/pagerank']").first.click()
+    page.wait_for_url("**/methods/pagerank*.html*")
+    assert "PageRank" in page.locator("h1").inner_text()
+    context.close()
+    assert said == []

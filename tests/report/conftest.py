@@ -1,8 +1,7 @@
-"""A graph to report on, the page about it, and a real browser to read it with."""
+"""A graph to report on, the page about it, and a way to open it in a browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from napsets.evaluation.comparison import Comparison, compare
 from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method
-from skips import lacking
 from worlds import FOUR
 
 READY = "document.documentElement.dataset.ready === 'true'"
@@ -81,20 +79,6 @@ def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(METHODS, "thr-split", lambda s: Method("thr", level=Exact(0.5), seed=s.seed))
     monkeypatch.setitem(METHODS, "odd & <b>even</b>", lambda s: Method(s.score, Halves(), seed=s.seed))
     return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        lacking("no chromium", "apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ COMMANDS = (
     "methods",
     "reproduce",
     "datasets",
+    "errors",
 )
 
 

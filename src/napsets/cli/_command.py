@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -139,7 +139,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     examples : list of str
         Command lines that the help shows.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = {key: as_written(hint) for key, hint in get_type_hints(function, include_extras=True).items()}
     own = list(inspect.signature(function).parameters.values())[1:]
     common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
     written = {"columns": Columns, "separator": Separator, "format": FormatOption}
@@ -156,7 +156,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
         # The function does not know of the settings file, and must not write over it.
         with warnings.catch_warnings(), _heard(output), protecting(config), speaking(dialect):
             warnings.simplefilter("once", NapsetsWarning)
-            warnings.showwarning = lambda message, *rest: output.note(str(message))
+            warnings.showwarning = lambda message, *rest: output.note(_warned(message))
             guarded(name, functools.partial(_with_streams, function, output, dialect), debug=output.debug)(**options)
 
     options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
@@ -173,6 +173,18 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
     app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+def as_written(hint: Any) -> Any:
+    """Return an annotation without the Optional that Python 3.10 puts around it where None is the default.
+
+    Examples
+    --------
+    >>> as_written(Annotated[int | None, "help"] | None) == Annotated[int | None, "help"]
+    True
+    """
+    inside = [part for part in get_args(hint) if get_origin(part) is Annotated]
+    return inside[0] if inside and get_origin(hint) is not Annotated else hint
 
 
 def _is_path(hint: Any) -> bool:
@@ -206,6 +218,11 @@ def _heard(output: Output) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def _warned(message: Warning | str) -> str:
+    """Return a warning as a note, with the topic of the guide that is about it."""
+    return f"{message} (help: napsets errors {message.topic})" if isinstance(message, NapsetsWarning) else str(message)
 
 
 class _Notes(logging.Handler):

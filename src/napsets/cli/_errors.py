@@ -42,6 +42,8 @@ def report_error(command: str, error: BaseException, *, written: Sequence[Path] 
     else:
         who = f"napsets {command}".strip()
         tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))
+        if isinstance(error, NapsetsError):
+            tell(f"help: napsets errors {error.topic}")
     return _FAILED
 
 

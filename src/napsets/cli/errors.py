@@ -1,0 +1,57 @@
+"""``napsets errors``: the guide to errors and warnings, which comes with the package."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Annotated, NamedTuple
+
+import typer
+
+from napsets.checks.names import choose
+from napsets.cli._output import Output, table
+from napsets.cli._places import wrong_use
+
+__all__ = ["EXAMPLES", "Topic", "errors", "guide"]
+
+EXAMPLES = ["napsets errors", "napsets errors alpha"]
+
+_HEADING = re.compile(r"^## (?P<title>.+?) \{ #(?P<name>[a-z-]+) \}$", re.M)
+#: What a terminal does without: where links lead, and blocks of code.
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+_BLOCK = re.compile(r"\n*^```.*?^```$", re.M | re.S)
+
+
+class Topic(NamedTuple):
+    """A section of the guide."""
+
+    title: str
+    text: str
+
+
+def guide() -> dict[str, Topic]:
+    """Return the sections of the guide by name, in its order."""
+    text = files("napsets.cli").joinpath("errors.md").read_text(encoding="utf-8")
+    found = list(_HEADING.finditer(text))
+    ends = [heading.start() for heading in found[1:]] + [len(text)]
+    return {
+        heading["name"]: Topic(heading["title"], text[heading.end() : end].strip())
+        for heading, end in zip(found, ends, strict=True)
+    }
+
+
+def errors(
+    run: Output,
+    topic: Annotated[str | None, typer.Argument(help="What it is about; without it, a list.")] = None,
+) -> None:
+    """Explain errors and warnings: what causes them, and what to do about each, by topic."""
+    topics = guide()
+    if topic is None:
+        cells = [(name, found.title) for name, found in topics.items()]
+        shown = table("Errors and warnings: napsets errors TOPIC", ["topic", "what happened"], cells, left=2)
+        run.result({"topics": {name: found.title for name, found in topics.items()}}, shown)
+        return
+    with wrong_use("TOPIC"):
+        found = choose("topic", topic, topics)
+    plain = _LINK.sub(r"\1", _BLOCK.sub("", found.text))
+    run.result({"topic": topic, "title": found.title, "text": plain}, f"{found.title}\n\n{plain}")

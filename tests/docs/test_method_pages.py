@@ -1,0 +1,89 @@
+"""Every method of the table has a page, and the lines on it run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.methods import METHODS, title
+from worlds import make_world
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "methods"
+SECTIONS = ["Idea", "Definition", "Guarantee", "Cost", "Take it when", "Leave it when", "Measured", "Source"]
+#: Methods whose extra is not always there, with what tells.
+EXTRAS = {"cf-gnn": "torch_geometric", "by-community": "sknetwork"}
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.gnn] if name == "cf-gnn" else [])
+    for name in METHODS
+]  # fmt: skip
+
+
+@pytest.fixture
+def pages():
+    pytest.importorskip("pyarrow")
+    import method_pages
+
+    return method_pages
+
+
+def test_every_method_has_a_page_and_every_page_a_method():
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_page_says_what_to_know_in_the_same_order(name):
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {title(name)}\n\n<!-- method {name} -->\n")
+    assert re.findall(r"^## (.+)$", text, flags=re.M) == SECTIONS
+    assert f"<!-- measured {name} -->" in text
+    assert f"methods/{name}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def test_a_page_is_filled_with_what_the_code_says_and_what_was_measured(pages):
+    text = pages.filled((FOLDER / "naps.md").read_text(encoding="utf-8"))
+    assert "<!--" not in text
+    assert f"**{ns.methods()['naps']}**" in text
+    assert "`Hops`" in text
+    board = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
+    for share in ("5%", "30%"):
+        (row,) = re.findall(rf"^\| {share} \| .+$", text, flags=re.M)
+        coverage, front = row.split(" | ")[4], row.split(" | ")[6]
+        assert re.search(rf"^\| naps \| .*\| {coverage} \|.*\| {front} \|", board, flags=re.M), row
+
+
+def test_a_method_that_was_not_measured_says_so(pages):
+    assert pages.measured("unknown") == "Not on the [leaderboard](../leaderboard.md) yet."
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_line_of_python_runs(pages, name):
+    pytest.importorskip(EXTRAS.get(name, "numpy"))
+    data = ns.datasets.dcsbm(300, mean_degree=12, num_classes=3, num_features=4, seed=0)
+    probabilities = 0.6 * np.eye(3)[data.labels] + 0.4 * np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    known, new = np.split(np.random.default_rng(1).permutation(300), [150])
+    names = {"ns": ns, "graph": data.graph, "labels": data.labels, "known": known, "new": new}
+    exec(pages.python_line(name), names | {"probabilities": probabilities}, found := {})
+    assert len(found["sets"]) == 150
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_runs(pages, name, tmp_path, monkeypatch):
+    pytest.importorskip(EXTRAS.get(name, "numpy"))
+    testing = pytest.importorskip("typer.testing")
+    from napsets.cli import make_app
+
+    world = make_world(tmp_path)
+    world.edges.rename(tmp_path / "edges.parquet")
+    world.probabilities_file.rename(tmp_path / "p.parquet")
+    world.labels_file.rename(tmp_path / "y.parquet")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(pages.command_line(name).replace("\\\n", ""))
+    shown = testing.CliRunner().invoke(make_app(), words[1:], prog_name="napsets")
+    assert shown.exit_code == 0, shown.output
+    assert (tmp_path / "sets.parquet").exists()
