@@ -2,13 +2,15 @@
 
 The target is the logarithm of a page's monthly traffic. A GraphSAGE of two quantiles is trained on a tenth of the nodes
 (another tenth chooses its weights), inductively; of the others, 30 % are labelled at random, and methods are judged on
-the rest, in the graph induced on these nodes.
+the rest, in the graph induced on these nodes. With ``--report FILE`` it writes the report about the first draw of the
+second graph instead, which docs/make_screenshots.py takes a picture of.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,21 @@ METHODS: dict[str, Any] = {
 }
 
 
-def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class Draw:
+    """A model's word on the nodes that it has not seen, and which of them are labelled."""
+
+    seed: int
+    draw: int
+    graph: ns.Graph
+    outputs: Any
+    targets: Any
+    labelled: Any
+    judged: Any
+
+
+def drawn(graph: str, seeds: int, draws: int) -> Iterator[Draw]:
+    """Train, and draw labelled nodes."""
     for seed in range(seeds):
         data = ns.datasets.load(graph, root=ROOT / "data", seed=seed)
         said = ns.gnn.train(data, "graphsage-mean", "released-code", seed, task="regression", epochs=60)
@@ -41,25 +57,43 @@ def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
         for draw in range(draws):
             order = np.random.default_rng([seed, draw]).permutation(rest.size)
             labelled, judged = np.sort(order[: int(SHARE * rest.size)]), np.sort(order[int(SHARE * rest.size) :])
-            known = np.full(rest.size, np.nan)
-            known[labelled] = targets[labelled]
-            groups = {
-                "degree": ns.groups_by_degree(induced, 5, judged),
-                "neighbourhood": ns.groups_by_neighbourhood(induced, judged, seed=seed),
-            }
-            for name, make in METHODS.items():
-                method = make(seed)
-                if isinstance(method, ns.SplitConformal):
-                    method.calibrate(outputs, known, labelled, graph=induced)
-                else:
-                    method.calibrate(induced, outputs, known, labelled)
-                found = method.predict(judged, ALPHA)
-                finite = np.isfinite(found.widths)
-                yield {
-                    "graph": graph, "method": name, "seed": seed, "draw": draw,
-                    "coverage": ns.coverage(found, targets), "width": float(np.mean(found.widths[finite])),
-                    "infinite": 1.0 - float(finite.mean()),
-                } | {key: ns.coverage_gap(found, targets, group).excess for key, group in groups.items()}  # fmt: skip
+            yield Draw(seed, draw, induced, outputs, targets, labelled, judged)
+
+
+def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
+    for one in drawn(graph, seeds, draws):
+        known = np.full(one.targets.size, np.nan)
+        known[one.labelled] = one.targets[one.labelled]
+        groups = {
+            "degree": ns.groups_by_degree(one.graph, 5, one.judged),
+            "neighbourhood": ns.groups_by_neighbourhood(one.graph, one.judged, seed=one.seed),
+        }
+        for name, make in METHODS.items():
+            method = make(one.seed)
+            if isinstance(method, ns.SplitConformal):
+                method.calibrate(one.outputs, known, one.labelled, graph=one.graph)
+            else:
+                method.calibrate(one.graph, one.outputs, known, one.labelled)
+            found = method.predict(one.judged, ALPHA)
+            finite = np.isfinite(found.widths)
+            yield {
+                "graph": graph, "method": name, "seed": one.seed, "draw": one.draw,
+                "coverage": ns.coverage(found, one.targets), "width": float(np.mean(found.widths[finite])),
+                "infinite": 1.0 - float(finite.mean()),
+            } | {key: ns.coverage_gap(found, one.targets, group).excess for key, group in groups.items()}  # fmt: skip
+
+
+def write_report(path: Path) -> None:
+    """Write the report about the first draw of the second graph."""
+    from napsets.evaluation.comparison import CURVE_ALPHAS
+    from napsets.evaluation.interval_comparison import compare_intervals
+
+    one = next(drawn(GRAPHS[1], 1, 1))
+    found = compare_intervals(
+        one.graph, one.outputs, one.targets, one.labelled, one.judged, alpha=ALPHA, alphas=CURVE_ALPHAS
+    )
+    ns.report.write_page(path, found, dataset=GRAPHS[1], model="GraphSAGE of two quantiles")
+    print(found.verdict())
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -84,7 +118,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="models a graph (default: 5)")
     parser.add_argument("--draws", type=int, default=4, help="draws of labelled nodes a model (default: 4)")
+    parser.add_argument("--report", type=Path, help="write the report about one draw, and nothing else")
     asked = parser.parse_args()
+    if asked.report is not None:
+        write_report(asked.report)
+        return
     made = table([row for graph in GRAPHS for row in rows(graph, asked.seeds, asked.draws)])
     print(made)
     if asked.seeds == 5 and asked.draws == 4:

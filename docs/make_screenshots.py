@@ -2,7 +2,8 @@
 
 Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
 wrote; it writes PNG files into ``docs/images``. Names of pictures behind the report take these alone, from any report:
-``report-many-classes`` is of one with dozens of classes. Needs the extra ``dev`` and chromium.
+``report-many-classes`` is of one with dozens of classes, ``intervals-report`` and ``intervals-explorer`` are of the one
+that ``python -m benchmarks.intervals --report REPORT`` writes. Needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ PICTURES = {
     "report-explorer": (1280, "#explorer h2", "#explorer .two"),
     "report-phone": (390, "h1", "#figure-front"),
     "report-many-classes": (1440, "#groups h2", "#groups .two"),
+    "intervals-report": (1440, "h1", ".cards"),
+    "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
 }
 #: Those that are not of the report that the demo writes.
-OTHERS = {"report-many-classes"}
+OTHERS = {"report-many-classes", "intervals-report", "intervals-explorer"}
 
 
 def main(report: Path, wanted: list[str]) -> None:

@@ -135,3 +135,22 @@ def make_numbers(seed: int = 0, n: int = 900, degree: int = 12, labelled: int = 
         "calibration": order[:labelled],
         "nodes": np.concatenate([order[labelled:], np.arange(n - 10, n)]),
     }
+
+
+def make_ring(seed: int, n: int = 700, labelled: int = 200, edges: int = 3500, classes: int = 4) -> dict[str, Any]:
+    """A ring whose nodes link to those near them, mostly of their class; the first class is harder than the others."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=n)
+    source = rng.integers(n, size=edges)
+    ends = np.stack([source, (source + rng.integers(1, 40, size=edges)) % n])
+    kept = (labels[ends[0]] == labels[ends[1]]) | (rng.random(edges) < 0.15)
+    strength = np.where(labels == 0, 0.8, 2.0)
+    logits = strength[:, None] * (np.arange(classes) == labels[:, None]) + rng.normal(size=(n, classes))
+    order = rng.permutation(n)
+    return {
+        "graph": ns.Graph.from_edge_index(ends[:, kept], num_nodes=n),
+        "probabilities": np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True),
+        "labels": labels,
+        "calibration": order[:labelled],
+        "nodes": order[labelled:],
+    }

@@ -13,7 +13,7 @@ import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.report import ReportData, page_data
 from napsets.report.charts import size_groups
-from napsets.report.data import chance_band, wilson
+from napsets.report.rows import chance_band, wilson
 from napsets.report.words import cards, cell, method_table, percent, summary_table
 from worlds import FOUR
 

@@ -11,7 +11,8 @@ import scipy.sparse.csgraph
 from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import Comparison, compare
 from napsets.report import explorer as module
-from napsets.report.explorer import BINS, DRAWN_NODES, TOO_LITTLE, VOICES, Explorer, explorer
+from napsets.report.around import BINS, DRAWN_NODES, EXPLORED_NODES, TOO_LITTLE, VOICES
+from napsets.report.explorer import Explorer, explorer
 from napsets.scores.informed import evidence_of
 from worlds import FOUR
 
@@ -181,10 +182,10 @@ def test_without_informed_methods_the_page_carries_no_evidence(found: Explorer) 
 
 
 def test_more_classes_leave_room_for_fewer_nodes() -> None:
-    assert module._affordable(10, 2, 4, 1) == module.EXPLORED_NODES
+    assert module._affordable(10, 2, 4, 1) == EXPLORED_NODES
     assert 20 <= module._affordable(1000, 2, 4, 1) < 60
     assert 20 <= module._affordable(1000, 2, 4, 2, 1) < module._affordable(1000, 2, 4, 2)
 
 
 def test_more_methods_and_scores_leave_room_for_fewer_nodes() -> None:
-    assert 100 < module._affordable(10, 2, 8, 8) < module._affordable(10, 2, 8, 2) <= module.EXPLORED_NODES
+    assert 100 < module._affordable(10, 2, 8, 8) < module._affordable(10, 2, 8, 2) <= EXPLORED_NODES

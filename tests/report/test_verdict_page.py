@@ -14,23 +14,14 @@ import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.report.data import page_data
 from napsets.report.words import sentence
+from screens import CUT_OFF, PAPER
 
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
 
 MANY = 58
 NAMES = [f"section {y:02d}: packages & <i>libraries</i>" for y in range(MANY)]
-#: A page of A4 within its margins, in CSS pixels.
-PAPER = {"width": 687, "height": 1000}
 Open = Callable[..., Any]
-
-#: What sticks out of the card, table or page that holds it.
-CUT_OFF = """() => [
-  ...[...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1),
-  ...[...document.querySelectorAll('.card')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1),
-  ...[...document.querySelectorAll('td, th, dd, dt, p, h1, h2, h3, button, label')].filter(e => e.checkVisibility()
-    && !e.closest('.hidden, .skip, thead, .numbers') && e.getBoundingClientRect().right > window.innerWidth + 1),
-].map(e => e.outerHTML.slice(0, 120))"""
 
 
 def make_packages(seed: int = 2, n: int = 2600) -> dict[str, Any]:

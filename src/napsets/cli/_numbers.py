@@ -13,7 +13,7 @@ from napsets.cli._options import make_score
 from napsets.files.regression import RegressionInputs
 from napsets.scores import SCORES
 
-__all__ = ["Task", "TaskOption", "make_for_numbers", "reading_numbers"]
+__all__ = ["Task", "TaskOption", "make_for_numbers", "reading_numbers", "score_for_numbers"]
 
 
 class Task(str, Enum):
@@ -45,14 +45,20 @@ def make_for_numbers(
     reading: Mapping[str, Any],
     stage: Callable[[str], None],
 ) -> tuple[Any, str]:
-    """Return the method, and the name of its score: that of the file's columns, and no other may be asked for."""
+    """Return the method, and the name of its score: that of the file's columns."""
+    score = score_for_numbers(context, settings["score"], inputs)
+    made = make(settings["method"], {**settings, "score": score})
+    return with_file_groups(made, settings.get("by"), inputs, reading, stage), str(SCORES.name_of(type(score)))
+
+
+def score_for_numbers(context: typer.Context, name: str, inputs: RegressionInputs) -> Any:
+    """Return the score of the file's columns; no other may be asked for."""
     asked = context.get_parameter_source("score")
-    score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(settings["score"])
+    score = inputs.score if getattr(asked, "name", "DEFAULT") == "DEFAULT" else make_score(name)
     if score != inputs.score:
         raise typer.BadParameter(
             f"must be {SCORES.name_of(type(inputs.score))} for a file with the columns "
             f"{', '.join(inputs.score.columns)}",
             param_hint="--score",
         )
-    made = make(settings["method"], {**settings, "score": score})
-    return with_file_groups(made, settings.get("by"), inputs, reading, stage), str(SCORES.name_of(type(score)))
+    return score

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -69,6 +70,7 @@ from napsets.files import (
     write_predictions,
 )
 from napsets.files.places import check_apart
+from napsets.files.regression import RegressionInputs
 from napsets.methods import title
 from napsets.sets import SetsSummary
 from napsets.version import __version__
@@ -282,14 +284,19 @@ def _predict_numbers(
         told = write_intervals(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
         )
+        size = told["mean_width"] if told["infinite"] < told["nodes"] else math.nan
+        predicted = inputs.score.centre(inputs.outputs)
+        nodes, infinite = int(told["nodes"]), int(told["infinite"])
+        verdict = _verdict(calibrated, inputs, settings, nodes, size, infinite, predicted)
     result: dict[str, Any] = {
-        "output": str(context.params["output"]), **told, "calibration": about["calibration"],
+        "output": str(context.params["output"]), **told, "calibration": about["calibration"], "verdict": verdict.row(),
     }  # fmt: skip
     result |= {"seconds": round(perf_counter() - began, 3), **settings}
     shown = {"nodes": "nodes predicted", "calibration": "calibration nodes", "mean_width": "mean width of an interval"}
     shown |= {"infinite": "too little support (the whole line)"}
     rows = [(text, number(result[key])) for key, text in shown.items()]
-    run.summary(result, table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows))
+    shown_table = table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows)
+    run.summary(result, shown_table, *verdict.lines)
     if calibrated.choice is not None:
         run.note(f"{settings['method']} chose {calibrated.choice}")
     for note in ignored(context, settings["method"]):
@@ -305,6 +312,7 @@ def _predict_here(
     reading: dict[str, Any],
     features: Path | None,
 ) -> dict[str, Any]:
+    from napsets.evaluation.drift import predicted_classes
 
     with wrong_use("--output"):
         check_writable(target, [*files.values(), features, groups_file(settings.get("by"))])
@@ -324,27 +332,37 @@ def _predict_here(
         summary = write_predictions(
             inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
         )
-        verdict = _verdict(calibrated, inputs, summary, settings)
+        predicted = predicted_classes(inputs.probabilities)
+        size, infinite = summary.mean_size, summary.infinite
+        verdict = _verdict(calibrated, inputs, settings, summary.nodes, size, infinite, predicted)
     told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
     return told if choice is None else told | {"choice": str(choice)}
 
 
-def _verdict(calibrated: Any, inputs: Inputs, summary: SetsSummary, settings: dict[str, Any]) -> Verdict:
-    """Say what is known of sets that no truth judges: what was chosen, what is expected, what is promised."""
-    from napsets.evaluation.verdict import foresee, predicted_classes
+def _verdict(
+    calibrated: Any,
+    inputs: Inputs | RegressionInputs,
+    settings: dict[str, Any],
+    nodes: int,
+    size: float,
+    infinite: int,
+    predicted: Any,
+) -> Verdict:
+    """Say what is known of what no truth judges: what was chosen, what is expected, what is promised."""
+    from napsets.evaluation.verdict import foresee
 
     return foresee(
         calibrated,
         settings["method"],
         title(settings["method"], calibrated.method.score),
         alpha=settings["alpha"],
-        nodes=summary.nodes,
-        size=summary.mean_size,
-        infinite=summary.infinite,
+        nodes=nodes,
+        size=size,
+        infinite=infinite,
         graph=inputs.graph,
-        predicted=predicted_classes(inputs.probabilities),
+        predicted=predicted,
         asked=inputs.nodes,
-        class_names=inputs.class_names,
+        class_names=inputs.class_names if isinstance(inputs, Inputs) else None,
     )
 
 

@@ -1,7 +1,8 @@
-"""``napsets report``: the report page from files."""
+"""``napsets report``: the report page from files, about sets of labels or intervals of numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, names_of
+from napsets.checks.arguments import IntArray
+from napsets.cli._comparison import comparison_table, interval_comparison_table
+from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, make, names_of
+from napsets.cli._numbers import Task, TaskOption, reading_numbers, score_for_numbers
 from napsets.cli._options import (
     DEFAULT_SCORE,
     Alpha,
@@ -20,6 +23,7 @@ from napsets.cli._options import (
     Edges,
     FallbackName,
     FallbackOption,
+    FeaturesOption,
     Hops,
     IdKind,
     IdKindName,
@@ -37,7 +41,9 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
-from napsets.files import read_inputs, read_labels
+from napsets.files import read_features, read_inputs, read_labels, read_regression
+from napsets.files.regression import read_targets
+from napsets.scores import Similarity
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -45,11 +51,14 @@ EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
     "napsets report -e edges.csv -p p.csv -l y.csv --methods split,naps,naps-h --hops 3 -o report.html",
     "napsets report -e edges.csv -p p.csv -l calibration.csv --truth truth.csv --title 'Fraud, May' -o report.html",
+    "napsets report -e edges.csv -p p.csv -l y.csv --methods split,snaps,auto --features x.npz -o report.html",
+    "napsets report --task regression -e edges.csv -p quantiles.csv -l targets.csv -o report.html",
 ]
 
 
 def report(
     run: Output,
+    context: typer.Context,
     edges: Edges,
     probabilities: Probabilities,
     labels: Labels,
@@ -60,8 +69,8 @@ def report(
         Path | None,
         typer.Option(
             "--truth",
-            help="Labels to judge sets by: columns node, label. Without it, a random half of --labels judges "
-            "and the other half calibrates.",
+            help="Labels to judge by, a file like --labels. Without it, a random half of --labels judges and the other "
+            "half calibrates.",
         ),
     ] = None,
     methods: MethodsOption = COMPARED_METHODS,
@@ -72,6 +81,7 @@ def report(
     fallback: FallbackOption = FallbackName.full,
     level: LevelOption = None,
     radius: Radius = None,
+    features: FeaturesOption = None,
     score: ScoreOption = DEFAULT_SCORE,
     seed: Seed = 0,
     title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
@@ -84,79 +94,148 @@ def report(
     skip_unknown: SkipUnknown = False,
     labels_are: LabelsAre = LabelsName.auto,
     logits: Logits = False,
+    task: TaskOption = Task.classification,
 ) -> None:
     """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
 
-    Labels that judge sets are never used to make them.
+    Labels that judge sets are never used to make them. With --task regression the report is about intervals of numbers.
     """
-    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-    from napsets.evaluation.judgement import halves
+    from napsets.evaluation.comparison import CURVE_ALPHAS
 
-    writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth))
+    writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth, features))
+    numbers = task is Task.regression
+    if numbers and (logits or features is not None or labels_are is not LabelsName.auto):
+        raise typer.BadParameter("works without --logits, --labels-are and --features", param_hint="--task")
+    names = names_of(methods)
+    if features is not None and not any(_compares(name) for name in names):
+        raise typer.BadParameter(
+            "needs a method that compares nodes: --methods split,snaps,auto", param_hint="--features"
+        )
     write_page = import_module("napsets.report").write_page
+    files: dict[str, Any] = {"edges": edges, "probabilities": probabilities, "labels": labels, "truth": truth}
     reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
-    weights: dict[str, Any] = {} if weights_are is None else {"weights_are": weights_are.value}
+    if weights_are is not None:
+        reading["weights_are"] = weights_are.value
+    reading["logits"] = logits
+    settings: dict[str, Any] = {
+        "methods": names,
+        "alpha": alpha,
+        "hops": hops,
+        "pool": pool,
+        "alike": alike,
+        "fallback": fallback.value,
+        "level": None if level is None else level.value,
+        "radius": radius,
+        "direction": direction.value,
+        "seed": seed,
+        "alphas": CURVE_ALPHAS,
+    }
     with run.steps() as steps:
-        inputs = read_inputs(
-            edges,
-            probabilities,
-            labels,
-            directed=directed,
-            logits=logits,
-            predicting=False,
-            stage=steps.stage,
-            **reading,
-            **weights,
-        )
-        y, calibration, nodes = inputs.labels, inputs.calibration, np.empty(0, dtype=np.int64)
-        if truth is None:
-            calibration, nodes = halves(calibration, seed)
+        settings["progress"] = steps.advance
+        if numbers:
+            found = _numbers(context, files, reading, settings, score, directed, steps.stage)
         else:
-            found, _ = read_labels(truth, inputs.ids, inputs.class_names, notes=inputs.notes, **reading)
-            nodes = np.flatnonzero(found >= 0)
-            calibration = np.setdiff1d(calibration, nodes)
-            y = np.where(found >= 0, found, y)
-        steps.stage("comparing methods")
-        compared = compare(
-            inputs.graph,
-            inputs.probabilities,
-            y,
-            calibration,
-            nodes,
-            methods=names_of(methods),
-            alpha=alpha,
-            hops=hops,
-            pool=pool,
-            alike=alike,
-            fallback=fallback.value,
-            level=None if level is None else level.value,
-            radius=radius,
-            direction=direction.value,
-            score=make_score(score),
-            seed=seed,
-            ids=inputs.ids.keys,
-            alphas=CURVE_ALPHAS,
-            progress=steps.advance,
-        )
+            settings["score"] = make_score(score)
+            found = _labels(files, reading, settings, features, directed, steps.stage)
+        compared, inputs, shown = found
         steps.stage("writing the report")
         output.parent.mkdir(parents=True, exist_ok=True)
         path = write_page(
             output,
             compared,
-            class_names=inputs.class_names,
             ids=np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist()),
             title=title,
             dataset=dataset,
             model=model,
-            settings=reading | weights | {"logits": logits},
+            settings=(reading_numbers(reading) if numbers else reading) | _recorded(features),
+            **shown,
         )
     for note in inputs.notes:
         run.note(note)
-    rows, told = compared.rows(), compared.verdict(inputs.class_names)
+    rows = compared.rows()
+    told = compared.verdict() if numbers else compared.verdict(inputs.class_names)
     result = {
         "report": str(path),
-        "calibration": int(calibration.size),
+        "calibration": int(compared.given.calibration.size),
         "results": rows,
         "verdict": told.row(),
     }
-    run.summary(result, comparison_table(rows), *told.lines, f"The report is at {path.resolve()}")
+    table = interval_comparison_table(rows) if numbers else comparison_table(rows)
+    run.summary(result, table, *told.lines, f"The report is at {path.resolve()}")
+
+
+def _labels(
+    files: dict[str, Any],
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    features: Path | None,
+    directed: bool,
+    stage: Callable[[str], None],
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Compare sets: return the comparison, what was read, and what else the page shows."""
+    from napsets.evaluation.comparison import compare
+
+    read, truth = [files[name] for name in ("edges", "probabilities", "labels")], files["truth"]
+    inputs = read_inputs(*read, directed=directed, predicting=False, stage=stage, **reading)
+    if features is not None:
+        stage("reading features")
+        how = {key: reading[key] for key in ("ids", "skip_unknown")}
+        settings = settings | {"features": read_features(features, inputs.ids, **how)}
+    judged = None
+    if truth is not None:
+        how = {key: reading[key] for key in ("ids", "labels_are", "skip_unknown")}
+        judged, _ = read_labels(truth, inputs.ids, inputs.class_names, notes=inputs.notes, **how)
+    y, calibration, nodes = _parts(inputs, inputs.labels, judged, settings["seed"])
+    stage("comparing methods")
+    compared = compare(inputs.graph, inputs.probabilities, y, calibration, nodes, ids=inputs.ids.keys, **settings)
+    return compared, inputs, {"class_names": inputs.class_names}
+
+
+def _numbers(
+    context: typer.Context,
+    files: dict[str, Any],
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    score: str,
+    directed: bool,
+    stage: Callable[[str], None],
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Compare intervals, as `_labels` compares sets."""
+    from napsets.evaluation.interval_comparison import compare_intervals
+
+    read, how, truth = (
+        [files[name] for name in ("edges", "probabilities", "labels")],
+        reading_numbers(reading),
+        files["truth"],
+    )
+    inputs = read_regression(*read, directed=directed, predicting=False, stage=stage, **how)
+    settings = settings | {"score": score_for_numbers(context, score, inputs)}
+    judged = None
+    if truth is not None:
+        own = {key: reading[key] for key in ("ids", "skip_unknown")}
+        judged = read_targets(truth, inputs.ids, notes=inputs.notes, **own)
+    y, calibration, nodes = _parts(inputs, inputs.targets, judged, settings["seed"])
+    stage("comparing methods")
+    compared = compare_intervals(inputs.graph, inputs.outputs, y, calibration, nodes, ids=inputs.ids.keys, **settings)
+    return compared, inputs, {}
+
+
+def _parts(inputs: Any, labels: Any, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
+    """Return all labels, the nodes that calibrate and those that judge: no label does both."""
+    from napsets.evaluation.judgement import halves
+    from napsets.evaluation.side_by_side import known_labels
+
+    if judged is None:
+        return labels, *halves(inputs.calibration, seed)
+    known = known_labels(judged)
+    nodes = np.flatnonzero(known)
+    return np.where(known, judged, labels), np.setdiff1d(inputs.calibration, nodes), nodes
+
+
+def _compares(name: str) -> bool:
+    """Return whether a method compares nodes by their features."""
+    return isinstance(getattr(make(name, {}), "score", None), Similarity)
+
+
+def _recorded(features: Path | None) -> dict[str, str]:
+    return {} if features is None else {"features": str(features)}

@@ -38,6 +38,11 @@ class MethodResult(Judgement, Compared):
     sets: PredictionSets
 
     @property
+    def made(self) -> PredictionSets:
+        """The sets."""
+        return self.sets
+
+    @property
     def sizes(self) -> npt.NDArray[Any]:
         """How many labels each set has."""
         return self.sets.sizes
@@ -68,11 +73,6 @@ class Comparison(SideBySide[MethodResult]):
     def labels(self) -> IntArray:
         """The labels that judged, one a node, −1 where unknown."""
         return self.given.labels
-
-    @property
-    def nodes(self) -> IntArray:
-        """The nodes that judged, in the order asked for."""
-        return self.baseline.sets.nodes
 
     @property
     def predicted(self) -> IntArray:

@@ -21,6 +21,8 @@ __all__ = ["IntervalJudgement", "judge_intervals", "mean_and_error"]
 
 #: Groups of intervals by their width.
 _FIFTHS = 5
+#: Widths that differ by a smaller share are rounded in another way, and no wider.
+_DIGITS = 1e-12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,4 +111,5 @@ def mean_and_error(values: FloatArray) -> tuple[float, float]:
     mean = float(values.mean())
     if values.size < 2 or not math.isfinite(mean):
         return mean, math.nan
-    return mean, float(values.std(ddof=1)) / math.sqrt(values.size)
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    return mean, error if error > _DIGITS * abs(mean) else 0.0

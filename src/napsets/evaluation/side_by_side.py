@@ -40,7 +40,7 @@ from napsets.scores import APS, is_regression, learns, make_score
 if TYPE_CHECKING:
     from napsets.evaluation.verdict import Verdict
 
-__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find"]
+__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find", "known_labels"]
 
 #: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto")
@@ -70,6 +70,11 @@ class Compared(Judged, ABC):
     calibrated: Calibrated
     curve_coverage: FloatArray = field(default_factory=lambda: np.empty(0))
     curve_size: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    @abstractmethod
+    def made(self) -> Any:
+        """The sets, or intervals, of the nodes compared on."""
 
     @property
     @abstractmethod
@@ -137,9 +142,10 @@ class SideBySide(ABC, Generic[One]):
         return self.results[0]
 
     @property
-    @abstractmethod
     def nodes(self) -> IntArray:
         """The nodes that judged, in the order asked for."""
+        found: IntArray = self.baseline.made.nodes
+        return found
 
     @property
     def known(self) -> BoolArray:

@@ -1,24 +1,17 @@
-"""The charts of methods, groups and error rates, made from rows."""
+"""The charts of a page about sets, made from rows."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import replace
 
-from napsets.report.data import ReportData, Row, chance_band, wilson
-from napsets.report.encodings import (
-    INTERVAL_TIPS,
-    LOOKS,
-    Looks,
-    Spec,
-    coverage,
-    layer,
-    number,
-    reach,
-    target_rule,
-    tips,
-)
+from napsets.report import method_charts as common
+from napsets.report.data import ReportData
+from napsets.report.encodings import INTERVAL_TIPS, Looks, Spec, coverage, layer, number, reach, target_rule, tips
 from napsets.report.graph_charts import funnel, neighbourhood_map, score_distribution
+from napsets.report.method_charts import CHANCE_TIPS, Measure, grouped, ordinal
+from napsets.report.rows import Row, chance_band, wilson
 
 __all__ = ["FIRST_CLASSES", "charts", "size_groups"]
 
@@ -28,14 +21,12 @@ LEAST_NODES = 10
 FIRST_CLASSES, MOST_SIZES = 20, 12
 #: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
 SPREAD_MARKS = 60
-CHANCE_TIPS = [("chance_low", "By chance from", ".1%"), ("chance_high", "By chance to", ".1%")]
-CURVE_TIPS = [
-    ("method", "Method", None),
-    ("alpha", "Alpha", ".3~f"),
-    ("coverage", "Coverage", ".1%"),
-    ("gap", "Minus target", "+.1%"),
-    ("mean_size", "Mean size", ".2f"),
-]
+
+FEWER = "Labels in a set (fewer is better)"
+SIZE = Measure("mean_size", "Labels in a set", "Mean size", "Mean set size", FEWER, ".2f", 1.0)
+#: The size in a neighbourhood, and what else is said of one.
+IN_BALL = replace(SIZE, field="size")
+MOSTLY = ("class", "Mostly", None)
 
 
 def charts(data: ReportData) -> dict[str, Spec]:
@@ -44,22 +35,30 @@ def charts(data: ReportData) -> dict[str, Spec]:
     looks = Looks([method.title for method in data.shown])
     sizes = size_groups(data.by_size, len(data.class_names), target)
     found = {
-        "front": _front(looks, data.front),
-        "coverage": _method_coverage(looks, data.methods, target),
-        "size": _method_size(looks, data.methods),
-        "tradeoff": _tradeoff(looks, data.curve, data.methods, target),
+        "front": common.front(looks, data.front, SIZE),
+        "coverage": common.method_coverage(looks, data.methods, target),
+        "size": common.method_size(looks, data.methods, SIZE),
+        "tradeoff": common.tradeoff(looks, data.curve, data.methods, target, SIZE),
         "by-size": _by_size(looks, sizes, target),
         "by-class": _by_class(looks, data.by_class, target),
         "by-degree": _by_degree(looks, data.by_degree, target),
         "sizes": _sizes(looks, sizes),
-        "curve": _curve(looks, data.curve),
-        "gap": _gap(looks, data.curve),
-        "scores": score_distribution(looks, data.explorer),
+        "curve": common.curve(looks, data.curve, SIZE),
+        "gap": common.gap(looks, data.curve, SIZE),
+        "scores": score_distribution(looks, *data.explorer.score_range, mark="Label"),
     }
     if data.balls:
         for place, title in zip(("map-left", "map-right"), looks.titles, strict=False):
-            found[place] = neighbourhood_map(looks, data.balls, data.links, target, title)
-        found["funnel"] = funnel(looks, data.balls, data.alpha)
+            found[place] = neighbourhood_map(
+                looks,
+                data.balls,
+                data.links,
+                target,
+                title,
+                about=[MOSTLY, ("class_share", "of it", ".0%")],
+                size=IN_BALL,
+            )
+        found["funnel"] = funnel(looks, data.balls, data.alpha, about=[MOSTLY])
     return found
 
 
@@ -98,120 +97,17 @@ def _size_starts(num_classes: int) -> list[int]:
     return starts
 
 
-def _front(looks: Looks, rows: list[Row]) -> Spec:
-    """Return size against gap: the further left and down, the better; below the dashed line is chance."""
-    chance = rows[0]["chance"]
-    rows = [row for row in rows if not math.isnan(row["gap"])]
-    wide = reach(rows, "size_low", "size_high", include=1.0)
-    x = number("mean_size", "Labels in a set (fewer is better)", domain=wide)
-    domain = [0.0, reach(rows, "gap_high", "gap", include=0.0)[1]]
-    y = number("gap", "Coverage off the target (less is more even)", form=".1%", domain=domain)
-    columns = [
-        ("method", "Method", None), ("mean_size", "Labels in a set", ".2f"), ("gap", "Off the target", ".1%"),
-        ("gap_low", "95 % from", ".1%"), ("gap_high", "to", ".1%"), ("chance", "By chance", ".1%"),
-        ("coverage", "Coverage", ".1%"),
-    ]  # fmt: skip
-    base = {"x": x, "y": y, "color": looks.colour, "tooltip": tips(*columns)}
-    upright = base | {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
-    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
-    ring = {"type": "point", "filled": False, "size": 420, "strokeWidth": 2, "color": "var(--ink)"}
-    taken: Spec = {
-        "transform": [{"filter": "datum.taken && indexof(shown, datum.method) >= 0"}],
-        "mark": ring,
-        "encoding": {"x": x, "y": y},
-    }
-    # Names stand towards the middle, and of many methods only those that the verdict is about are named.
-    named = {"x": x, "y": y, "text": {"field": "method"}, "color": looks.colour}
-    told = [row for row in rows if len(rows) <= LOOKS or row["taken"] or row is rows[0]]
-    right = [row for row in told if row["mean_size"] > 0.5 * (wide[0] + wide[1])]
-    left = [row for row in told if row not in right]
-    text = {"dy": -10, "fontSize": 12, "fontWeight": 600}
-    layers = [
-        target_rule(chance, "y"),
-        layer("rule", upright, strokeWidth=1.5, opacity=0.35),
-        layer("rule", level, strokeWidth=1.5, opacity=0.35),
-        taken,
-        looks.dots(base, 120),
-        layer("text", named, rows=left, dx=10, align="left", **text),
-        layer("text", named, rows=right, dx=-10, align="right", **text),
-    ]
-    return looks.chart(300, layers, rows)
-
-
-def _method_coverage(looks: Looks, rows: list[Row], target: float) -> Spec:
-    domain = reach(rows, "low", "high", include=target)
-    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*INTERVAL_TIPS)}
-    bars = base | {"x": coverage("low", domain), "x2": {"field": "high"}}
-    marks = base | {"x": coverage(domain=domain)}
-    return looks.chart(_lines(looks), [target_rule(target, "x"), *_intervals(looks, bars, marks, 110)], rows)
-
-
-def _method_size(looks: Looks, rows: list[Row]) -> Spec:
-    domain = reach(rows, "size_low", "size_high", include=rows[0]["mean_size"])
-    columns = [("method", "Method", None), ("mean_size", "Mean size", ".2f")]
-    columns += [("size_low", "95 % from", ".2f"), ("size_high", "to", ".2f")]
-    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*columns)}
-    bars = base | {"x": number("size_low", "Mean set size", domain=domain), "x2": {"field": "size_high"}}
-    marks = base | {"x": number("mean_size", "Mean set size", domain=domain)}
-    return looks.chart(_lines(looks), _intervals(looks, bars, marks, 110), rows)
-
-
-def _lines(looks: Looks, each: float = 33.0) -> int:
-    """Return the height of a chart with a line a method."""
-    return round(each * max(2, len(looks.titles)))
-
-
-def _intervals(looks: Looks, bars: Spec, marks: Spec, size: int) -> list[Spec]:
-    return [layer("rule", bars, strokeWidth=2.5, opacity=0.45), looks.dots(marks, size)]
-
-
-def _tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float) -> Spec:
-    domain = reach(curve, "coverage", include=target)
-    x, y = number("mean_size", "Mean set size", domain=reach(curve, "mean_size", include=1.0)), coverage(domain=domain)
-    columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), ("mean_size", "Mean size", ".2f")]
-    base = {"x": x, "y": y, "color": looks.colour}
-    told = base | {"tooltip": tips(*columns, ("coverage", "Coverage", ".1%"))}
-    upright = base | {"y": coverage("low", domain), "y2": {"field": "high"}}
-    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
-    layers = [
-        target_rule(target, "y"),
-        layer("line", base, strokeWidth=1.5, opacity=0.7),
-        looks.dots(told, 22),
-        layer("rule", upright, rows=methods, strokeWidth=2),
-        layer("rule", level, rows=methods, strokeWidth=2),
-        looks.dots(told, 130, rows=methods, stroke="var(--card)", strokeWidth=1.5),
-    ]
-    return looks.chart(300, layers, curve)
-
-
 def _by_size(looks: Looks, rows: list[Row], target: float) -> Spec:
     # Empty sets never cover: a fact, not a finding. A handful of nodes tells nothing, and squeezes all others.
     rows = [row for row in rows if row["size"] > 0 and row["nodes"] >= LEAST_NODES]
     told = tips(*INTERVAL_TIPS, ("sizes", "Set size", None), ("nodes", "Nodes", ",d"), *CHANCE_TIPS)
-    return _grouped(looks, rows, _set_sizes(rows), told, target)
-
-
-def _set_sizes(rows: list[Row]) -> Spec:
-    order = [name for _, name in sorted({(row["order"], row["sizes"]) for row in rows})]
-    axis = {"labelAngle": 0}
-    return {"field": "sizes", "type": "ordinal", "sort": order, "title": "Labels in the set", "axis": axis}
+    return grouped(looks, rows, ordinal(rows, "sizes", "Labels in the set"), told, target)
 
 
 def _by_degree(looks: Looks, rows: list[Row], target: float) -> Spec:
-    order = [degree for _, degree in sorted({(row["order"], row["degree"]) for row in rows})]
-    x: Spec = {"field": "degree", "type": "ordinal", "sort": order, "title": "Neighbours of the node"}
     columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
-    return _grouped(looks, rows, x | {"axis": {"labelAngle": 0}}, tips(*INTERVAL_TIPS, *columns), target)
-
-
-def _grouped(looks: Looks, rows: list[Row], x: Spec, told: list[Spec], target: float) -> Spec:
-    domain = reach(rows, "coverage", "chance_low", "chance_high", include=target)
-    place = {"x": x, "xOffset": looks.method | {"scale": {"paddingOuter": 0.4}}}
-    base = place | {"color": looks.colour, "tooltip": told, "y": coverage(domain=domain)}
-    # Of sets by size, groups differ between methods: each mark has its own band.
-    bands = place | {"y": coverage("chance_low", domain), "y2": {"field": "chance_high"}, "tooltip": told}
-    band = layer("rule", bands, color="var(--band)", strokeWidth=11)
-    return looks.chart(300, [band, target_rule(target, "y"), looks.dots(base, 60)], rows)
+    x = ordinal(rows, "degree", "Neighbours of the node")
+    return grouped(looks, rows, x, tips(*INTERVAL_TIPS, *columns), target)
 
 
 def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
@@ -243,38 +139,10 @@ def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
 def _sizes(looks: Looks, rows: list[Row]) -> Spec:
     columns = [("method", "Method", None), ("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
     encoding = {
-        "x": _set_sizes(rows),
+        "x": ordinal(rows, "sizes", "Labels in the set"),
         "xOffset": looks.method,
         "y": number("share", "Share of nodes", form="%", domain=[0.0, max(row["share"] for row in rows)], nice=True),
         "color": looks.colour,
         "tooltip": tips(*columns, ("share", "Share", ".1%")),
     }
     return looks.chart(260, [layer("bar", encoding, cornerRadiusEnd=2)], rows)
-
-
-def _curve(looks: Looks, rows: list[Row]) -> Spec:
-    x = coverage("target", [0.49, 1.0], title="Coverage asked for, 1 − alpha")
-    y = coverage("coverage", reach(rows, "coverage", include=0.5), title="Coverage found")
-    ends = {"values": [{"target": share, "coverage": share} for share in (0.5, 0.99)]}
-    diagonal = {"type": "line", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5}
-    base = {"x": x, "y": y, "color": looks.colour}
-    layers = [
-        {"data": ends, "mark": diagonal, "encoding": {"x": x, "y": y}},
-        layer("line", base, strokeWidth=1.5),
-        looks.dots(base | {"tooltip": tips(*CURVE_TIPS)}, 34),
-    ]
-    return looks.chart(300, layers, rows)
-
-
-def _gap(looks: Looks, rows: list[Row]) -> Spec:
-    domain = reach(rows, "gap_low", "gap_high", include=0.0)
-    x = coverage("target", [0.49, 1.0], title="Coverage asked for, 1 − alpha")
-    y = number("gap", "Found minus asked for", form="+.0%", domain=domain)
-    base = {"x": x, "y": y, "color": looks.colour}
-    layers = [
-        target_rule(0.0, "y"),
-        layer("area", base | {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}, opacity=0.12),
-        layer("line", base, strokeWidth=1.5),
-        looks.dots(base | {"tooltip": tips(*CURVE_TIPS)}, 34),
-    ]
-    return looks.chart(300, layers, rows)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from napsets.report.data import Row
+from napsets.report.rows import Row
 
 __all__ = ["INTERVAL_TIPS", "LOOKS", "Looks", "Spec", "coverage", "layer", "number", "reach", "target_rule", "tips"]
 

@@ -1,8 +1,4 @@
-"""The explorer's data: for some nodes, all that explains their sets, in arrays of bounded size.
-
-However large the graph and its neighbourhoods, a node costs the page the same few hundred bytes: counts by hop, a
-histogram of scores by hop, and a drawing of at most `DRAWN_NODES` of its neighbours.
-"""
+"""The explorer's data for sets: for some nodes, all that explains their sets, in arrays of bounded size."""
 
 from __future__ import annotations
 
@@ -12,139 +8,50 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.advice.evidence import Voice, Witnesses
-from napsets.advice.inspection import hop_rings
+from napsets.advice.evidence import Witnesses
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.evaluation.comparison import Comparison
 from napsets.graph import Graph
-from napsets.localisers import HopsLocal
 from napsets.methods import Scored
-from napsets.report.names import shown_name
-from napsets.report.shown import shown_methods, walked
+from napsets.report.around import VOICES, Around, Heard, affordable, look_around, sample, scored_nodes
 from napsets.scores.informed import BoundInformed, evidence_of
 
-__all__ = ["FOCUS_COVERS", "TOO_LITTLE", "Explorer", "explorer"]
-
-#: How many nodes can be explored, at most, and how many of them are shown for each reason.
-EXPLORED_NODES, NODES_A_REASON = 600, 40
-#: Bytes that the explorer's arrays may take; many classes or hops leave room for fewer nodes.
-BUDGET = 1_000_000
-#: Neighbours drawn around a node, over all hops.
-DRAWN_NODES = 96
-BINS = 40
-#: Labelled nodes that are named as evidence, at most.
-VOICES = 6
-
-#: Columns of `Explorer.reason` that the page asks for.
-RANDOM, FOCUS_COVERS, FOCUS_MISSES, TOO_LITTLE, EMPTY, LARGEST = range(6)
+__all__ = ["Explorer", "explorer"]
 
 
-@dataclass(frozen=True, eq=False)
-class Explorer:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explorer(Around):
     """Nodes that can be looked at, and what explains their sets.
 
     Attributes
     ----------
-    nodes : numpy.ndarray
-        The nodes, m of them, ascending.
-    reasons : list of str
-        Why a node can be explored, in words; `focus` is the method that they are about, the baseline the first one.
-    reason : numpy.ndarray
-        Boolean of shape (m, reasons): why each was taken.
-    label, ball, degree : numpy.ndarray
-        The true label, the neighbourhood on the map (−1 for none) and the degree of each.
-    scored : numpy.ndarray
-        For each method the place, below called s, of its scores: methods that score the same nodes alike share one.
+    label : numpy.ndarray
+        The true label of each.
     probabilities, scores : numpy.ndarray
         Shape (s, m, classes): the probabilities that the score is made of, and the score of each label.
-    thresholds, support, effective_size : numpy.ndarray
-        Shape (methods, m).
-    levels : numpy.ndarray
-        Shape (methods,): the share of the weight that a threshold must gather.
     member : numpy.ndarray
         The sets, shape (methods, m, classes).
-    weights : numpy.ndarray
-        Shape (methods, hops): the weight of a calibration node at each hop; 0 for a method that weighs none.
-    pools : numpy.ndarray
-        Shape (methods, 2): what all calibration nodes weigh together, on top, and those with the same first choice.
-    hop_nodes : numpy.ndarray
-        Shape (m, hops): all nodes at each hop.
-    hop_counts : numpy.ndarray
-        Shape (s, m, hops): calibration nodes at each hop.
-    hop_below : numpy.ndarray
-        Shape (methods, m, hops): calibration nodes at each hop with a score of at most the method's threshold.
-    all_counts, alike_counts : numpy.ndarray
-        Shape (s,) and (s, m): all calibration nodes, and those with the node's own first choice.
-    all_below, alike_below : numpy.ndarray
-        Shape (methods, m): how many of those have a score of at most the method's threshold.
-    edges : numpy.ndarray
-        Edges of the histograms' bins, shape (s, bins + 1).
-    histogram : numpy.ndarray
-        Shape (s, m, hops, bins): scores of the calibration nodes at each hop.
-    all_histogram : numpy.ndarray
-        Shape (s, bins): scores of all calibration nodes.
-    drawn : numpy.ndarray
-        Shape (m, drawn): rows of the arrays below, −1 where there is none.
-    drawn_hop, drawn_parent : numpy.ndarray
-        Their hop, and the column of a neighbour one hop nearer (−1 for the node itself, −2 for one not drawn).
-    neighbour_names, neighbour_label, neighbour_score : list and numpy.ndarray
-        Every neighbour drawn anywhere; label −1 where it never calibrates, a score for each s, NaN where it does not.
-    names : list of str
-        What the m nodes are called.
-    informed : numpy.ndarray
-        For each s the place, below called e, of the evidence that its probabilities rest on; −1 where there is none.
+    neighbour_label : numpy.ndarray
+        The label of every neighbour, −1 where it never calibrates.
     model : numpy.ndarray
         Shape (m, classes): the model's own probabilities; without rows where no method changes them.
-    sentences : list of str
-        For each e, what a labelled neighbour does to the odds of its label.
-    voices, voice_hop, voice_odds : numpy.ndarray
-        Shape (e, m, voices): the labelled nodes that speak loudest, as rows of the arrays of neighbours (−1 where there
-        is none), their hop, and what each multiplies the odds of its label by.
-    speaking : numpy.ndarray
-        Shape (e, m): how many speak in all.
+    voice_odds : numpy.ndarray
+        Shape (e, m, voices): what each voice multiplies the odds of its label by.
     """
 
-    nodes: IntArray
-    names: list[str]
-    focus: int
-    reasons: list[str]
-    reason: npt.NDArray[np.bool_]
     label: IntArray
-    ball: IntArray
-    degree: IntArray
-    scored: IntArray
     probabilities: FloatArray
     scores: FloatArray
-    thresholds: FloatArray
-    support: IntArray
-    effective_size: FloatArray
-    levels: FloatArray
     member: npt.NDArray[np.bool_]
-    weights: FloatArray
-    pools: FloatArray
-    hop_nodes: IntArray
-    hop_counts: IntArray
-    hop_below: IntArray
-    all_counts: IntArray
-    all_below: IntArray
-    alike_counts: IntArray
-    alike_below: IntArray
-    edges: FloatArray
-    histogram: IntArray
-    all_histogram: IntArray
-    drawn: IntArray
-    drawn_hop: IntArray
-    drawn_parent: IntArray
-    neighbour_names: list[str]
     neighbour_label: IntArray
-    neighbour_score: FloatArray
-    informed: IntArray
     model: npt.NDArray[np.float32]
-    sentences: list[str]
-    voices: IntArray
-    voice_hop: IntArray
     voice_odds: npt.NDArray[np.float32]
-    speaking: IntArray
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """Between what the scores of labels and of calibration nodes lie."""
+        ends = [self.scores.min(), self.edges.min(), self.scores.max(), self.edges.max()]
+        return float(min(ends)), float(max(ends))
 
 
 def explorer(
@@ -157,73 +64,31 @@ def explorer(
     focus: int = 1,
 ) -> Explorer:
     """Choose nodes, walk around each and keep what explains its sets."""
-    sets, seed = [result.sets for result in found], found.settings.seed
-    focus = min(focus, len(sets) - 1)
-    scored, place = _scored(found)
-    classes = found.given.outputs.shape[1]
+    focus = min(focus, len(found.results) - 1)
+    scored, _ = scored_nodes(found)
     informed, evidence = _evidence(scored)
-    room = _affordable(classes, found.hops, len(sets), len(scored), len(evidence))
-    rows, reason = _sample(found, labels, room, seed, focus)
-    nodes = sets[0].nodes[rows]
-    thresholds = np.stack([s.thresholds[rows] for s in sets])
-    around = [_Scores.of(each, nodes) for each in scored]
-    walks = _walk_all(walked(found), nodes, found.hops, around, place, thresholds, seed)
-    heard = _hear(graph, evidence, nodes)
-    met, drawn = np.unique(np.concatenate([walks["drawn"].ravel(), heard["voices"].ravel()]), return_inverse=True)
-    offset = int(met.size > 0 and met[0] < 0)  # the first entry is the padding
-    met = met[offset:]
-    at_label = np.stack([each.at_label[met] for each in around])
-    below = [_below(around[place[m]], thresholds[m]) for m in range(len(sets))]
+    classes, methods = found.given.outputs.shape[1], len(found.results)
+    room = _affordable(classes, found.hops, methods, len(scored), len(evidence))
+    rows, reason = sample(found, room, focus)
+    nodes = found.nodes[rows]
+    heard, odds = _hear(graph, informed, evidence, nodes)
+    words = ("empty set", "largest sets")
+    parts, met = look_around(found, rows, reason, heard=heard, names=names, ball=ball, focus=focus, words=words)
     return Explorer(
-        nodes=nodes,
-        names=[shown_name(name) for name in names[nodes].tolist()],
-        focus=focus,
-        reasons=_reasons(found, focus),
-        reason=reason,
+        **parts,
         label=labels[nodes],
-        ball=ball[nodes],
-        degree=graph.degrees[nodes],
-        scored=place,
         probabilities=np.stack([each.bound.probabilities[nodes].astype(np.float64) for each in scored]),
         scores=np.stack([each.bound.matrix(nodes) for each in scored]),
-        thresholds=thresholds,
-        support=np.stack([s.support[rows] for s in sets]),
-        effective_size=np.stack([s.effective_size[rows] for s in sets]),
-        levels=np.array([1.0 - found.alpha if s.level is None else s.level for s in sets]),
-        member=np.stack([s.member[rows] for s in sets]),
-        weights=np.stack([_weights(result, nodes, found.hops) for result in found]),
-        pools=np.array([_pools(result, nodes) for result in found]),
-        hop_nodes=walks["hop_nodes"],
-        hop_counts=walks["hop_counts"],
-        hop_below=walks["hop_below"],
-        all_counts=np.array([each.sorted.size for each in around]),
-        all_below=np.stack([each[0] for each in below]),
-        alike_counts=np.stack([each.alike_counts for each in around]),
-        alike_below=np.stack([each[1] for each in below]),
-        edges=np.stack([each.edges for each in around]),
-        histogram=walks["histogram"],
-        all_histogram=np.stack([np.histogram(each.sorted, bins=each.edges)[0] for each in around]),
-        drawn=drawn[: walks["drawn"].size].reshape(walks["drawn"].shape) - offset,
-        drawn_hop=walks["drawn_hop"],
-        drawn_parent=walks["drawn_parent"],
-        neighbour_names=[shown_name(name) for name in names[met].tolist()],
-        neighbour_label=np.where(np.isnan(at_label).all(axis=0), -1, labels[met]),
-        neighbour_score=at_label,
-        informed=informed,
+        member=np.stack([result.sets.member[rows] for result in found]),
+        neighbour_label=np.where(np.isnan(parts["neighbour_score"]).all(axis=0), -1, labels[met]),
         model=found.given.outputs[nodes if evidence else nodes[:0]].astype(np.float32),
-        sentences=heard["sentences"],
-        voices=drawn[walks["drawn"].size :].reshape(heard["voices"].shape) - offset,
-        voice_hop=heard["voice_hop"],
-        voice_odds=heard["voice_odds"],
-        speaking=heard["speaking"],
+        voice_odds=odds,
     )
 
 
-def _scored(found: Comparison) -> tuple[list[Scored], IntArray]:
-    """Return the scored nodes that the methods are made of, each once, and which of them each method has."""
-    each = {id(result.calibrated.scored): result.calibrated.scored for result in found}
-    order = list(each)
-    return list(each.values()), np.array([order.index(id(result.calibrated.scored)) for result in found])
+def _affordable(classes: int, hops: int, methods: int, scored: int, informed: int = 0) -> int:
+    heard = informed * (VOICES * 16 + 4) + 4 * classes * bool(informed)
+    return affordable((16 * scored + methods) * classes + heard, hops, methods, scored)
 
 
 def _evidence(scored: list[Scored]) -> tuple[IntArray, list[BoundInformed]]:
@@ -244,180 +109,17 @@ def _same_evidence(one: BoundInformed, other: BoundInformed) -> bool:
     return one.exponents == other.exponents and np.array_equal(one.reference.nodes, other.reference.nodes)
 
 
-def _hear(graph: Graph, evidence: list[BoundInformed], nodes: IntArray) -> dict[str, Any]:
-    """Return who speaks loudest of each node's label, by number."""
-    shape = (len(evidence), nodes.size, VOICES)
-    voices, hops = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    odds, speaking = np.ones(shape, dtype=np.float32), np.zeros(shape[:2], dtype=np.int64)
-    sentences = []
+def _hear(
+    graph: Graph, informed: IntArray, evidence: list[BoundInformed], nodes: IntArray
+) -> tuple[Heard, npt.NDArray[np.float32]]:
+    """Return who speaks loudest of each node's label, and what each multiplies its odds by."""
+    heard = Heard(informed, len(evidence), nodes.size)
+    odds = np.ones(heard.voices.shape, dtype=np.float32)
     for e, bound in enumerate(evidence):
         witnesses = Witnesses(bound, graph)
-        sentences.append(witnesses.sentence)
+        heard.sentences.append(witnesses.sentence)
         for i, node in enumerate(nodes):
-            found: tuple[Voice, ...] = witnesses.voices(int(node))
-            speaking[e, i] = len(found)
-            for c, voice in enumerate(found[:VOICES]):
-                voices[e, i, c], hops[e, i, c], odds[e, i, c] = voice.node, voice.hop, voice.odds
-    return {"voices": voices, "voice_hop": hops, "voice_odds": odds, "speaking": speaking, "sentences": sentences}
-
-
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """The scores of calibration nodes: by node, in order, and in order among those of each first choice."""
-
-    at_label: FloatArray  #: NaN for all other nodes
-    sorted: FloatArray
-    edges: FloatArray
-    choice: IntArray  #: of the nodes explored
-    by_choice: dict[int, FloatArray]
-
-    @classmethod
-    def of(cls, scored: Scored, nodes: IntArray) -> _Scores:
-        reference, predicted = scored.reference, scored.reference.predicted
-        at_label = np.full(reference.num_nodes, np.nan)
-        at_label[reference.nodes] = reference.scores
-        low, high = min(0.0, float(reference.scores.min())), max(1.0, float(reference.scores.max()))
-        choice = np.full(reference.num_nodes, -1) if predicted is None else predicted
-        mine = choice[reference.nodes]
-        by_choice = {int(y): np.sort(reference.scores[mine == y]) for y in np.unique(mine)}
-        edges = np.linspace(low, high, BINS + 1)
-        return cls(at_label, np.sort(reference.scores), edges, choice[nodes], by_choice)
-
-    @property
-    def alike_counts(self) -> IntArray:
-        return np.array([self.by_choice.get(int(y), np.empty(0)).size for y in self.choice], dtype=np.int64)
-
-
-def _below(scores: _Scores, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
-    """Count calibration scores of at most each node's threshold: of all, and of those with the same first choice."""
-    alike = np.zeros(thresholds.size, dtype=np.int64)
-    for y, mine in scores.by_choice.items():
-        here = scores.choice == y
-        alike[here] = np.searchsorted(mine, thresholds[here], side="right")
-    return np.searchsorted(scores.sorted, thresholds, side="right"), alike
-
-
-def _weights(result: MethodResult, nodes: IntArray, hops: int) -> FloatArray:
-    local = result.calibrated.local
-    weights = local.weighting(nodes).hops[:hops] if isinstance(local, HopsLocal) else np.empty(0)
-    return np.pad(weights, (0, hops - weights.size))
-
-
-def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
-    local = result.calibrated.local
-    if not isinstance(local, HopsLocal):
-        return 0.0, 0.0
-    weighting = local.weighting(nodes)
-    return weighting.pool, weighting.alike
-
-
-def _affordable(classes: int, hops: int, methods: int, scored: int, informed: int = 0) -> int:
-    # A drawn neighbour is often drawn around several nodes, and its score held once: a quarter is what was seen.
-    per_score = 16 * classes + hops * (2 * BINS + 4) + 4 + 2 * DRAWN_NODES
-    per_method = classes + 4 * hops + 32
-    heard = informed * (VOICES * 16 + 4) + 4 * classes * bool(informed)
-    each = scored * per_score + methods * per_method + DRAWN_NODES * 6 + heard
-    return max(20, min(EXPLORED_NODES, BUDGET // each))
-
-
-def _reasons(found: Comparison, focus: int) -> list[str]:
-    """Say in words why nodes can be explored, in the order of the constants above."""
-    shown = shown_methods(found)
-    base, local = shown[0].title, shown[focus].title
-    return [
-        "random",
-        f"{local} covers, {base} misses",
-        f"{base} covers, {local} misses",
-        "too little support",
-        "empty set",
-        "largest sets",
-    ]
-
-
-def _sample(
-    found: Comparison, labels: IntArray, limit: int, seed: int, focus: int
-) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Choose rows of the sets: some for each telling reason, and as many random ones as there is room for."""
-    base, local = found.baseline.sets, found.results[focus].sets
-    hit, local_hit = base.contains(labels), local.contains(labels)
-    short = np.isinf(local.thresholds)
-    # The largest sets among those that rest on a threshold: full ones for want of a threshold are their own kind.
-    sizes = np.sort(local.sizes[~short])
-    large = ~short & (local.sizes >= (sizes[-NODES_A_REASON:][0] if sizes.size else 0))
-    kinds = {
-        FOCUS_COVERS: local_hit & ~hit,
-        FOCUS_MISSES: hit & ~local_hit,
-        TOO_LITTLE: short,
-        EMPTY: local.sizes == 0,
-        LARGEST: large,
-    }
-    rng = np.random.default_rng(seed)
-    reason = np.zeros((len(local), 1 + len(kinds)), dtype=bool)
-    share = min(NODES_A_REASON, limit // (2 * reason.shape[1]))
-    for column, kind in kinds.items():
-        rows = np.flatnonzero(kind)
-        reason[rng.permutation(rows)[:share], column] = True
-    room = limit - int(reason.any(axis=1).sum())
-    reason[rng.permutation(len(local))[:room], RANDOM] = True
-    rows = np.flatnonzero(reason.any(axis=1))
-    rows = rows[np.argsort(local.nodes[rows], kind="stable")]
-    return rows, reason[rows]
-
-
-def _walk_all(
-    graph: Graph,
-    nodes: IntArray,
-    hops: int,
-    around: list[_Scores],
-    place: IntArray,
-    thresholds: FloatArray,
-    seed: int,
-) -> dict[str, IntArray]:
-    shape = (nodes.size, hops)
-    out = {
-        "hop_nodes": np.zeros(shape, dtype=np.int64),
-        "hop_counts": np.zeros((len(around), *shape), dtype=np.int64),
-        "hop_below": np.zeros((thresholds.shape[0], *shape), dtype=np.int64),
-        "histogram": np.zeros((len(around), *shape, BINS), dtype=np.int64),
-        "drawn": np.full((nodes.size, DRAWN_NODES), -1, dtype=np.int64),
-        "drawn_hop": np.zeros((nodes.size, DRAWN_NODES), dtype=np.int64),
-        "drawn_parent": np.full((nodes.size, DRAWN_NODES), -1, dtype=np.int64),
-    }
-    column = np.empty(graph.num_nodes, dtype=np.int64)
-    for i, node in enumerate(nodes):
-        rings = hop_rings(graph, int(node), hops)
-        for k, ring in enumerate(rings):
-            out["hop_nodes"][i, k] = ring.size
-            for s, scores in enumerate(around):
-                known = scores.at_label[ring]
-                known = known[~np.isnan(known)]
-                mine = np.flatnonzero(place == s)
-                out["hop_counts"][s, i, k] = known.size
-                out["hop_below"][mine, i, k] = (known <= thresholds[mine, i, None]).sum(axis=1)
-                out["histogram"][s, i, k] = np.histogram(known, bins=scores.edges)[0]
-        rng = np.random.default_rng([seed, int(node)])
-        chosen, hop, parent = _drawing(graph, int(node), rings, column, rng)
-        for name, values in (("drawn", chosen), ("drawn_hop", hop), ("drawn_parent", parent)):
-            out[name][i, : values.size] = values
-    return out
-
-
-def _drawing(
-    graph: Graph, node: int, rings: list[IntArray], column: IntArray, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Choose what to draw of each ring, at random, and join each to a drawn neighbour one hop nearer if it has one."""
-    chosen, hop, parent = (np.empty(0, dtype=np.int64) for _ in range(3))
-    room = max(1, DRAWN_NODES // max(1, len(rings)))
-    inner, first = np.array([node]), -1
-    for k, ring in enumerate(rings, start=1):
-        taken = np.sort(rng.permutation(ring)[: min(room, DRAWN_NODES - chosen.size)])
-        column[taken] = -2
-        for position, near in enumerate(inner):
-            reached = graph.indices[graph.indptr[near] : graph.indptr[near + 1]]
-            mine = taken[np.isin(taken, reached, assume_unique=True) & (column[taken] == -2)]
-            column[mine] = first + position
-        parent = np.append(parent, column[taken])
-        hop = np.append(hop, np.full(taken.size, k))
-        inner, first = taken, chosen.size
-        chosen = np.append(chosen, taken)
-    return chosen, hop, parent
+            voices = witnesses.voices(int(node))
+            heard.hear(e, i, voices)
+            odds[e, i, : min(VOICES, len(voices))] = [voice.odds for voice in voices[:VOICES]]
+    return heard, odds

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from napsets.report.data import Row
 from napsets.report.encodings import Looks, Spec, coverage, number, reach, target_rule, tips
-from napsets.report.explorer import Explorer
+from napsets.report.method_charts import Measure
+from napsets.report.rows import Row
 
 __all__ = ["funnel", "neighbourhood_map", "score_distribution"]
 
@@ -16,7 +17,13 @@ STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
 HOP_COLOURS = 7
 
 
-def neighbourhood_map(looks: Looks, balls: list[Row], links: list[Row], target: float, method: str) -> Spec:
+#: Columns of a tooltip: field, title, number format or None.
+Columns = Sequence[tuple[str, str, str | None]]
+
+
+def neighbourhood_map(
+    looks: Looks, balls: list[Row], links: list[Row], target: float, method: str, *, about: Columns, size: Measure
+) -> Spec:
     """Return the map for one method; the page may change the parameters `method` and `picked`."""
     x, y = ({"field": axis, "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}} for axis in "xy")
     lines = [
@@ -30,11 +37,11 @@ def neighbourhood_map(looks: Looks, balls: list[Row], links: list[Row], target: 
     ]
     now = [
         {"calculate": "datum[method]", "as": "covered"},
-        {"calculate": "datum[method + ' size']", "as": "size"},
+        {"calculate": f"datum[method + ' {size.field}']", "as": "size"},
         {"calculate": f"datum.covered - {target!r}", "as": "gap"},
     ]
     colours = [f"var(--step-{i})" for i in range(len(STEPS) + 1)]
-    columns = [("nodes", "Nodes", ",d"), ("class", "Mostly", None), ("class_share", "of it", ".0%")]
+    columns = [("nodes", "Nodes", ",d"), *about]
     circles = {
         "x": x,
         "y": y,
@@ -52,7 +59,7 @@ def neighbourhood_map(looks: Looks, balls: list[Row], links: list[Row], target: 
         },
         "stroke": {"condition": {"test": "datum.ball === picked", "value": "var(--ink)"}, "value": "var(--card)"},
         "opacity": {"condition": {"test": "!datum.judged", "value": 0.55}, "value": 1},
-        "tooltip": tips(*columns, ("covered", "Coverage", ".1%"), ("size", "Mean size", ".2f")),
+        "tooltip": tips(*columns, ("covered", "Coverage", ".1%"), ("size", size.mean, size.form)),
     }
     layers: list[Spec] = [
         {
@@ -65,7 +72,7 @@ def neighbourhood_map(looks: Looks, balls: list[Row], links: list[Row], target: 
     return looks.chart(330, layers, balls, params={"method": method, "picked": -1})
 
 
-def funnel(looks: Looks, balls: list[Row], alpha: float) -> Spec:
+def funnel(looks: Looks, balls: list[Row], alpha: float, *, about: Columns) -> Spec:
     """Return coverage against size of the neighbourhoods, over the band where chance alone would put 95 % of them."""
     target = 1.0 - alpha
     smallest, largest = (float(end([ball["nodes"] for ball in balls])) for end in (min, max))
@@ -76,7 +83,7 @@ def funnel(looks: Looks, balls: list[Row], alpha: float) -> Spec:
         for size, h in zip(sizes, half, strict=True)
     ]
     rows = [
-        {"method": name, "coverage": ball[name], "nodes": ball["nodes"], "class": ball["class"]}
+        {"method": name, "coverage": ball[name], "nodes": ball["nodes"]} | {field: ball[field] for field, *_ in about}
         for ball in balls
         for name in looks.titles
     ]
@@ -89,7 +96,7 @@ def funnel(looks: Looks, balls: list[Row], alpha: float) -> Spec:
         "x": x,
         "y": coverage(domain=domain),
         "color": looks.colour,
-        "tooltip": tips(*columns, ("class", "Mostly", None)),
+        "tooltip": tips(*columns, *about),
     }
     layers: list[Spec] = [
         {
@@ -103,10 +110,8 @@ def funnel(looks: Looks, balls: list[Row], alpha: float) -> Spec:
     return looks.chart(330, layers, rows)
 
 
-def score_distribution(looks: Looks, found: Explorer) -> Spec:
-    """Return the explorer's chart; the page fills in a node's bars, labels and threshold."""
-    low = min(float(found.scores.min()), float(found.edges.min()))
-    high = max(float(found.scores.max()), float(found.edges.max()))
+def score_distribution(looks: Looks, low: float, high: float, *, mark: str) -> Spec:
+    """Return the explorer's chart of scores; the page fills in a node's bars, marks and threshold."""
     x = number("from", "Score", domain=[low, high], nice=False, padding=6)
     x["axis"]["offset"] = 10
     y = number("mass", "Weight of calibration nodes", domainMin=0, domainMax={"expr": "top"}, nice=True)
@@ -125,7 +130,7 @@ def score_distribution(looks: Looks, found: Explorer) -> Spec:
         "x": {"field": "score", "type": "quantitative"},
         "y": {"datum": 0},
         "color": {"condition": {"test": "datum.inside", "value": "var(--good)"}, "value": "var(--muted)"},
-        "tooltip": tips(("name", "Label", None), ("score", "Score", ".4f"), ("verdict", "", None)),
+        "tooltip": tips(("name", mark, None), ("score", "Score", ".4f"), ("verdict", "", None)),
     }
     triangle = {"type": "point", "shape": "triangle-up", "filled": True, "size": 70, "yOffset": 7, "clip": False}
     rule = {"type": "rule", "color": "var(--target)", "strokeWidth": 2}

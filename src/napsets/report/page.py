@@ -16,15 +16,20 @@ import numpy as np
 from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.interval_comparison import IntervalComparison
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
+from napsets.report.around import FOCUS_COVERS, Around
 from napsets.report.charts import FIRST_CLASSES, charts
-from napsets.report.data import DRAWN_SIZE, JUDGED_SIZE, ReportData, page_data
+from napsets.report.data import ReportData, page_data
 from napsets.report.encodings import LOOKS
-from napsets.report.explorer import FOCUS_COVERS, Explorer
+from napsets.report.interval_charts import interval_charts
+from napsets.report.interval_data import IntervalReportData, interval_page_data
+from napsets.report.interval_words import INTERVAL_WORDS, interval_cards, interval_table, width_table
 from napsets.report.names import visible
 from napsets.report.packing import packed
-from napsets.report.words import cards, cell, method_table, sentence, summary_table
+from napsets.report.rows import DRAWN_SIZE, JUDGED_SIZE
+from napsets.report.words import WORDS, cards, cell, method_table, sentence, summary_table
 from napsets.scores import Score
 
 __all__ = ["render", "write_page", "write_report"]
@@ -95,15 +100,15 @@ def write_report(
     return write_page(path, found, **shown)
 
 
-def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: Any) -> Path:
+def write_page(path: str | os.PathLike[str], comparison: Comparison | IntervalComparison, **shown: Any) -> Path:
     """Write a page about a comparison; the same comparison gives the same bytes.
 
     Parameters
     ----------
     path : path
         Where to write; replaced whole or not at all.
-    comparison : Comparison
-        What `compare` returned, with ``alphas=CURVE_ALPHAS``.
+    comparison : Comparison or IntervalComparison
+        What `compare` or `compare_intervals` returned, with ``alphas=CURVE_ALPHAS``.
     **shown
         What else stands on the page, as in `page_data`: ``class_names``, ``title`` and others.
 
@@ -113,7 +118,10 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
         The file.
     """
     _check_place(path)
-    text = render(page_data(comparison, **shown))
+    if isinstance(comparison, IntervalComparison):
+        text = render(interval_page_data(comparison, **shown))
+    else:
+        text = render(page_data(comparison, **shown))
     target = Path(path)
     with replacing(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -128,7 +136,7 @@ def _check_place(path: str | os.PathLike[str]) -> None:
     check_output(path, suffixes=(".html", ".htm"), name="path")
 
 
-def render(data: ReportData) -> str:
+def render(data: ReportData | IntervalReportData) -> str:
     """Return the page as one text."""
     try:
         import jinja2
@@ -144,27 +152,54 @@ def render(data: ReportData) -> str:
     )
     environment.filters["cell"] = cell
     environment.filters["sentence"] = sentence
-    return environment.get_template("report.html.j2").render(
+    kind = "sets" if isinstance(data, ReportData) else "intervals"
+    own = _of_sets(data) if isinstance(data, ReportData) else _of_intervals(data)
+    return environment.get_template(f"{kind}.html.j2").render(
         data=data,
         methods=data.shown,
         focus=data.shown[data.explorer.focus],
         reasons=_counted_reasons(data.explorer),
         verdict=data.verdict,
-        cards=cards(data),
-        method_table=method_table(data),
-        summary_table=summary_table(data),
         looks=LOOKS,
-        first_classes=FIRST_CLASSES,
-        class_count=len({row["order"] for row in data.by_class}),
         drawn_size=DRAWN_SIZE,
         judged_size=JUDGED_SIZE,
-        specs=_json(charts(data)),
         explorer=_json(_packed_explorer(data)),
         record=_json(data.record),
         style=(_ASSETS / "report.css").read_text(encoding="utf-8"),
-        script=(_ASSETS / "report.js").read_text(encoding="utf-8"),
+        script=_script(kind),
         library=_library(),
+        **own,
     )
+
+
+def _of_sets(data: ReportData) -> dict[str, Any]:
+    """Return what only a page about sets shows."""
+    return {
+        "words": WORDS,
+        "cards": cards(data),
+        "method_table": method_table(data),
+        "summary_table": summary_table(data),
+        "first_classes": FIRST_CLASSES,
+        "class_count": len({row["order"] for row in data.by_class}),
+        "specs": _json(charts(data)),
+    }
+
+
+def _of_intervals(data: IntervalReportData) -> dict[str, Any]:
+    """Return what only a page about intervals shows."""
+    return {
+        "words": INTERVAL_WORDS,
+        "cards": interval_cards(data),
+        "method_table": interval_table(data),
+        "width_table": width_table(data),
+        "specs": _json(interval_charts(data)),
+    }
+
+
+def _script(kind: str) -> str:
+    """Return the page's script: what all pages do, and what those of one kind do."""
+    parts = ((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", kind))
+    return "\n".join(['"use strict";', "(() => {", *parts, "  start();", "})();", ""])
 
 
 @lru_cache(maxsize=1)
@@ -178,25 +213,29 @@ def _library() -> str:
     return script.replace("</script", r"<\/script")
 
 
-def _counted_reasons(found: Explorer) -> list[tuple[int, str, int]]:
+def _counted_reasons(found: Around) -> list[tuple[int, str, int]]:
     counts = found.reason.sum(axis=0).tolist()
     return [(r, name, count) for r, (name, count) in enumerate(zip(found.reasons, counts, strict=True)) if count]
 
 
-def _packed_explorer(data: ReportData) -> dict[str, Any]:
-    values = {field.name: getattr(data.explorer, field.name) for field in fields(Explorer)}
+def _packed_explorer(data: ReportData | IntervalReportData) -> dict[str, Any]:
+    values = {field.name: getattr(data.explorer, field.name) for field in fields(data.explorer)}
     arrays = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in values.items()}
-    return arrays | {
-        "methods": [method.title for method in data.shown],
-        "kinds": [method.kind for method in data.shown],
-        "classes": data.class_names,
-        "alpha": data.alpha,
-        "hops": data.hops,
-        "start": _start(data.explorer),
-    }
+    own = {"classes": data.class_names} if isinstance(data, ReportData) else {}
+    return (
+        arrays
+        | own
+        | {
+            "methods": [method.title for method in data.shown],
+            "kinds": [method.kind for method in data.shown],
+            "alpha": data.alpha,
+            "hops": data.hops,
+            "start": _start(data.explorer),
+        }
+    )
 
 
-def _start(found: Explorer) -> int:
+def _start(found: Around) -> int:
     """Return the node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
     telling = found.reason[:, FOCUS_COVERS] & np.isfinite(found.thresholds[found.focus])
     candidates = np.flatnonzero(telling if telling.any() else np.ones(found.nodes.size, dtype=bool))

@@ -15,7 +15,7 @@ import numpy as np
 
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.errors import FileFormatError
-from napsets.evaluation.comparison import Comparison
+from napsets.evaluation.side_by_side import SideBySide
 from napsets.files.places import reading
 from napsets.localisers.decay import hop_weights
 from napsets.randomness import UInt64Array, hash_ids
@@ -30,12 +30,12 @@ __all__ = ["calibrating_nodes", "read_record", "record_of"]
 _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 
-def record_of(found: Comparison, settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
+def record_of(found: SideBySide[Any], settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
     """Return the record of a comparison.
 
     Parameters
     ----------
-    found : Comparison
+    found : Comparison or IntervalComparison
         The comparison.
     settings : mapping
         More settings, which only the caller knows.
@@ -101,7 +101,7 @@ def _score_name(score: Any) -> str:
         return repr(score)
 
 
-def _chosen(found: Comparison) -> dict[str, Any]:
+def _chosen(found: SideBySide[Any]) -> dict[str, Any]:
     """Return what was said about weights, as JSON has it; a function of the hop by the weights that it gives."""
     settings = found.settings
     decay = settings.decay

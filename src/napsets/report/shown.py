@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.evaluation.side_by_side import Compared, SideBySide
 from napsets.evaluation.verdict import Verdict, is_proven
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
@@ -36,7 +36,7 @@ class ShownMethod:
     exact: bool
 
 
-def shown_methods(found: Comparison) -> list[ShownMethod]:
+def shown_methods(found: SideBySide[Any]) -> list[ShownMethod]:
     """Return the methods of a comparison, in its order."""
     texts, often = methods(), Counter(result.title for result in found)
     return [
@@ -51,19 +51,19 @@ def shown_methods(found: Comparison) -> list[ShownMethod]:
     ]
 
 
-def focus(found: Comparison, verdict: Verdict) -> int:
+def focus(found: SideBySide[Any], verdict: Verdict) -> int:
     """Return the place of the method that the page is about: the one to take, or the first to be held beside it."""
     place = [result.name for result in found].index(verdict.method)
     return place or min(1, len(found.results) - 1)
 
 
-def walked(found: Comparison) -> Graph:
+def walked(found: SideBySide[Any]) -> Graph:
     """Return the graph whose hops the page shows: along the direction of the first method that counts them."""
     locals_ = (result.calibrated.local for result in found)
     return next((local.reference.index.graph for local in locals_ if isinstance(local, HopsLocal)), found.graph)
 
 
-def _kind(result: MethodResult, found: Comparison) -> Literal["hops", "everyone", "other"]:
+def _kind(result: Compared, found: SideBySide[Any]) -> Literal["hops", "everyone", "other"]:
     if result.calibrated.grouped is not None:
         return "other"
     local = result.calibrated.local

@@ -3,11 +3,79 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from napsets.report.data import ReportData, Row
+from napsets.report.data import ReportData
+from napsets.report.rows import Row
 
-__all__ = ["cards", "cell", "method_table", "percent", "sentence", "summary_table"]
+__all__ = [
+    "WORDS",
+    "PageWords",
+    "Pair",
+    "card",
+    "cards",
+    "cell",
+    "method_table",
+    "percent",
+    "sentence",
+    "summary_table",
+]
+
+
+@dataclass(frozen=True)
+class PageWords:
+    """What the frame of a page says that is another word for sets than for intervals.
+
+    Attributes
+    ----------
+    thing, truths, size, full : str
+        What a node gets, what judges it, how large it is, and what too little support gives.
+    gap, scores : str
+        What is said of two charts.
+    sections : tuple of (id, name)
+        The sections before the explorer.
+    reasons : mapping
+        Why nodes can be explored, in the words of a sentence.
+    ball : callable
+        What is said of a neighbourhood in a list of them.
+    """
+
+    thing: str
+    truths: str
+    size: str
+    full: str
+    gap: str
+    scores: str
+    sections: tuple[tuple[str, str], ...]
+    reasons: Mapping[str, str]
+    ball: Callable[[Row], str]
+
+
+#: What the page's frame says of sets.
+WORDS = PageWords(
+    thing="set",
+    truths="labels",
+    size="size",
+    full="full sets",
+    gap="Coverage found minus coverage asked for, with 95 % bands.",
+    scores="Weighted distribution of the calibration scores with the threshold and the node's own label scores",
+    sections=(
+        ("methods", "Methods"),
+        ("groups", "Groups"),
+        ("neighbourhoods", "Neighbourhoods"),
+        ("sizes", "Sizes"),
+        ("calibration", "Calibration"),
+    ),
+    reasons={
+        "random": "drawn at random",
+        "too little support": "with too little support",
+        "empty set": "with an empty set",
+        "largest sets": "with the largest sets",
+    },
+    ball=lambda ball: f"mostly {ball['class']}",
+)
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -50,50 +118,63 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+@dataclass(frozen=True)
+class Pair:
+    """The rows of the baseline and of the method that the page is about, which may be the same."""
+
+    base: Row
+    local: Row
+
+    @classmethod
+    def of(cls, data: Any) -> Pair:
+        """Return those of a page."""
+        return cls(data.methods[0], data.methods[data.explorer.focus])
+
+    def beside(self, text: str) -> str:
+        """Return what the baseline has, to be held beside a number; nothing of a method beside itself."""
+        return "" if self.base is self.local else f"{self.base['method']} {text}"
+
+    def coverage(self, alpha: float) -> Row:
+        """Return the card of the coverage."""
+        asked = f"target {percent(1 - alpha, 0)}"
+        return card("Coverage", percent(self.local["coverage"]), asked, self.beside(percent(self.base["coverage"])))
+
+    def worst(self) -> list[Row]:
+        """Return the card of the neighbourhood that is covered least, if there are neighbourhoods."""
+        if not self.local["neighbourhoods"]:
+            return []
+        held = percent(self.local["in_neighbourhoods"], 0)
+        compared = f"{self.local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
+        other = self.beside(percent(self.base["lowest"]))
+        note = f"of its nodes covered, {other}; {compared}" if other else f"of its nodes covered; {compared}"
+        return [card("Worst neighbourhood", percent(self.local["lowest"]), note)]
+
+
 def cards(data: ReportData) -> list[Row]:
     """Return the headline numbers: a name, the value of the method that the page is about, what to hold beside it."""
-    base, local = _pair(data)
-    alone = base is local
-
-    def beside(text: str) -> str:
-        return "" if alone else f"{base['method']} {text}"
-
+    pair = Pair.of(data)
+    base, local, beside = pair.base, pair.local, pair.beside
     supported = f"where all methods have support {number(local['supported_size'])}"
-    found = [
-        _card(
-            "Coverage",
-            percent(local["coverage"]),
-            f"target {percent(1 - data.alpha, 0)}",
-            beside(percent(base["coverage"])),
-        ),
-        _card(
+    return [
+        pair.coverage(data.alpha),
+        card(
             "Labels in a set",
             number(local["mean_size"]),
             beside(f"{number(base['mean_size'])}; {supported}") or supported,
             beside(number(base["supported_size"])),
         ),
-        _card("One label only", percent(local["singleton_rate"]), beside(percent(base["singleton_rate"]))),
-        _card(
+        *pair.worst(),
+        card("One label only", percent(local["singleton_rate"]), beside(percent(base["singleton_rate"]))),
+        card(
             "Too little support",
             f"{local['infinite']:,}",
             f"nodes of {local['nodes']:,} get every label, because too few calibration nodes are near",
         ),
     ]
-    if local["neighbourhoods"]:
-        held = percent(local["in_neighbourhoods"], 0)
-        compared = f"{local['neighbourhoods']} neighbourhoods compared, with {held} of the judged nodes"
-        worst = beside(percent(base["lowest"]))
-        note = f"of its nodes covered, {worst}; {compared}" if worst else f"of its nodes covered; {compared}"
-        found.insert(2, _card("Worst neighbourhood", percent(local["lowest"]), note))
-    return found
 
 
-def _pair(data: ReportData) -> tuple[Row, Row]:
-    """Return the rows of the baseline and of the method that the page is about."""
-    return data.methods[0], data.methods[data.explorer.focus]
-
-
-def _card(name: str, value: str, *notes: str) -> Row:
+def card(name: str, value: str, *notes: str) -> Row:
+    """Return a headline number with what to hold beside it."""
     return {"name": name, "value": value, "note": ", ".join(note for note in notes if note)}
 
 

@@ -1,7 +1,7 @@
-"use strict";
-/* The page's behaviour: charts drawn when there is time, a choice of methods that all of them follow, the map, and the
-   explorer, which shows numbers that the library computed and computes none of its own but sums of weights. */
-(() => {
+  /* The page's behaviour: charts drawn when there is time, a choice of methods that all of them follow, the map, and the
+     explorer, which shows numbers that the library computed and computes none of its own but sums of weights.
+
+     A page holds this and one of sets.js and intervals.js, in one scope: those say what differs (`own`). */
   const $ = (id) => document.getElementById(id);
   const read = (id) => JSON.parse($(id).textContent);
   const make = (tag, attributes = {}, ...children) => {
@@ -17,7 +17,6 @@
   };
   const group = (value) => value.toLocaleString("en-US");
   const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
-  const FIRST_LABELS = 12; // of a node; a button shows the others
   const fixed = (value, digits = 4) => (Number.isFinite(value) ? value.toFixed(digits) : "+∞");
 
   // ---- charts ---------------------------------------------------------------------------------------------------
@@ -38,18 +37,30 @@
   async function draw(name) {
     const place = document.querySelector(`[data-chart="${name}"]`);
     const spec = { ...specs[name], description: place.getAttribute("aria-label") };
-    if (name === "scores") {
-      spec.datasets = scoreData();
-      spec.params = spec.params.map((param) => (param.name === "top" ? { ...param, value: tallest(spec.datasets.bars) } : param));
+    if (live[name]) {
+      const now = live[name]();
+      spec.datasets = now.datasets;
+      spec.params = spec.params.map((param) => (param.name in now.params ? { ...param, value: now.params[param.name] } : param));
     }
     const result = await window.vegaEmbed(place, spec, options);
     views[name] = result.view;
     place.dataset.drawn = "true";
     if (name.startsWith("map-")) result.view.addEventListener("click", (event, item) => item?.datum?.ball !== undefined && pickBall(item.datum.ball));
     if (name === "map-right") result.view.signal("method", $("map-method").value);
-    if (name === "scores") drawScores();
+    if (live[name]) redraw(name);
     else result.view.signal("shown", shownMethods());
     await result.view.runAsync();
+  }
+
+  // Charts of the node that is looked at: what they draw, and their parameters, now.
+  const live = { scores: scoreChart };
+
+  function redraw(name) {
+    if (!views[name]) return;
+    const now = live[name]();
+    for (const [param, value] of Object.entries(now.params)) views[name].signal(param, value);
+    for (const [dataset, rows] of Object.entries(now.datasets)) views[name].data(dataset, rows);
+    views[name].runAsync();
   }
 
   async function drawEach(places) {
@@ -63,7 +74,7 @@
     // What is on the screen comes first, then the explorer, then all other charts.
     const places = [...document.querySelectorAll("[data-chart]")];
     const near = new Set(places.filter((place) => place.getBoundingClientRect().top < window.innerHeight));
-    near.delete(document.querySelector('[data-chart="scores"]'));
+    for (const name of Object.keys(live)) near.delete(document.querySelector(`[data-chart="${name}"]`));
     await drawEach(near);
     document.documentElement.dataset.opened = "true";
     openExplorer();
@@ -74,22 +85,13 @@
   const shownMethods = () => [...document.querySelectorAll('input[name="shown"]:checked')].map((box) => box.value);
 
   function showMethods() {
-    for (const [name, view] of Object.entries(views)) if (name !== "scores") view.signal("shown", shownMethods()).runAsync();
+    for (const [name, view] of Object.entries(views)) if (!live[name]) view.signal("shown", shownMethods()).runAsync();
   }
 
   function turn(button) {
     const open = button.getAttribute("aria-expanded") !== "true";
     button.setAttribute("aria-expanded", String(open));
     return open;
-  }
-
-  function showClasses() {
-    const button = $("all-classes");
-    const open = turn(button);
-    const [first, all] = [Number(button.dataset.first), Number(button.dataset.all)];
-    button.textContent = open ? `Show the ${first} largest classes` : `Show all ${all} classes`;
-    const height = specs["by-class"].height;
-    views["by-class"]?.signal("limit", open ? all : first).height(open ? (height * all) / first : height).runAsync();
   }
 
   function numbers(details) {
@@ -127,7 +129,7 @@
     for (const name of ["map-left", "map-right"]) views[name]?.signal("picked", ball).runAsync();
     const row = specs["map-left"].data.values[ball];
     if (!row) return $("ball-detail").replaceChildren();
-    const rows = data.methods.map((method) => [method, percent(row[method]), row[`${method} size`].toFixed(2)]);
+    const rows = data.methods.map((method) => [method, percent(row[method]), own.size(row[`${method} ${own.sizeKey}`])]);
     const inside = data.names.map((name, i) => i).filter((i) => data.ball[i] === ball);
     const list = make("ul", { class: "chips" });
     for (const i of inside.slice(0, 24)) {
@@ -135,9 +137,9 @@
       button.addEventListener("click", () => { show(i); $("explorer").scrollIntoView(); });
       list.append(make("li", {}, button));
     }
-    const share = `${group(row.nodes)} nodes, ${(100 * row.class_share).toFixed(0)} % of them ${row.class}`;
+    const share = `${group(row.nodes)} nodes, ${own.ballText(row)}`;
     $("ball-detail").replaceChildren(
-      make("h3", {}, share), tableOf(["Method", "Coverage", "Mean size"], rows),
+      make("h3", {}, share), tableOf(["Method", "Coverage", own.sizeTitle], rows),
       make("p", {}, inside.length ? "Explorable nodes in it:" : "None of its nodes is among the explorable ones."), list);
   }
 
@@ -198,29 +200,12 @@
   function refresh() {
     const m = methodIndex();
     $("node-title").textContent = `Node ${data.names[current]}`;
-    showVerdict(current, m);
     showFacts(current, m);
     showHops(current, m);
-    showLabels(current, m);
-    showEvidence(current, m);
+    own.show(current, m);
     drawNeighbourhood(current, m);
-    drawScores();
-  }
-
-  function showVerdict(i, m) {
-    const inside = data.classes.map((_, y) => y).filter((y) => at(data.member, m, i, y));
-    const truth = data.label[i];
-    const covers = inside.includes(truth);
-    const chips = make("ul", { class: `chips ${covers ? "" : "missed"}`, id: "node-set", "aria-label": "Prediction set" });
-    // A set of many labels names the likeliest and the true one, and counts the others.
-    const s = data.scored[m];
-    const first = new Set([...inside].sort((a, b) => at(data.scores, s, i, a) - at(data.scores, s, i, b)).slice(0, 2 * FIRST_LABELS));
-    const named = inside.filter((y) => first.has(y) || y === truth);
-    for (const y of named) chips.append(make("li", y === truth ? { class: "true" } : {}, data.classes[y]));
-    if (named.length < inside.length) chips.append(make("li", { class: "others" }, `and ${inside.length - named.length} more`));
-    if (!inside.length) chips.append(make("li", {}, "the empty set"));
-    const text = `${data.methods[m]} ${covers ? "covers" : "misses"} the true label, ${data.classes[truth]}.`;
-    $("node-verdict").replaceChildren(chips, make("p", { class: `verdict ${covers ? "covers" : "misses"}`, id: "node-covers" }, text));
+    for (const name of Object.keys(live)) redraw(name);
+    tellScores();
   }
 
   function showFacts(i, m) {
@@ -261,38 +246,6 @@
         isLocal(m) ? at(data.weights, m, k).toFixed(3) : "–", group(at(data.hop_below, m, i, k))]);
     }
     fillTable($("node-hops"), ["Hop", "Nodes", "Calibrating", "Weight each", "At or below the threshold"], rows);
-  }
-
-  function showLabels(i, m) {
-    const s = data.scored[m];
-    const order = data.classes.map((_, y) => y).sort((a, b) => at(data.scores, s, i, a) - at(data.scores, s, i, b));
-    const mark = (y) => (y === data.label[i] ? `${data.classes[y]} (true)` : data.classes[y]);
-    const informed = data.informed[s] >= 0; // the labels around the node have changed what the model said
-    const chances = (y) => [...(informed ? [percent(at(data.model, i, y))] : []), percent(at(data.probabilities, s, i, y))];
-    const rows = order.map((y) => [mark(y), ...chances(y), fixed(at(data.scores, s, i, y)), at(data.member, m, i, y) ? "in set" : "out"]);
-    const head = ["Label", ...(informed ? ["Model", "Informed"] : ["Probability"]), "Score", ""];
-    const every = $("all-labels").getAttribute("aria-expanded") === "true";
-    const few = Math.max(FIRST_LABELS, 1 + order.indexOf(data.label[i]));
-    const many = rows.length > few + 2;
-    fillTable($("node-labels"), head, every || !many ? rows : rows.slice(0, few), order.map((y) => (at(data.member, m, i, y) ? "inside" : "outside")));
-    $("all-labels").hidden = !many;
-    $("all-labels").textContent = every ? `Show the first ${few} labels` : `Show all ${rows.length} labels`;
-  }
-
-  function showEvidence(i, m) {
-    const e = data.informed[data.scored[m]];
-    $("node-evidence").hidden = e < 0;
-    if (e < 0) return;
-    const columns = [...Array(data.voices.shape[2]).keys()].filter((c) => at(data.voices, e, i, c) >= 0);
-    const rows = columns.map((c) => {
-      const row = at(data.voices, e, i, c);
-      return [data.neighbour_names[row], data.classes[data.neighbour_label[row]], String(at(data.voice_hop, e, i, c)), `× ${at(data.voice_odds, e, i, c).toFixed(2)}`];
-    });
-    const all = at(data.speaking, e, i);
-    const told = all ? `${columns.length < all ? `The ${columns.length} loudest of ${group(all)}` : `All ${group(all)}`} that speak here, within two hops:` : "No labelled node speaks here.";
-    $("evidence-text").textContent = `For the average label, ${data.sentences[e]}. ${told}`;
-    fillTable($("node-voices"), ["Node", "Label", "Hop", "Odds of its label"], rows);
-    $("node-voices").hidden = !rows.length;
   }
 
   function drawNeighbourhood(i, m) {
@@ -344,7 +297,7 @@
     const kind = calibrates ? (score <= at(data.thresholds, m, i) ? "below" : "above") : "other";
     const dot = svg("circle", { class: kind, r: calibrates ? 3 + 3 * Math.sqrt(Math.min(weight, 4)) : 3.5, cx: x, cy: y });
     const title = svg("title");
-    title.textContent = `Node ${name}, hop ${hop}` + (calibrates ? `, ${data.classes[data.neighbour_label[row]]}, score ${score.toFixed(4)}, weight ${weight.toFixed(3)}` : ", does not calibrate");
+    title.textContent = `Node ${name}, hop ${hop}` + (calibrates ? `, ${own.neighbourText(row)}, score ${score.toFixed(4)}, weight ${weight.toFixed(3)}` : ", does not calibrate");
     dot.append(title);
     const target = position.get(name);
     if (target !== undefined) {
@@ -364,29 +317,22 @@
     return text;
   }
 
-  function scoreData() {
+  function scoreChart() {
     const [i, m] = [current, methodIndex()];
     const threshold = at(data.thresholds, m, i);
-    const labels = data.classes.map((name, y) => {
-      const inside = Boolean(at(data.member, m, i, y));
-      return { name, score: at(data.scores, data.scored[m], i, y), inside, verdict: inside ? "in the set" : "not in the set" };
-    });
     // A bar of no height stands in for none, so that the chart always has something to stack.
     const none = [{ group: "hop 1", from: at(data.edges, data.scored[m], 0), to: at(data.edges, data.scored[m], 1), count: 0, mass: 0 }];
     const rows = bars(i, m);
-    return { bars: rows.length ? rows : none, labels, threshold: Number.isFinite(threshold) ? [{ threshold }] : [] };
+    const datasets = { bars: rows.length ? rows : none, labels: own.marks(i, m), threshold: Number.isFinite(threshold) ? [{ threshold }] : [] };
+    return { datasets, params: { top: tallest(datasets.bars) } };
   }
 
-  function drawScores() {
-    const now = scoreData();
-    const m = methodIndex();
+  function tellScores() {
+    const [i, m] = [current, methodIndex()];
+    const threshold = at(data.thresholds, m, i);
     const what = isLocal(m) ? "Calibration nodes around it with their weights; the stronger the colour, the nearer." : isGlobal(m) ? "All calibration nodes, each with weight 1." : "All calibration nodes; the threshold is not a quantile of theirs.";
-    const line = now.threshold.length ? `The line is the threshold, ${fixed(now.threshold[0].threshold)}` : "There is no finite threshold: too little weight is near";
-    $("scores-text").textContent = `${what} ${line}; triangles are this node's labels.`;
-    if (!views.scores) return;
-    views.scores.signal("top", tallest(now.bars));
-    for (const [name, rows] of Object.entries(now)) views.scores.data(name, rows);
-    views.scores.runAsync();
+    const line = Number.isFinite(threshold) ? `The line is the threshold, ${fixed(threshold)}` : "There is no finite threshold: too little weight is near";
+    $("scores-text").textContent = `${what} ${line}; ${own.marksText}.`;
   }
 
   function tallest(rows) {
@@ -470,8 +416,7 @@
     for (const box of document.querySelectorAll('input[name="shown"]')) box.addEventListener("change", showMethods);
     for (const details of document.querySelectorAll("[data-numbers]")) details.addEventListener("toggle", () => numbers(details));
     for (const button of document.querySelectorAll('input[name="method"]')) button.addEventListener("change", refresh);
-    $("all-labels").addEventListener("click", () => { turn($("all-labels")); refresh(); });
-    $("all-classes")?.addEventListener("click", showClasses);
+    own.listen();
     // A graph of small pieces has no neighbourhoods to map.
     $("map-method")?.addEventListener("change", () => {
       $("map-text").textContent = $("map-method").selectedOptions[0].dataset.text;
@@ -499,6 +444,3 @@
     const wanted = decoded(location.hash.match(/^#node=(.*)$/)?.[1] ?? "");
     if (position.has(wanted) && position.get(wanted) !== current) show(position.get(wanted));
   }
-
-  start();
-})();

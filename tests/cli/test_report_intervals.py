@@ -1,0 +1,123 @@
+"""``napsets report --task regression`` and ``--features``: pages from files, and what the terminal says of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.interval_comparison import compare_intervals
+from napsets.evaluation.judgement import halves
+from napsets.report.record import read_record
+from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
+from worlds import make_world, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
+
+
+def told_by(run, *flags):
+    shown = run(*flags, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    return json.loads(shown.stdout)
+
+
+def compared(score, calibration, nodes, **settings):
+    outputs = np.column_stack(list(COLUMNS[score].values()))
+    return compare_intervals(GRAPH, outputs, Y, calibration, nodes, score=score, ids=IDS, **settings)
+
+
+@pytest.mark.parametrize("score", list(COLUMNS))
+def test_the_report_compares_the_intervals_of_the_files(run, tmp_path, score):
+    truth = write(tmp_path / "truth.parquet", {"node": IDS[REST], "target": Y[REST]})
+    target = tmp_path / "report.html"
+    told = told_by(
+        run, "report", "--task", "regression", *number_files(tmp_path, score), "--truth", truth, "-o", target
+    )
+    found = compared(score, KNOWN, REST, alphas=CURVE_ALPHAS)
+    assert [row["coverage"] for row in told["results"]] == [result.coverage for result in found]
+    assert [row["median_width"] for row in told["results"]] == pytest.approx([result.median_width for result in found])
+    assert told["verdict"]["lines"] == list(found.verdict().lines)
+    assert "Prediction intervals on a graph" in target.read_text(encoding="utf-8")
+    assert (read_record(target)["task"], read_record(target)["score"]) == ("regression", score)
+
+
+def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run, tmp_path):
+    target = tmp_path / "report.html"
+    flags = ["report", "--task", "regression", *number_files(tmp_path), "--methods", "split,naps,naps-exact"]
+    shown = run(*flags, "--seed", 3, "-o", target)
+    assert shown.exit_code == 0, shown.stderr
+    calibration, nodes = halves(KNOWN, 3)
+    found = compared("cqr", calibration, nodes, methods=["split", "naps", "naps-exact"], seed=3, alphas=CURVE_ALPHAS)
+    words = " ".join(shown.stdout.split())
+    assert f"{nodes.size} nodes at alpha = 0.1, 2 hops" in words
+    assert f"{found['naps'].infinite_rate:.1%}" in words
+    assert f"the intervals of all methods are finite on {found.finite.mean():.1%} of the nodes" in words
+    assert " ".join(found.verdict().lines) in words
+
+
+def test_inspect_explains_the_interval_that_the_report_shows(run, tmp_path):
+    target, files = tmp_path / "report.html", number_files(tmp_path)
+    told_by(run, "report", "--task", "regression", *files, "--methods", "split,naps-exact", "-o", target)
+    calibration, nodes = halves(KNOWN, 0)
+    found = compared("cqr", calibration, nodes, methods=["split", "naps-exact"])
+    node = int(nodes[7])
+    seen = told_by(run, "inspect", *files, "--node", IDS[node], "--like", target, "--method", "naps-exact")
+    row = int(np.flatnonzero(found.nodes == node)[0])
+    assert seen["threshold"] == found["naps-exact"].intervals.thresholds[row]
+    assert seen["lower"] == found["naps-exact"].intervals.lower[row]
+
+
+def test_predict_says_its_verdict_on_intervals_in_three_lines(run, tmp_path):
+    flags = ["predict", "--task", "regression", *number_files(tmp_path), "-o", tmp_path / "out.parquet"]
+    verdict = told_by(run, *flags)["verdict"]
+    shown = run(*flags)
+    assert len(verdict["lines"]) == 3
+    assert " ".join(verdict["lines"]) in " ".join(shown.stdout.split())
+    assert verdict["lines"][0].startswith("Auto, by its own choice: intervals ")
+    naps = told_by(run, *flags, "--method", "naps")
+    assert naps["infinite"] > 0
+    share = 100 * naps["infinite"] / naps["nodes"]
+    assert f", {share:.1f} % of them the whole line, whose width is not counted" in naps["verdict"]["lines"][0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--logits"], "works without --logits, --labels-are and --features"),
+        (["--features", "x.npz"], "works without --logits, --labels-are and --features"),
+        (["--score", "absolute"], "must be cqr for a file with the columns lower, upper"),
+        (["--methods", "split,daps"], "looks at labels"),
+    ],
+)
+def test_what_a_regression_cannot_use_is_refused(run, tmp_path, flags, message):
+    shown = run("report", "--task", "regression", *number_files(tmp_path), *flags, "-o", tmp_path / "report.html")
+    assert shown.exit_code != 0
+    assert message in " ".join(shown.stderr.replace("│", " ").split())
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_features_are_for_methods_that_compare_nodes(run, tmp_path):
+    world = make_world(tmp_path / "world", nodes=300, degree=10)
+    x = np.random.default_rng(0).normal(size=(300, 4)) + world.labels[:, None]
+    features = write(tmp_path / "x.parquet", {"node": world.ids} | {f"x{k}": x[:, k] for k in range(4)})
+    flags = ["report", *world.files, "--truth", world.truth, "-o", tmp_path / "report.html"]
+    told = told_by(run, *flags, "--methods", "split,snaps", "--features", features)
+    found = compare(
+        world.graph, world.probabilities, world.labels, np.sort(world.calibration), world.rest, ids=world.ids,
+        methods=["split", "snaps"], features=x,
+    )  # fmt: skip
+    assert told["results"][1]["mean_size"] == found["snaps"].mean_size
+    assert told["results"][1]["mean_size"] != told["results"][0]["mean_size"]
+    node = world.ids[world.rest[0]]
+    seen = told_by(
+        run, "inspect", *world.files, "--node", node, "--like", tmp_path / "report.html", "--method", "snaps"
+    )
+    row = int(np.flatnonzero(found.nodes == world.rest[0])[0])
+    assert seen["threshold"] == found["snaps"].sets.thresholds[row]
+    shown = run(*flags, "--methods", "split,naps", "--features", features)
+    assert shown.exit_code == 2
+    assert "needs a method that compares nodes" in " ".join(shown.stderr.split())
