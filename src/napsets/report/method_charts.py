@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from napsets.report.encodings import (
@@ -21,6 +22,11 @@ from napsets.report.rows import Row
 
 __all__ = ["CHANCE_TIPS", "Measure", "curve", "front", "gap", "grouped", "method_coverage", "method_size", "ordinal"]
 __all__ += ["tradeoff"]
+
+#: Points are near where their names would meet, as shares of the width and the height of a chart.
+_NEAR = (0.3, 0.06)
+#: Where a name stands beside its point, in pixels: the first place that no near one has.
+_HEIGHTS = (-10, 18, -24, 32)
 
 CHANCE_TIPS = [("chance_low", "By chance from", ".1%"), ("chance_high", "By chance to", ".1%")]
 
@@ -83,17 +89,34 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     told = [row for row in rows if len(rows) <= LOOKS or row["taken"] or row is rows[0]]
     right = [row for row in told if row[size.field] > 0.5 * (wide[0] + wide[1])]
     left = [row for row in told if row not in right]
-    text = {"dy": -10, "fontSize": 12, "fontWeight": 600}
+    text = {"fontSize": 12, "fontWeight": 600}
+    heights = dict(zip((row["method"] for row in told), _heights(told, size.field, wide, domain), strict=True))
+    names = [
+        layer("text", named, rows=some, dx=dx, dy=dy, align=align, **text)
+        for side, dx, align in ((left, 10, "left"), (right, -10, "right"))
+        for dy in sorted({heights[row["method"]] for row in side})
+        if (some := [row for row in side if heights[row["method"]] == dy])
+    ]
     layers = [
         target_rule(chance, "y"),
         layer("rule", upright, strokeWidth=1.5, opacity=0.35),
         layer("rule", level, strokeWidth=1.5, opacity=0.35),
         taken,
         looks.dots(base, 120),
-        layer("text", named, rows=left, dx=10, align="left", **text),
-        layer("text", named, rows=right, dx=-10, align="right", **text),
+        *names,
     ]
     return looks.chart(300, layers, rows)
+
+
+def _heights(rows: list[Row], field: str, wide: Sequence[float], high: Sequence[float]) -> list[int]:
+    """Return how far above its point (below, if positive) each name stands, so that those of near points are apart."""
+    spots = [((row[field] - wide[0]) / (wide[1] - wide[0]), row["gap"] / high[1]) for row in rows]
+    found: list[int] = []
+    for here, (x, y) in enumerate(spots):
+        near = [abs(x - left) < _NEAR[0] and abs(y - up) < _NEAR[1] for left, up in spots[:here]]
+        free = [dy for dy in _HEIGHTS if dy not in {dy for dy, close in zip(found, near, strict=True) if close}]
+        found.append(free[0] if free else _HEIGHTS[-1])
+    return found
 
 
 def method_coverage(looks: Looks, rows: list[Row], target: float) -> Spec:
