@@ -176,8 +176,8 @@ def _graph_and_labels(
     both = int((y[chosen] >= 0).sum())
     if both:
         notes.append(
-            f"{both:,} of the nodes to predict have a label; it is left out of the threshold of its own node, not out of "
-            f"what all labels decide together: a level, evidence"
+            f"{both:,} of the nodes to predict have a label; it is left out of the threshold of its own node, not "
+            f"out of what all labels decide together: a level, evidence"
         )
     return Inputs(known, graph, y, names, chosen, probabilities, notes, integers)
 

@@ -117,8 +117,8 @@ def read_regression(
     both = int(np.isfinite(y[chosen]).sum())
     if both:
         notes.append(
-            f"{both:,} of the nodes to predict have a target; it is left out of the threshold of its own node, not out of "
-            f"what all targets decide together: a level, evidence"
+            f"{both:,} of the nodes to predict have a target; it is left out of the threshold of its own node, not "
+            f"out of what all targets decide together: a level, evidence"
         )
     return RegressionInputs(known, graph, values, score, y, chosen, notes)
 
