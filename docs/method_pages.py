@@ -25,10 +25,17 @@ def filled(markdown: str) -> str:
 def method_table() -> str:
     """Return the table of methods: what each is called, what it is made of, and what it is for."""
     rows = [
-        f"| [`{name}`](methods/{name}.md) | {_escaped(title(name))} | {_made_of(name)} | {_escaped(text)} |"
+        f"| {_linked(name)} | {_escaped(title(name))} | {_made_of(name)} | {_escaped(text)} |"
         for name, text in methods().items()
     ]
     return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
+
+
+def _linked(name: str) -> str:
+    """Return a method's name as a link to its page, if it has one yet."""
+    return (
+        f"[`{name}`](methods/{name}.md)" if (Path(__file__).parent / "methods" / f"{name}.md").exists() else f"`{name}`"
+    )
 
 
 def header(name: str) -> str:
