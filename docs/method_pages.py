@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from napsets.evaluation.interval_comparison import interval_methods
 from napsets.methods import make_method, methods, title
 
 __all__ = ["filled", "method_table"]
@@ -31,6 +32,12 @@ def method_table() -> str:
     return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
 
 
+def _makes(name: str) -> str:
+    """Say whether a method is for labels alone."""
+    too = name in interval_methods()
+    return "It makes [intervals of numbers](../intervals.md) too." if too else "It is for labels alone."
+
+
 def _linked(name: str) -> str:
     """Return a method's name as a link to its page, if it has one yet."""
     return (
@@ -43,7 +50,8 @@ def header(name: str) -> str:
     return "\n\n".join(
         [
             f"**{_escaped(methods()[name])}**",
-            f"In the table of [methods](../methods.md): `{name}`. Score × localiser × level: {_made_of(name)}.",
+            f"In the table of [methods](../methods.md): `{name}`. Score × localiser × level: {_made_of(name)}. "
+            f"{_makes(name)}",
             f"```python\n{python_line(name)}\n```",
             f"```bash\n{command_line(name)}\n```",
         ]
