@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from napsets.evaluation.interval_comparison import interval_methods
 from napsets.methods import make_method, methods, title
 
 __all__ = ["filled", "method_table"]
@@ -25,10 +26,23 @@ def filled(markdown: str) -> str:
 def method_table() -> str:
     """Return the table of methods: what each is called, what it is made of, and what it is for."""
     rows = [
-        f"| [`{name}`](methods/{name}.md) | {_escaped(title(name))} | {_made_of(name)} | {_escaped(text)} |"
+        f"| {_linked(name)} | {_escaped(title(name))} | {_made_of(name)} | {_escaped(text)} |"
         for name, text in methods().items()
     ]
     return "\n".join(["| name | in tables | score × localiser × level | what it is for |", "|---|---|---|---|", *rows])
+
+
+def _makes(name: str) -> str:
+    """Say whether a method is for labels alone."""
+    too = name in interval_methods()
+    return "It makes [intervals of numbers](../intervals.md) too." if too else "It is for labels alone."
+
+
+def _linked(name: str) -> str:
+    """Return a method's name as a link to its page, if it has one yet."""
+    return (
+        f"[`{name}`](methods/{name}.md)" if (Path(__file__).parent / "methods" / f"{name}.md").exists() else f"`{name}`"
+    )
 
 
 def header(name: str) -> str:
@@ -36,7 +50,8 @@ def header(name: str) -> str:
     return "\n\n".join(
         [
             f"**{_escaped(methods()[name])}**",
-            f"In the table of [methods](../methods.md): `{name}`. Score × localiser × level: {_made_of(name)}.",
+            f"In the table of [methods](../methods.md): `{name}`. Score × localiser × level: {_made_of(name)}. "
+            f"{_makes(name)}",
             f"```python\n{python_line(name)}\n```",
             f"```bash\n{command_line(name)}\n```",
         ]

@@ -40,6 +40,7 @@ def test_a_missing_dependency_names_package_and_extra_even_from_another_process(
         (lambda: ns.Graph.from_edge_index([[0, 1, 2]], num_nodes=3), "graph"),
         (lambda: ns.weighted_quantile([1.0], [1.0], alpha=10), "alpha"),
         (lambda: ns.SplitConformal(by="group").calibrate([[0.5, 0.5]], [0], [0]), "groups"),
+        (lambda: ns.SplitConformal("cqr").calibrate([[0.5, np.nan]], [0.1], [0]), "numbers"),
         (lambda: ns.make_method("napz"), "settings"),
         (lambda: ns.NodePredictions.load("there is no such file.npz"), "files"),
         (lambda: ns.NAPS().predict([0]), "not-calibrated"),

@@ -28,8 +28,9 @@ __all__ = [
 
 #: The arguments that a topic of the guide is about; what no topic names is a setting.
 _ARGUMENTS = {
-    "probabilities": "probabilities outputs score_matrix u model",
-    "labels": "labels labels_are targets target class_names",
+    "probabilities": "probabilities score_matrix u model",
+    "labels": "labels labels_are class_names",
+    "numbers": "outputs targets target lower upper",
     "calibration": "calibration calibration_mask reference apart level",
     "nodes": "nodes node ids original_ids per",
     "graph": "graph edge_index edges adjacency indptr indices data weight lengths strengths directed num_nodes",

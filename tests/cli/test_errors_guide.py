@@ -48,6 +48,7 @@ def test_a_topic_is_printed_without_links_and_code(run):
     assert shown.exit_code == 0
     assert "Cure: call `calibrate(graph" in shown.stdout
     assert "```" not in shown.stdout
+    assert "*" not in shown.stdout
     assert "](" not in run("errors", "files").stdout
 
 

@@ -57,6 +57,11 @@ def test_a_page_is_filled_with_what_the_code_says_and_what_was_measured(pages):
         assert re.search(rf"^\| naps \| .*\| {coverage} \|.*\| {front} \|", board, flags=re.M), row
 
 
+def test_a_page_says_whether_the_method_makes_intervals(pages):
+    assert "It makes [intervals of numbers]" in pages.header("naps-exact")
+    assert "It is for labels alone." in pages.header("by-class")
+
+
 def test_a_method_that_was_not_measured_says_so(pages):
     assert pages.measured("unknown") == "Not on the [leaderboard](../leaderboard.md) yet."
 

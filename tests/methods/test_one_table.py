@@ -109,8 +109,8 @@ def test_it_stands_in_the_documentation():
     spec.loader.exec_module(hooks)
     page = hooks.on_page_markdown((ROOT / "docs" / "methods.md").read_text(encoding="utf-8"), page=None)
     assert f"| `toy` | Toy | `APS` × `Hops(hops=1)` × `Nominal` | {WHAT}. |" in page
-    for name in METHODS:
-        assert f"| `{name}` |" in page
+    for name in METHODS.keys() - {"toy"}:  # which has no page of its own yet
+        assert f"| [`{name}`](methods/{name}.md) |" in page
 
 
 def test_it_is_saved_and_loaded(world, tmp_path):

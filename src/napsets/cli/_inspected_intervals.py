@@ -88,7 +88,7 @@ def interval_tables(result: dict[str, Any], seen: IntervalInspection) -> tuple[A
         ("width", number(result["width"])),
         ("best guess", number(result["prediction"])),
         *support_rows(result),
-        ("its own target (never used for its own interval)", number(result["target"])),
+        ("its own target (left out of its own threshold τ)", number(result["target"])),
     ]
     return head_table(result, rows), [
         *hop_tables(seen),

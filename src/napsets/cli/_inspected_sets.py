@@ -51,7 +51,7 @@ def set_tables(result: dict[str, Any], seen: NodeInspection) -> tuple[Any, list[
         ("set", "{" + ", ".join(result["set"]) + "}"),
         *support_rows(result),
         ("its uniform number u", number(result["u"], 6)),
-        ("its own label (never used for its own set)", "–" if result["label"] is None else result["label"]),
+        ("its own label (not in its own threshold τ)", "–" if result["label"] is None else result["label"]),
     ]
     return head_table(result, rows), [
         *hop_tables(seen),

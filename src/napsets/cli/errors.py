@@ -17,8 +17,11 @@ __all__ = ["EXAMPLES", "Topic", "errors", "guide"]
 EXAMPLES = ["napsets errors", "napsets errors alpha"]
 
 _HEADING = re.compile(r"^## (?P<title>.+?) \{ #(?P<name>[a-z-]+) \}$", re.M)
-#: What a terminal does without: where links lead, and blocks of code.
+#: What a terminal does without: where links lead, stars for quotes, and blocks of code.
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+_MARKED = re.compile(r"(?<![\w*])\*([^*\n]+(?:\n[^*\n]+)*)\*(?![\w*])")
+#: Ends of lines within a paragraph: the terminal has a width of its own.
+_LINES = re.compile(r"(?<!\n)\n(?![\n|-])")
 _BLOCK = re.compile(r"\n*^```.*?^```$", re.M | re.S)
 
 
@@ -53,5 +56,5 @@ def errors(
         return
     with wrong_use("TOPIC"):
         found = choose("topic", topic, topics)
-    plain = _LINK.sub(r"\1", _BLOCK.sub("", found.text))
+    plain = _LINES.sub(" ", _MARKED.sub(r"“\1”", _LINK.sub(r"\1", _BLOCK.sub("", found.text))))
     run.result({"topic": topic, "title": found.title, "text": plain}, f"{found.title}\n\n{plain}")

@@ -197,10 +197,13 @@ class Verdict:
             return ""
         return f". It was picked among {self.rivals + 1} by these labels, which the intervals allow for"
 
+    def _adviser(self) -> str:
+        return "`napsets recommend` tries methods on these labels"
+
     def _expected(self) -> str:
         told = f"{self._sized()} for {self.nodes:,} nodes{self._aside()}"
         if self.choice is None:
-            return f"{told}; nothing was compared, and `napsets recommend` tries methods on these labels"
+            return f"{told}; nothing was compared, and {self._adviser()}"
         if math.isnan(self.change.value):
             return f"{told}; it chose {self.choice}"
         expected = (1.0 + self.change.value) * self.baseline_size
@@ -236,6 +239,9 @@ class IntervalVerdict(Verdict):
 
     def _sized(self) -> str:
         return "no interval is finite" if math.isnan(self.size) else f"intervals {wide(self.size)} wide"
+
+    def _adviser(self) -> str:
+        return "`napsets report --task regression` compares methods on half of the targets"
 
     def _same(self) -> str:
         return f"the same intervals as {self.baseline}, {wide(self.size)} wide"

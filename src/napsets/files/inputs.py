@@ -175,7 +175,10 @@ def _graph_and_labels(
         chosen = read_nodes(nodes, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
     both = int((y[chosen] >= 0).sum())
     if both:
-        notes.append(f"{both:,} of the nodes to predict have a label; a node's own label never enters its own set")
+        notes.append(
+            f"{both:,} of the nodes to predict have a label; it is left out of the threshold of its own node, not "
+            f"out of what all labels decide together: a level, evidence"
+        )
     return Inputs(known, graph, y, names, chosen, probabilities, notes, integers)
 
 

@@ -116,7 +116,10 @@ def read_regression(
         raise InvalidInputError("there is no node to predict: every node has a target. Pass --nodes.")
     both = int(np.isfinite(y[chosen]).sum())
     if both:
-        notes.append(f"{both:,} of the nodes to predict have a target; a node's own never enters its own interval")
+        notes.append(
+            f"{both:,} of the nodes to predict have a target; it is left out of the threshold of its own node, not "
+            f"out of what all targets decide together: a level, evidence"
+        )
     return RegressionInputs(known, graph, values, score, y, chosen, notes)
 
 

@@ -192,7 +192,7 @@ def _naps(settings: Settings, decay: Decay) -> Method:
 
 @METHODS.add("naps")
 def _uniform(settings: Settings) -> Method:
-    """NAPS as printed: the labelled nodes within K hops, all alike. Even coverage; full sets where they are few."""
+    """NAPS as printed: labelled nodes within K hops, all alike. For even coverage; full sets where there are few."""
     return _naps(settings, "uniform" if settings.decay is None else settings.decay)
 
 
@@ -210,7 +210,7 @@ def _geometric(settings: Settings) -> Method:
 
 @METHODS.add("naps-exact")
 def _exact(settings: Settings) -> Method:
-    """NAPS pooled with all labelled nodes, at a level set on labels kept apart: even coverage, and a guarantee."""
+    """NAPS pooled with all labelled nodes, at a level set on labels kept apart: meant for even coverage, guaranteed."""
     pool = 10.0 if settings.pool is None else settings.pool
     decay = "uniform" if settings.decay is None else settings.decay
     near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
@@ -267,19 +267,19 @@ def _similar(settings: Settings) -> Method:
 
 @METHODS.add("rlcp")
 def _randomised(settings: Settings) -> Method:
-    """Local weights around a node drawn at random nearby (RLCP): more even coverage, exact without spending labels."""
+    """Local weights around a node drawn at random nearby (RLCP): meant for even coverage, exact at no label's cost."""
     return _one_split(settings, Balls())
 
 
 @METHODS.add("pagerank")
 def _pagerank(settings: Settings) -> Method:
-    """Labelled nodes weighed by how often short walks end there, pooled with all. Even coverage; no guarantee."""
+    """Labelled nodes weighed by how often short walks end there, pooled with all. Meant for even coverage; no proof."""
     return Method(settings.score, _walks(settings), Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("pagerank-exact")
 def _pagerank_exact(settings: Settings) -> Method:
-    """PageRank weights at a level set on labels kept apart: even coverage, and a guarantee."""
+    """PageRank weights at a level set on labels kept apart: meant for even coverage, with a guarantee."""
     return Method(settings.score, _walks(settings), Exact(), settings.seed, settings.allow_empty)
 
 
@@ -334,7 +334,7 @@ def _by_community(settings: Settings) -> Method:
 
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
-    """Labels around a node as evidence for its label: smaller and more even sets, with a guarantee."""
+    """Labels around a node as evidence for its label: smaller sets where they tell something, with a guarantee."""
     kind = InformedIntervals if is_regression(make_score(settings.score)) else Informed
     return Method(_wrapped(settings.score, kind), Everyone(), Exact(), settings.seed, settings.allow_empty)
 
@@ -348,13 +348,13 @@ def _corrected(settings: Settings) -> Method:
 
 @METHODS.add("auto")
 def _auto(settings: Settings) -> Choosing:
-    """Choose by evidence what suits the graph: small sets, evenly reliable, with a guarantee."""
+    """Choose by evidence what suits the graph, evenness before small sets, with a guarantee."""
     return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> Choosing:
-    """Choose by evidence what makes the smallest sets, less evenly reliable, with a guarantee."""
+    """Choose by evidence what makes the smallest sets, even or not, with a guarantee."""
     return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
