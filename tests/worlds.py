@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import napsets as ns
+from napsets.localisers import Hops
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -135,6 +136,11 @@ def make_numbers(seed: int = 0, n: int = 900, degree: int = 12, labelled: int = 
         "calibration": order[:labelled],
         "nodes": np.concatenate([order[labelled:], np.arange(n - 10, n)]),
     }
+
+
+def never_supported(settings: Any) -> ns.Method:
+    """A method of the table that looks nowhere, so that every threshold is infinite."""
+    return ns.Method(settings.score, Hops(0), seed=settings.seed)
 
 
 def make_ring(seed: int, n: int = 700, labelled: int = 200, edges: int = 3500, classes: int = 4) -> dict[str, Any]:

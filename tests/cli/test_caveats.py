@@ -12,7 +12,7 @@ import pytest
 from napsets.cli._advice import full_note
 from napsets.files import read_sets
 from napsets.sets import SetsSummary
-from worlds import make_world, write
+from worlds import CLASSES, make_world, write
 
 
 @pytest.fixture
@@ -228,3 +228,12 @@ def test_an_alpha_that_cannot_be_is_refused(tmp_path, run, alpha):
     shown = run("evaluate", tmp_path / "s.csv", "--labels", truth)
     assert shown.exit_code == 1
     assert "each alpha of `sets` must be strictly between 0 and 1" in shown.stderr
+
+
+def test_labels_that_calibrated_and_judge_are_noted_as_far_as_counts_prove_it(tmp_path, run, world):
+    everyone = write(tmp_path / "everyone.csv", {"node": world.ids, "label": np.array(CLASSES)[world.labels]})
+    target = tmp_path / "sets.parquet"
+    assert run("predict", *world.files, "--nodes", everyone, "--method", "split", "-o", target).exit_code == 0
+    said = " ".join(run("evaluate", target, "--labels", everyone).stderr.split())
+    assert "at least 60 of the 120 judged nodes calibrated, for 60 of all 120 nodes did" in said
+    assert "calibrated" not in run("evaluate", target, "--labels", world.truth).stderr

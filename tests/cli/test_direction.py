@@ -10,7 +10,7 @@ import pytest
 import napsets as ns
 from napsets.advice.recommendation import recommend
 from napsets.advice.theory import measure_homophily
-from worlds import make_world
+from worlds import make_world, write
 
 DIRECTIONS = ["out", "in", "both"]
 
@@ -87,6 +87,58 @@ def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, directed, 
     induced = graph.along(direction).subgraph(world.rest)
     balls = ns.neighbourhood_partition(induced, np.arange(world.rest.size), radius=1, min_size=2)
     assert told["neighbourhoods"] == len(balls)
+
+
+@pytest.fixture(params=["sets", "intervals"])
+def made(request, tmp_path, run, directed):
+    """Return a function that makes a file of sets or of intervals with some flags, and the flags that judge it."""
+    world, _ = directed
+    given, truth = world.files, world.truth
+    if request.param == "intervals":
+        y = world.labels + 0.5
+        outputs = write(tmp_path / "outputs.parquet", {"node": world.ids, "prediction": y - 0.25})
+        known = {"node": world.ids[world.calibration], "target": y[world.calibration]}
+        targets = write(tmp_path / "targets.parquet", known)
+        given = ["--task", "regression", "--edges", world.edges, "--probabilities", outputs, "--labels", targets]
+        truth = write(tmp_path / "numbers.parquet", {"node": world.ids[world.rest], "target": y[world.rest]})
+
+    def make(suffix, *flags):
+        target = tmp_path / f"made{suffix}"
+        done = run("predict", *given, "--method", "split", *flags, "-o", target)
+        assert done.exit_code == 0, done.output
+        return ["evaluate", target, "--labels", truth, "--edges", world.edges, "--radius", 1, "--min-size", 2]
+
+    return make
+
+
+def said_by(run, *arguments):
+    shown = run(*arguments, "--json")
+    return " ".join(shown.stderr.split()), json.loads(shown.stdout)["coverage_by_degree"]
+
+
+def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, made):
+    way = ["--directed", "--direction", "in"]
+    flags = made(".parquet", *way)
+    said, told = said_by(run, *flags)
+    assert f"judged with directed edges, --direction in, as {flags[1]} was made" in said
+    again, same = said_by(run, *flags, *way)
+    assert (same, "judged with" in again) == (told, False)
+    said, other = said_by(run, *flags, "--direction", "out")
+    assert f"{flags[1]} was made with directed edges, --direction in, and is judged with directed edges, --" in said
+    assert other != told
+
+
+def test_other_edges_than_those_that_a_file_was_made_with_are_noted(run, made):
+    flags = made(".parquet")
+    assert "made" not in said_by(run, *flags)[0].replace(str(flags[1]), "")
+    said, _ = said_by(run, *flags, "--directed")
+    assert f"{flags[1]} was made with undirected edges, and is judged with directed edges, --direction out" in said
+
+
+def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, made):
+    flags = made(".csv", "--directed", "--direction", "in")
+    for asked in ([], ["--directed"], ["--directed", "--direction", "in"]):
+        assert "judged with" not in said_by(run, *flags, *asked)[0]
 
 
 @pytest.mark.parametrize("command", ["homophily", "recommend", "evaluate"])

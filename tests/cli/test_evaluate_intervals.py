@@ -117,3 +117,16 @@ def test_labels_in_place_of_targets_are_refused_in_plain_words(tmp_path, run):
     shown = run("evaluate", tmp_path / "out.parquet", "--labels", labels)
     assert shown.exit_code == 1
     assert "`labels` must have the columns node, target" in " ".join(shown.stderr.split())
+
+
+@pytest.mark.parametrize(("judged", "both"), [(np.arange(SIZE), 150), (np.arange(100, SIZE), 50), (REST, 0)])
+def test_targets_that_calibrated_and_judge_are_noted_as_far_as_counts_prove_it(tmp_path, run, judged, both):
+    everyone = write(tmp_path / "nodes.csv", {"node": IDS})
+    evaluated(tmp_path, run, making=("--method", "split", "--nodes", everyone))
+    truth = write(tmp_path / "some.csv", {"node": IDS[judged], "target": Y[judged]})
+    shown = run("evaluate", tmp_path / "out.parquet", "--labels", truth, "--skip-unknown")
+    assert shown.exit_code == 0, shown.output
+    said = " ".join(shown.stderr.split())
+    told = f"at least {both} of the {judged.size} judged nodes calibrated, for 150 of all 200 nodes did"
+    assert (told in said) == (both > 0)
+    assert ("calibrated" in said) == (both > 0)

@@ -55,6 +55,49 @@ def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, fl
         assert again | {"like": str(target)} == told
 
 
+def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run):
+    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    assert run("predict", "--task", "regression", *given, "--method", "split", "-o", target).exit_code == 0
+    flags = ["inspect", "--node", "n160", "--like", target]
+    same = run(*flags, *given)
+    assert "others" not in same.stderr
+    assert "Calibrated on all 150 labelled nodes, as intervals.parquet was." in same.stdout
+    written = number_predictor("cqr", "split").predict([160], 0.1)
+    ends = f"[{written.lower[0]:.6g}, {written.upper[0]:.6g}] at the threshold {written.thresholds[0]:.6g}"
+    note = f"note: {target} has {ends} for this node: the files or settings are others"
+    outputs = {"node": IDS, "lower": COLUMNS["cqr"]["lower"] - 1e-4, "upper": COLUMNS["cqr"]["upper"] + 1e-4}
+    for changes in (
+        {"labels": {"node": IDS[KNOWN], "target": 1e6 * Y[KNOWN]}},
+        {"labels": {"node": IDS[:100], "target": Y[:100]}},
+        {"probabilities": outputs, "labels": {"node": IDS[KNOWN], "target": Y[KNOWN]}},
+    ):
+        shown = run(*flags, *number_files(tmp_path, **changes))
+        assert note in shown.stderr
+        count = len(changes["labels"]["node"])
+        assert ("as intervals.parquet was" in shown.stdout) == (count == 150)
+        assert f"Calibrated on all {count} labelled nodes" in shown.stdout
+
+
+def test_the_whole_line_of_a_file_is_no_other_than_itself(tmp_path, run):
+    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *given, "--hops", 1, "--alpha", 0.001, "-o", target)
+    assert "others" not in run("inspect", "--node", "n160", "--like", target, *given).stderr
+    shown = run("inspect", "--node", "n160", "--like", target, *given, "--method", "split", "--alpha", 0.2)
+    assert f"{target} has [−∞, ∞] at the threshold ∞ for this node" in shown.stderr
+
+
+def test_a_file_of_another_kind_is_named_and_not_a_flag_that_was_not_given(tmp_path, run):
+    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *given, "--method", "split", "-o", target)
+    shown = run("inspect", "--node", "n160", "--like", target, *given, "--task", "classification")
+    assert shown.exit_code == 2
+    said = " ".join(shown.stderr.replace("│", " ").split())
+    assert f"--task: must be regression, or left out: {target} holds intervals" in said
+    shown = run("inspect", "--node", "n160", "--like", target, *number_files(tmp_path, "absolute"))
+    assert shown.exit_code == 1
+    assert "its score is cqr, and that of the columns of these files is absolute" in " ".join(shown.stderr.split())
+
+
 @pytest.mark.parametrize("score", COLUMNS)
 def test_what_is_told_is_what_the_library_finds(tmp_path, run, score):
     given = number_files(tmp_path, score)

@@ -116,6 +116,41 @@ def test_it_says_on_how_many_labels_it_calibrated(tmp_path, run, small):
     assert "Calibrated on 22 of 45 labelled nodes, as r.html was." in shown.stdout
 
 
+def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run, small):
+    target, node = tmp_path / "sets.parquet", small.ids[small.rest[0]]
+    run("predict", *small.files, "--method", "split", "-o", target)
+    flags = ["inspect", "--node", node, *small.files, "--like", target]
+    assert "the files or settings are others" not in run(*flags).stderr
+    file = read_sets(target)
+    row = file.ids.values.to_pylist().index(node)
+    threshold = file.sets.thresholds[row]
+    has = ", ".join(CLASSES[y] for y in np.flatnonzero(file.sets.member[row]))
+    told = f"note: {target} has {{{has}}} at the threshold {threshold:.6g} for this node: the files or settings are"
+    few = pq.read_table(small.labels_file)[20:]
+    pq.write_table(few, small.labels_file)
+    shown = run(*flags)
+    assert told in shown.stderr
+    assert f"Calibrated on all {len(few)} labelled nodes.\n" in shown.stdout
+    # A node without a row has nothing that could differ.
+    labelled = few["node"][0].as_py()
+    assert "are others" not in run("inspect", "--node", labelled, *small.files, "--like", target).stderr
+
+
+def test_sets_are_not_explained_as_intervals(tmp_path, run, small):
+    sets, report = tmp_path / "s.parquet", tmp_path / "r.html"
+    run("predict", *small.files, "-o", sets)
+    run("report", *small.files, "--methods", "split", "-o", report)
+    flags = ["inspect", "--node", small.ids[0], *small.files, "--task", "regression", "--like"]
+    for path, holds in ((sets, "holds"), (report, "is about")):
+        shown = run(*flags, path)
+        assert shown.exit_code == 2
+        assert f"--task: must be classification, or left out: {path} {holds} sets" in plain(shown)
+    settings = tmp_path / "napsets.toml"
+    settings.write_text('task = "regression"\n', encoding="utf-8")
+    told = told_by(run, small, "--node", small.ids[0], "--like", sets, "--config", settings)
+    assert told["task"] == "classification"
+
+
 def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path, run, small):
     target = tmp_path / "sets.parquet"
     run("predict", *small.files, "--alpha", 0.3, "--hops", 3, "-o", target)

@@ -13,7 +13,7 @@ from napsets.evaluation.interval_comparison import compare_intervals
 from napsets.evaluation.judgement import halves
 from napsets.report.record import read_record
 from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
-from worlds import make_world, write
+from worlds import CLASSES, make_world, write
 
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
@@ -57,6 +57,50 @@ def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run,
     assert f"{found['naps'].infinite_rate:.1%}" in words
     assert f"the intervals of all methods are finite on {found.finite.mean():.1%} of the nodes" in words
     assert " ".join(found.verdict().lines) in words
+
+
+@pytest.fixture(params=["labels", "numbers"])
+def both_files(request, tmp_path):
+    """Return the files of a report, and a function that writes the truth of some nodes, moved where asked for."""
+    if request.param == "numbers":
+        given, ids, known = ["--task", "regression", *number_files(tmp_path)], IDS, KNOWN
+        columns = {"target": Y}, {"target": Y + 100}
+    else:
+        world = make_world(tmp_path / "world")
+        given, ids, known = world.files, world.ids, world.calibration
+        columns = tuple({"label": np.array(CLASSES)[(world.labels + k) % 3]} for k in range(2))
+
+    def truth(nodes, moved=()):
+        told = {
+            key: np.where(np.isin(nodes, moved), columns[1][key][nodes], columns[0][key][nodes]) for key in columns[0]
+        }
+        return ["--truth", write(tmp_path / "judging.csv", {"node": ids[nodes], **told})]
+
+    flags = ["report", *given, "--methods", "split", "-o", tmp_path / "report.html"]
+    return flags, truth, known, np.setdiff1d(np.arange(len(ids)), known)
+
+
+def test_labels_that_are_truth_too_judge_and_that_is_said(run, both_files):
+    flags, truth, known, rest = both_files
+    some = known[:40]
+    for moved, other in ((), 0), (some[:7], 7):
+        shown = run(*flags, *truth(np.concatenate([some, rest]), moved), "--json")
+        told = json.loads(shown.stdout)
+        assert (told["calibration"], told["results"][0]["nodes"]) == (known.size - 40, rest.size + 40)
+        said = " ".join(shown.stderr.split())
+        assert f"40 of the {known.size} nodes of --labels are in --truth too: they judge, and calibrate nothing" in said
+        assert (f"{other} of them have another label in --truth than in --labels" in said) == (other > 0)
+        assert ("another label" in said) == (other > 0)
+    assert "--truth" not in run(*flags, *truth(rest)).stderr
+
+
+def test_truth_that_leaves_no_label_to_calibrate_is_refused_by_name(run, both_files, tmp_path):
+    flags, truth, known, rest = both_files
+    shown = run(*flags, *truth(np.concatenate([known, rest])))
+    assert shown.exit_code == 2
+    said = " ".join(shown.stderr.replace("│", " ").split())
+    assert f"--truth: must leave labels that calibrate: all {known.size} nodes of --labels are in it" in said
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_inspect_explains_the_interval_that_the_report_shows(run, tmp_path):

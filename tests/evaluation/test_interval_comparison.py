@@ -18,7 +18,7 @@ from napsets.evaluation.interval_comparison import IntervalComparison, compare_i
 from napsets.evaluation.interval_judgement import judge_intervals
 from napsets.evaluation.verdict import Interval, IntervalVerdict, evenness, gaps_of, judge_methods, size_change
 from napsets.methods import METHODS, make_method
-from worlds import make_numbers
+from worlds import make_numbers, never_supported
 
 NAMES = ("split", "naps", "naps-exact", "informed", "auto")
 
@@ -84,6 +84,18 @@ def test_where_all_are_finite_widths_can_be_compared(found: IntervalComparison) 
         assert row["shared_width_se"] == pytest.approx(
             result.sizes[everywhere].std(ddof=1) / math.sqrt(len(everywhere))
         )
+
+
+def test_a_method_of_whole_lines_alone_leaves_the_widths_of_the_others_to_be_compared(world, found, monkeypatch):
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    among = compare_intervals(**world, methods=[*NAMES, "nowhere"], seed=3)
+    assert among["nowhere"].infinite_rate == 1.0
+    assert 0.0 < among.finite.mean() < 1.0
+    assert among.shared_widths()[:-1] == compare_intervals(**world, methods=NAMES, seed=3).shared_widths()
+    assert among.shared_widths()[-1][0] == math.inf
+    alone = compare_intervals(**world, methods=["nowhere"])
+    assert not alone.finite.any()
+    assert math.isnan(alone.shared_widths()[0][0])
 
 
 def test_gaps_stand_over_neighbourhoods_degrees_predictions_own_widths_and_the_users_groups(world) -> None:

@@ -11,11 +11,12 @@ from scipy.stats import binom, binomtest
 
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
 from napsets.report.charts import size_groups
 from napsets.report.rows import chance_band, wilson
 from napsets.report.words import cards, cell, method_table, percent, summary_table
-from worlds import FOUR
+from worlds import FOUR, never_supported
 
 TITLES = ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
 
@@ -47,6 +48,16 @@ def test_supported_nodes_are_those_where_every_method_has_a_finite_threshold(dat
     for row, result in zip(data.methods, comparison, strict=True):
         assert row["supported"] == finite.sum()
         assert row["supported_size"] == result.sets.sizes[finite].mean()
+
+
+def test_a_method_without_support_anywhere_is_passed_over(world, comparison: Comparison, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    among = compare(**(world | {"methods": [*FOUR, "nowhere"], "alphas": CURVE_ALPHAS}))
+    rows = page_data(among).methods
+    finite = np.isfinite([result.sets.thresholds for result in comparison]).all(axis=0)
+    assert [row["supported"] for row in rows] == [finite.sum()] * 5
+    assert [row["supported_size"] for row in rows[:4]] == [result.sets.sizes[finite].mean() for result in comparison]
+    assert np.isnan(rows[4]["supported_size"])
 
 
 def test_the_lowest_neighbourhood_explains_pccv(data: ReportData) -> None:

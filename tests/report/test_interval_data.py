@@ -13,11 +13,13 @@ from scipy.stats import betabinom, binom
 
 import napsets as ns
 from napsets.advice.inspection import inspect_node
+from napsets.cli._comparison import interval_comparison_table
 from napsets.evaluation.comparison import CURVE_ALPHAS
 from napsets.evaluation.interval_comparison import IntervalComparison, compare_intervals
+from napsets.methods import METHODS
 from napsets.report.interval_data import IntervalReportData, interval_page_data, is_skewed
 from napsets.report.interval_words import interval_cards, interval_table, width_table
-from worlds import make_numbers
+from worlds import make_numbers, never_supported
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,23 @@ def test_where_one_mean_is_infinite_the_card_says_where_all_are_finite() -> None
     assert card["value"] == "∞"
     shared = found.shared_widths()
     assert f"where all are finite {shared[1][0]:.3g} against CQR split {shared[0][0]:.3g}" in card["note"]
+
+
+def test_a_method_of_whole_lines_alone_is_named_where_all_others_are_finite(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    found = compare_intervals(**make_numbers(), methods=["split", "naps", "nowhere"], alphas=CURVE_ALPHAS)
+    data = interval_page_data(found)
+    title = found["nowhere"].title
+    assert (data.shared, data.shared_by) == (found.finite.mean(), f"all methods but {title}")
+    widths = [row[3][0] for row in interval_table(data)]
+    assert widths == [*(f"{row['shared_width']:.3g}" for row in data.front[:2]), "∞"]
+    page = ns.report.write_page(tmp_path / "page.html", found).read_text(encoding="utf-8")
+    assert f"{100 * data.shared:.1f} % of the judged nodes where the intervals of all methods but {title} are" in page
+    shown = str(interval_comparison_table(found.rows()).renderables[0])
+    assert f"the intervals of all methods but {title} are finite on {data.shared:.1%} of the nodes" in shown
+    base_first = compare_intervals(**make_numbers(), methods=["nowhere", "naps"], alphas=CURVE_ALPHAS)
+    notes = [card["note"] for card in interval_cards(interval_page_data(base_first)) if card["name"] == "Mean width"]
+    assert notes[0].endswith(f"where all are finite {base_first.shared_widths()[1][0]:.3g}")  # against nothing
 
 
 def test_a_page_wants_the_error_rates_that_it_draws() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from napsets.cli._output import number, table
-from napsets.evaluation.verdict_words import wide
+from napsets.evaluation.verdict_words import whose_finite, wide
 
 __all__ = ["comparison_table", "interval_comparison_table"]
 
@@ -47,7 +47,8 @@ def interval_comparison_table(rows: list[dict[str, Any]]) -> Any:
     columns += ["gap: degree", "prediction", "PCCV"]
     title = _title(rows)
     if rows[0]["shared"] < 1.0:
-        title += f"; the intervals of all methods are finite on {rows[0]['shared']:.1%} of the nodes"
+        whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
+        title += f"; the intervals of {whose} are finite on {rows[0]['shared']:.1%} of the nodes"
     return table(title, columns, cells)
 
 

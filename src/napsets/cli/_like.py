@@ -45,7 +45,34 @@ class Record:
     def settings(self) -> dict[str, Any]:
         """The settings, as options take them."""
         decay = self.written.get("decay")
-        return self.written | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
+        # Files of sets do not say that they are about labels.
+        return (
+            {"task": "classification"}
+            | self.written
+            | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
+        )
+
+    def check_task(self, task: str) -> None:
+        """Refuse to explain sets as intervals, or intervals as sets."""
+        own = self.settings["task"]
+        if task != own:
+            holds = "is about" if self.report else "holds"
+            what = "intervals" if own == "regression" else "sets"
+            raise typer.BadParameter(f"must be {own}, or left out: {self.path} {holds} {what}", param_hint="--task")
+
+    def check_score(self, context: typer.Context, inputs: RegressionInputs) -> None:
+        """Refuse outputs of another kind than it was made from, unless a flag asks for their score."""
+        own, here = self.written.get("score"), SCORES.name_of(type(inputs.score))
+        asked = getattr(context.get_parameter_source("score"), "name", "") == "COMMANDLINE"
+        if own is not None and own != here and not asked:
+            raise FileFormatError(
+                f"{self.path} was made from other files: its score is {own}, and that of the columns of these files is "
+                f"{here}. Pass the files that it was made from."
+            )
+
+    def calibrated_alike(self, inputs: Inputs | RegressionInputs) -> bool:
+        """Return whether as many labels calibrated it as calibrate here; a report names them, and they are taken."""
+        return self.report or bool(self.written.get("calibration") == inputs.calibration.size)
 
     def calibration(self, inputs: Inputs | RegressionInputs) -> IntArray:
         """Return the nodes that calibrated, of files that should be those it was made from."""

@@ -30,6 +30,7 @@ __all__ = [
     "chosen_method",
     "groups_file",
     "ignored",
+    "is_given",
     "make",
     "names_of",
     "recorded",
@@ -225,14 +226,14 @@ def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool 
     """
     if name is not None:
         return name
-    if _given(context, "radius"):
+    if is_given(context, "radius"):
         return LENGTH_METHOD
-    if not everywhere and _given(context, "features"):
+    if not everywhere and is_given(context, "features"):
         return "snaps"
-    return LOCAL_METHOD if everywhere or any(_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
+    return LOCAL_METHOD if everywhere or any(is_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
 
 
-def _given(context: typer.Context, key: str) -> bool:
+def is_given(context: typer.Context, key: str) -> bool:
     """Return whether an option was given, in the call or in a settings file."""
     return getattr(context.get_parameter_source(key), "name", "DEFAULT") != "DEFAULT"
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._evaluated import caveats, coverage_table, gap_tables, pccv_rows
+from napsets.cli._methods import is_given
 from napsets.cli._options import (
     LARGEST_SEED,
     Directed,
@@ -75,7 +76,7 @@ def evaluate(
 
     A file of intervals is known by its columns; --labels then has the columns node and target. Coverage stands beside
     where chance puts it, and width in place of size. With --directed, degrees and neighbourhoods are those along
-    --direction.
+    --direction; where neither is given, they are those that the file was made with, if it says so.
     """
     from napsets.evaluation.sets_files import graph_around
 
@@ -91,10 +92,12 @@ def evaluate(
         judged = (_Intervals if numbers else _Sets)(
             sets, labels, ids.value, labels_are.value, skip_unknown, steps.stage
         )
-        graph = None
+        graph, asked = None, direction is not DirectionName.out
+        on_edges: list[str] = []
         if edges is not None:
+            directed, way, on_edges = _as_made(context, judged.file.metadata)
             steps.stage("reading edges")
-            graph = graph_around(edges, judged.file.ids, directed=directed, ids=ids.value).along(direction.value)
+            graph = graph_around(edges, judged.file.ids, directed=directed, ids=ids.value).along(way)
         named = None
         if groups is not None:
             steps.stage("reading groups")
@@ -104,7 +107,7 @@ def evaluate(
     # As it was called: what comes from standard input is read from a file of another name.
     result |= {"sets": str(context.params["sets"]), "settings": judged.file.metadata}
     notes = [*judged.labelled.notes, *judged.caveats(result), *caveats(result, radius=radius, min_size=min_size)]
-    for note in [*notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
+    for note in [*notes, *on_edges, *direction_notes(asked=asked, directed=directed)]:
         run.note(note)
     run.result(result, *judged.tables(result))
 
@@ -177,6 +180,24 @@ class _Intervals:
             for kind in ("degree", "group")
             if f"coverage_by_{kind}" in result
         ]
+
+
+def _as_made(context: typer.Context, made: dict[str, Any]) -> tuple[bool, Any, list[str]]:
+    """Return whether edges are directed, which way they are followed, and what to say: as the file, where not asked."""
+    plain: dict[str, Any] = {"directed": False, "direction": DirectionName.out.value}
+    asked = {key: getattr(context.params[key], "value", context.params[key]) for key in plain if is_given(context, key)}
+    here = plain | made | asked
+    there = plain | made if "directed" in made else here
+    told = []
+    if _edges_are(here) != _edges_are(there):
+        told = [f"{context.params['sets']} was made with {_edges_are(there)}, and is judged with {_edges_are(here)}"]
+    elif _edges_are(here) != _edges_are(plain | asked):
+        told = [f"judged with {_edges_are(here)}, as {context.params['sets']} was made"]
+    return here["directed"], here["direction"], told
+
+
+def _edges_are(settings: dict[str, Any]) -> str:
+    return f"directed edges, --direction {settings['direction']}" if settings["directed"] else "undirected edges"
 
 
 def _parse_strata(text: str) -> list[tuple[int, int]]:

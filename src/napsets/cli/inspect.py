@@ -8,7 +8,8 @@ import typer
 
 from napsets.cli._inspected_intervals import interval_tables, told_of_interval
 from napsets.cli._inspected_sets import set_tables, told_of_set
-from napsets.cli._like import Like, Record, read_record
+from napsets.cli._like import Like, read_record
+from napsets.cli._like_rows import written_otherwise
 from napsets.cli._methods import (
     Alike,
     By,
@@ -113,6 +114,9 @@ def inspect(
     """
     from napsets.advice.inspection import inspect_node
 
+    record = None if like is None else read_record(like)
+    if record is not None:
+        record.check_task(task.value)
     method = chosen_method(context, method)
     settings: dict[str, Any] = {
         "method": method,
@@ -145,9 +149,10 @@ def inspect(
     with run.steps() as steps:
         how: dict[str, Any] = {"directed": directed, "predicting": False, "stage": steps.stage}
         inputs: Any
-        record = None if like is None else read_record(like)
         if numbers:
             inputs = read_regression(*files, **(reading_numbers(reading) | how))
+            if record is not None:
+                record.check_score(context, inputs)
             made, called = make_for_numbers(context, settings, inputs, reading, steps.stage)
         else:
             inputs = read_inputs(*files, **(reading | how))
@@ -157,12 +162,14 @@ def inspect(
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = inputs.calibrate(made, calibration)
         seen: Any = inspect_node(calibrated, place, alpha)
-    notes = [*inputs.notes, *([] if record is None else record.notes(context.params, inputs))]
+        told, tables = (told_of_interval, interval_tables) if numbers else (told_of_set, set_tables)
+        result = {"method": method, "task": task.value, "score": called} | told(seen, inputs, neighbours)
+        notes = list(inputs.notes)
+        if record is not None:
+            notes += [*record.notes(context.params, inputs), *written_otherwise(record, result, inputs, place)]
     for note in [*notes, *ignored(context, method)]:
         run.note(note)
-    told, tables = (told_of_interval, interval_tables) if numbers else (told_of_set, set_tables)
     choice = None if calibrated.choice is None else str(calibrated.choice)
-    result = {"method": method, "task": task.value, "score": called} | told(seen, inputs, neighbours)
     result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
     result |= {"like": None if like is None else str(like), "choice": choice}
     first, others = tables(result, seen)
@@ -170,13 +177,14 @@ def inspect(
         result,
         first,
         seen.reason(),
-        _calibrated_on(result, record),
+        _calibrated_on(result, like.name if like and record and record.calibrated_alike(inputs) else None),
         *([] if choice is None else [f"Chosen: {choice}."]),
         *others,
     )
 
 
-def _calibrated_on(result: dict[str, Any], record: Record | None) -> str:
+def _calibrated_on(result: dict[str, Any], alike: str | None) -> str:
+    """Say how many labels calibrated, and the name of the file that as many made."""
     used, labelled = result["calibration"], result["labelled"]
     which = f"all {labelled:,}" if used == labelled else f"{used:,} of {labelled:,}"
-    return f"Calibrated on {which} labelled nodes" + ("." if record is None else f", as {record.path.name} was.")
+    return f"Calibrated on {which} labelled nodes" + ("." if alike is None else f", as {alike} was.")

@@ -228,8 +228,28 @@ def _parts(inputs: Any, labels: Any, judged: Any, seed: int) -> tuple[Any, IntAr
     if judged is None:
         return labels, *halves(inputs.calibration, seed)
     known = known_labels(judged)
-    nodes = np.flatnonzero(known)
-    return np.where(known, judged, labels), np.setdiff1d(inputs.calibration, nodes), nodes
+    both, rest = inputs.calibration[known[inputs.calibration]], inputs.calibration[~known[inputs.calibration]]
+    if both.size:
+        _check_both(judged[both], labels[both], rest.size, inputs.notes)
+    return np.where(known, judged, labels), rest, np.flatnonzero(known)
+
+
+def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
+    """Say that nodes with a label in both files only judge, and by which; refuse where none is left to calibrate."""
+    count = judged.size
+    if rest == 0:
+        raise typer.BadParameter(
+            f"must leave labels that calibrate: all {count:,} nodes of --labels are in it. Leave some out of it, or "
+            f"leave out --truth: then half of --labels judges",
+            param_hint="--truth",
+        )
+    notes.append(
+        f"{count:,} of the {count + rest:,} nodes of --labels are in --truth too: they judge, and calibrate nothing"
+    )
+    # Numbers may have been rounded on their way into one of the files.
+    others = int((~np.isclose(judged, labels, rtol=1e-6, atol=0.0)).sum())
+    if others:
+        notes.append(f"{others:,} of them have another label in --truth than in --labels: that of --truth counts")
 
 
 def _compares(name: str) -> bool:

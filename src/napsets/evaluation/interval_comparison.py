@@ -13,7 +13,7 @@ from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError, NapsetsError
 from napsets.evaluation.groups import groups_by_degree, groups_of_partition
 from napsets.evaluation.interval_judgement import IntervalJudgement, judge_intervals, mean_and_error
-from napsets.evaluation.side_by_side import COMPARED, Compared, SideBySide, ask, find
+from napsets.evaluation.side_by_side import COMPARED, Compared, SideBySide, ask, find, finite_together
 from napsets.evaluation.verdict import Verdict, judge_methods
 from napsets.graph import Graph
 from napsets.groups import by_quantiles
@@ -79,12 +79,17 @@ class IntervalComparison(SideBySide[IntervalResult]):
 
     @property
     def finite(self) -> BoolArray:
-        """On which of the judged nodes the intervals of all methods are finite: where their widths can be compared."""
-        found: BoolArray = np.all([np.isfinite(result.sizes) for result in self], axis=0)
-        return found
+        """On which of the judged nodes the intervals of all methods are finite: where their widths can be compared.
+
+        Methods that give every node the whole line are passed over: there is nothing to compare.
+        """
+        return finite_together([result.sizes for result in self])
 
     def shared_widths(self) -> list[tuple[float, float]]:
-        """Return each method's mean width where the intervals of all methods are finite, with its standard error."""
+        """Return each method's mean width at the nodes that are `finite`, with its standard error.
+
+        It is infinite for a method that gives every node the whole line.
+        """
         return [mean_and_error(result.sizes[self.finite]) for result in self]
 
     def verdict(self) -> Verdict:

@@ -17,7 +17,7 @@ from napsets.evaluation.groups import groups_by_degree, groups_of_partition
 from napsets.evaluation.interval_judgement import judge_intervals
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.evaluation.promises import coverage_band
-from napsets.evaluation.sets_files import by_named_group
+from napsets.evaluation.sets_files import by_named_group, labels_used_twice
 from napsets.files.ids import IdKind
 from napsets.files.intervals_reader import IntervalsFile
 from napsets.files.regression import read_targets
@@ -40,7 +40,7 @@ class LabelledIntervals:
     targets : numpy.ndarray
         A number for each row of the file, NaN where there is none.
     notes : list of str
-        What was left out.
+        What was left out, and whether targets that calibrated judge.
     """
 
     file: IntervalsFile
@@ -70,7 +70,8 @@ def label_intervals(
         raise InvalidInputError(
             f"no node of `sets` has a target in {os.fspath(targets)}. Check that both files call the nodes alike."
         )
-    return LabelledIntervals(file, file.intervals[rows], y, [] if silent else notes)
+    told = ([] if silent else notes) + labels_used_twice(rows.size, file.metadata)
+    return LabelledIntervals(file, file.intervals[rows], y, told)
 
 
 def evaluate_intervals(

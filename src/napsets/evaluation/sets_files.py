@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -32,7 +32,7 @@ from napsets.files.sets_reader import SetsFile
 from napsets.graph import Graph
 from napsets.sets import PredictionSets
 
-__all__ = ["LabelledSets", "by_named_group", "evaluate_sets", "graph_around", "label_sets"]
+__all__ = ["LabelledSets", "by_named_group", "evaluate_sets", "graph_around", "label_sets", "labels_used_twice"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class LabelledSets:
     labels : numpy.ndarray
         A label for each row of the file, −1 where there is none.
     notes : list of str
-        What was left out.
+        What was left out, and whether labels that calibrated judge.
     """
 
     file: SetsFile
@@ -96,7 +96,27 @@ def label_sets(
             f"no node of `sets` has a label in {os.fspath(labels)}. Check that both files call the nodes alike."
         )
     told = [note for note in notes if not (silent and note.startswith("left out:"))]
-    return LabelledSets(file, _rows(sets, rows), y, told)
+    return LabelledSets(file, _rows(sets, rows), y, told + labels_used_twice(rows.size, file.metadata))
+
+
+def labels_used_twice(judged: int, metadata: Mapping[str, Any]) -> list[str]:
+    """Say how many of the judged nodes calibrated, as far as the counts that a file records prove it.
+
+    Examples
+    --------
+    >>> labels_used_twice(50, {"num_nodes": 100, "calibration": 50})
+    []
+    >>> labels_used_twice(60, {"num_nodes": 100, "calibration": 50})[0][:47]
+    'at least 10 of the 60 judged nodes calibrated, '
+    """
+    labels, nodes = metadata.get("calibration"), metadata.get("num_nodes")
+    both = 0 if labels is None or nodes is None else judged + labels - nodes
+    if both <= 0:
+        return []
+    return [
+        f"at least {both:,} of the {judged:,} judged nodes calibrated, for {labels:,} of all {nodes:,} nodes did: "
+        f"coverage can mislead there, within groups above all. Judge by labels that calibrated nothing"
+    ]
 
 
 def _labels_of_unlisted_classes(

@@ -40,7 +40,8 @@ from napsets.scores import APS, is_regression, learns, make_score
 if TYPE_CHECKING:
     from napsets.evaluation.verdict import Verdict
 
-__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find", "known_labels"]
+__all__ = ["COMPARED", "CURVE_ALPHAS", "Asked", "Compared", "Found", "SideBySide", "ask", "find"]
+__all__ += ["finite_together", "known_labels"]
 
 #: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto")
@@ -301,6 +302,19 @@ def find(asked: Asked, given: Given, nodes: ArrayLike, progress: Any) -> Found:
     assert given.graph is not None
     partition = neighbourhood_partition(given.graph, chosen, seed=asked.settings.seed)
     return Found(given, chosen, labels, calibrated, thresholds, partition)
+
+
+def finite_together(values: Sequence[FloatArray]) -> BoolArray:
+    """Return where the values of all methods are finite, but for methods that have no finite one anywhere.
+
+    Examples
+    --------
+    >>> finite_together([np.array([1.0, 2.0]), np.array([np.inf, 3.0]), np.array([np.inf, np.inf])])
+    array([False,  True])
+    """
+    finite = [np.isfinite(one) for one in values]
+    found: BoolArray = np.all([one for one in finite if one.any()] or finite, axis=0)
+    return found
 
 
 def known_labels(labels: npt.NDArray[Any]) -> BoolArray:

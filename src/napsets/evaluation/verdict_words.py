@@ -6,12 +6,13 @@ One record makes the words of the report, of the demo and of `predict`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napsets.evaluation.gains import Interval
 
-__all__ = ["IntervalVerdict", "Verdict", "wide"]
+__all__ = ["IntervalVerdict", "Verdict", "whose_finite", "wide"]
 
 
 @dataclass(frozen=True)
@@ -252,6 +253,19 @@ class IntervalVerdict(Verdict):
             return f", {_share(self.infinite)} of them the whole line, whose width is not counted"
         told = f" where both are finite; {_share(self.infinite)} of them are the whole line against"
         return f"{told} {_share(self.baseline_infinite)}"
+
+
+def whose_finite(whole_lines: Mapping[str, float]) -> str:
+    """Return the methods whose widths are compared where all of them are finite, by their shares of whole lines.
+
+    Examples
+    --------
+    >>> whose_finite({"NAPS": 0.2, "Split": 0.0}), whose_finite({"NAPS": 1.0, "Split": 0.0})
+    ('all methods', 'all methods but NAPS')
+    """
+    endless = [title for title, share in whole_lines.items() if share == 1.0]
+    left_out = endless if len(endless) < len(whole_lines) else []
+    return "all methods" + (f" but {', '.join(left_out)}" if left_out else "")
 
 
 def wide(width: float) -> str:

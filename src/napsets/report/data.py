@@ -13,6 +13,7 @@ from napsets.checks.arguments import ArrayLike, IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import Comparison
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
+from napsets.evaluation.side_by_side import finite_together
 from napsets.evaluation.verdict import Verdict
 from napsets.report.explorer import Explorer, explorer
 from napsets.report.names import shown_name
@@ -174,11 +175,13 @@ def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
-    supported = np.all([np.isfinite(result.sets.thresholds) for result in found], axis=0)
+    supported = finite_together([result.sets.thresholds for result in found])
     rows = []
     for result, row in zip(found, cover_rows(found, shown), strict=True):
         sets, told = result.sets, result.sets.summary()
         covered = sets.contains(labels)
+        # A method that has support nowhere is passed over, and has no size where it has.
+        mine = supported & np.isfinite(sets.thresholds)
         rows.append(
             row
             | {
@@ -188,8 +191,8 @@ def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArr
                 "singletons": told.singletons,
                 "full": told.full,
                 "supported": int(supported.sum()),
-                "supported_coverage": float(covered[supported].mean()) if supported.any() else math.nan,
-                "supported_size": float(sets.sizes[supported].mean()) if supported.any() else math.nan,
+                "supported_coverage": float(covered[mine].mean()) if mine.any() else math.nan,
+                "supported_size": float(sets.sizes[mine].mean()) if mine.any() else math.nan,
             }
         )
     return rows

@@ -15,7 +15,7 @@ from napsets.evaluation.interval_comparison import IntervalComparison, IntervalR
 from napsets.evaluation.metrics import GroupCoverage
 from napsets.evaluation.promises import coverage_band, level_labels
 from napsets.evaluation.verdict import Verdict
-from napsets.evaluation.verdict_words import wide
+from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.groups import by_quantiles
 from napsets.report.interval_explorer import IntervalExplorer, interval_explorer
 from napsets.report.record import record_of
@@ -65,6 +65,8 @@ class IntervalReportData:
         degree, each.
     shared : float
         The share of the judged nodes where the intervals of all methods are finite.
+    shared_by : str
+        Those methods in words: all, or all but those that make whole lines alone.
     explorer : IntervalExplorer
         Some nodes with all that explains their intervals.
     """
@@ -87,6 +89,7 @@ class IntervalReportData:
     front: list[Row]
     front_over: str
     shared: float
+    shared_by: str
     balls: list[Row]
     links: list[Row]
     left_out: int
@@ -132,6 +135,7 @@ def interval_page_data(
         front=front,
         front_over=front_over,
         shared=float(found.finite.mean()),
+        shared_by=whose_finite(dict(zip((one.title for one in shown), (r.infinite_rate for r in found), strict=True))),
         balls=balls.rows(found, shown, lambda inside: {"target": float(found.targets[nodes[inside]].mean())}, "width"),
         links=balls.links,
         left_out=balls.left_out,

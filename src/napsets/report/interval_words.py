@@ -43,8 +43,9 @@ def interval_cards(data: IntervalReportData) -> list[Row]:
     base, local, beside = pair.base, pair.local, pair.beside
     # Where both means are finite, they say it all.
     whole = math.isfinite(local["mean_width"]) and math.isfinite(base["mean_width"])
-    against = beside(wide(base["shared_width"]))
+    against = beside(wide(base["shared_width"])) if math.isfinite(base["shared_width"]) else ""
     where = f"where all are finite {wide(local['shared_width'])}{' against ' * bool(against)}{against}"
+    whole = whole or not math.isfinite(local["shared_width"])
     half = f"half of the intervals from {wide(local['narrow'])} to {wide(local['broad'])} wide"
     endless = f"intervals of {local['nodes']:,} have no end, because too few calibration nodes are near"
     return [
