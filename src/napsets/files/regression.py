@@ -128,7 +128,8 @@ def read_outputs(path: PathLike, *, ids: IdKind = "auto") -> tuple[NodeIds, Floa
     if score is None:
         raise FileFormatError(
             f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
-            f"regression; {table.path} has {', '.join(table.columns)}"
+            f"regression; {table.path} has {', '.join(table.columns)}. Where they are called otherwise, say so: "
+            f"--columns prediction=…"
         )
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *score.columns]):
