@@ -9,7 +9,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from number_worlds import COLUMNS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
+from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
+from worlds import write
 
 pytest.importorskip("typer")
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
@@ -93,3 +94,42 @@ def test_how_files_were_written_is_recorded(run, tmp_path):
     run("predict", "--task", "regression", *given, *flags, "-o", tmp_path / "out.parquet")
     about = json.loads(pyarrow.parquet.read_schema(tmp_path / "out.parquet").metadata[b"napsets"])
     assert (about["columns"], about["task"], about["score"]) == ("labels.node=id", "regression", "cqr")
+
+
+@pytest.mark.parametrize(
+    ("score", "names"),
+    [
+        ("cqr", {"lower": "q05", "upper": "q95"}),
+        ("absolute", {"prediction": "yhat"}),
+        ("normalised", {"prediction": "yhat", "spread": "sd"}),
+    ],
+)
+def test_outputs_and_targets_may_be_called_otherwise_by_every_command(run, tmp_path, score, names):
+    (tmp_path / "usual").mkdir()
+    usual, target = number_files(tmp_path / "usual", score), tmp_path / "out.parquet"
+    given = number_files(
+        tmp_path,
+        score,
+        ".csv",
+        edges={"src": IDS[ENDS[0]], "dst": IDS[ENDS[1]]},
+        probabilities={"node": IDS} | {names[ours]: column for ours, column in COLUMNS[score].items()},
+        labels={"node": IDS[KNOWN], "price": Y[KNOWN]},
+    )
+    called = {"source": "src", "target": "dst", "labels.target": "price"} | names
+    flags = ["--columns", ",".join(f"{ours}={theirs}" for ours, theirs in called.items()), "--json"]
+    task, split = ["--task", "regression"], ["--method", "split"]
+
+    def same(*arguments, one, other):
+        told, expected = (json.loads(run(*arguments, *files).stdout) for files in (one, other))
+        return all(told[key] == expected[key] for key in expected if key not in ("output", "seconds", "report"))
+
+    run("predict", *task, *usual, *split, "-o", target)
+    ends = pyarrow.parquet.read_table(target).select(["lower", "upper"])
+    run("predict", *task, *given, *split, *flags, "-o", target)
+    assert pyarrow.parquet.read_table(target).select(["lower", "upper"]).equals(ends)
+    truth = [write(tmp_path / f"{name}.csv", {"node": IDS[REST], name: Y[REST]}) for name in ("price", "target")]
+    assert same("evaluate", target, one=["-l", truth[0], *flags], other=["-l", truth[1], "--json"])
+    node = ["inspect", "--node", "n160", *task, *split]
+    assert same(*node, one=[*given, *flags], other=[*usual, "--json"])
+    page = ["report", *task, "--methods", "split", "-o", tmp_path / "r.html"]
+    assert same(*page, one=[*given, *flags], other=[*usual, "--json"])

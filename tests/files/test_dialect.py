@@ -136,3 +136,20 @@ def test_what_cannot_be_said_is_refused_with_what_can(said, message):
     with pytest.raises(InvalidInputError) as caught:
         Dialect.parse(**said)
     assert message in str(caught.value)
+
+
+def test_a_plain_target_is_where_edges_go_and_the_target_of_a_node_is_named_with_its_file():
+    spoken = Dialect.parse("target=dst,labels.target=price,prediction=yhat,probabilities.spread=sd,lower=q05,upper=q95")
+    assert spoken.name_of("edges", "target") == "dst"
+    assert spoken.name_of("labels", "target") == "price"
+    assert Dialect.parse("target=dst").name_of("labels", "target") == "target"
+    assert Dialect.parse("labels.target=price").name_of("edges", "target") == "target"
+    outputs = [spoken.name_of("probabilities", name) for name in ("prediction", "spread", "lower", "upper")]
+    assert outputs == ["yhat", "sd", "q05", "q95"]
+    assert spoken.name_of("sets", "lower") == "lower"
+
+
+def test_who_calls_a_target_otherwise_is_told_the_whole_name_to_say(tmp_path):
+    path = write(tmp_path / "y.csv", {"node": [1], "price": [2.5]})
+    with speaking(Dialect.parse("target=dst")), pytest.raises(FileFormatError, match=r"--columns labels\.target=…"):
+        open_table("labels", path).require("node", "target")

@@ -53,7 +53,7 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         help="What columns are called, where not node, source, target, label: node=id,source=src. In one file alone: "
-        "labels.node=uid. Sets files have names of their own.",
+        "labels.node=uid. Of regression: prediction=yhat, labels.target=price. Sets files have names of their own.",
         rich_help_panel=_FILES,
     ),
 ]

@@ -23,7 +23,7 @@ from typing import Literal
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 
-__all__ = ["COLUMNS", "FORMATS", "SUFFIXES", "Dialect", "Format", "dialect", "format_of", "speaking"]
+__all__ = ["COLUMNS", "FORMATS", "SUFFIXES", "Dialect", "Format", "dialect", "format_of", "key_of", "speaking"]
 
 Format = Literal["parquet", "csv", "jsonl", "npz"]
 
@@ -48,11 +48,19 @@ SUFFIXES: dict[str, Format] = {
 COLUMNS: dict[str, tuple[str, ...]] = {
     "node": ("probabilities", "labels", "nodes", "features", "groups"),
     "source": ("edges",),
-    "target": ("edges",),
+    "target": ("edges", "labels"),
     "label": ("labels",),
     "group": ("groups",),
     "probabilities": ("probabilities",),
+    "prediction": ("probabilities",),
+    "spread": ("probabilities",),
+    "lower": ("probabilities",),
+    "upper": ("probabilities",),
 }
+
+#: Columns that share their name with one of another file and mean something else: they need the file's name before
+#: them. A plain ``target=dst`` is where an edge goes; the number that a node has is ``labels.target=price``.
+_WHOLE_NAMES = {("labels", "target")}
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ class Dialect:
         """Return what a column is called in a file, which is known by the argument that it came from."""
         if file not in COLUMNS.get(column, ()):
             return column
-        return self.columns.get(f"{file}.{column}", self.columns.get(column, column))
+        return self.columns.get(f"{file}.{column}", self.columns.get(key_of(file, column), column))
 
     def separator_of(self, path: str | os.PathLike[str]) -> str:
         """Return what separates the cells of a CSV file."""
@@ -114,6 +122,11 @@ class Dialect:
         named = next((suffix for suffix in SUFFIXES if text.endswith(suffix)), None)
         tabs = named.startswith(".tsv") if named else self.format == "tsv"
         return "\t" if tabs else ","
+
+
+def key_of(file: str, column: str) -> str:
+    """Return by what key a column of a file is called otherwise: its name, with the file's where that is needed."""
+    return f"{file}.{column}" if (file, column) in _WHOLE_NAMES else column
 
 
 _CURRENT: ContextVar[Dialect] = ContextVar("dialect", default=Dialect())  # noqa: B039  (it never changes)

@@ -19,7 +19,7 @@ from typing import Any
 from napsets.errors import FileFormatError
 from napsets.files._arrow import arrow
 from napsets.files.csv_format import csv_batches, csv_header
-from napsets.files.dialect import COLUMNS, Format, dialect, format_of
+from napsets.files.dialect import COLUMNS, Format, dialect, format_of, key_of
 from napsets.files.jsonl_format import jsonl_batches, jsonl_header
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.places import reading
@@ -125,7 +125,7 @@ class TableFile:
 
     def _renaming(self, column: str, theirs: str) -> str:
         """Say how a column that has another name is read as it is, where one may have another name."""
-        told = f" Or say what it is called: --columns {column}={theirs}"
+        told = f" Or say what it is called: --columns {key_of(self.name, column)}={theirs}"
         return told if self.name in COLUMNS.get(column, ()) else ""
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:

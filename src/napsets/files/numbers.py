@@ -15,7 +15,7 @@ from napsets.files.ids import IdKind, looks_integer
 from napsets.files.npz_format import npz_arrays
 from napsets.files.places import reading
 
-__all__ = ["check_width", "joined_ids", "number_rows", "whole_columns"]
+__all__ = ["check_width", "joined_ids", "number_rows", "numbers_or_nan", "whole_columns"]
 
 #: What a file of predictions may carry beside node and probabilities.
 _COMPANIONS = ("label", "split")
@@ -71,6 +71,24 @@ def number_rows(
     for i, name in enumerate(columns):
         block[:, i] = _number_column(table, batch.column(name), name, first, booleans=booleans)
     return block
+
+
+def numbers_or_nan(table: TableFile, values: Any, column: str) -> npt.NDArray[np.float64]:
+    """Return a column of numbers, or of text that reads as numbers, with NaN for empty cells."""
+    pa = arrow()
+    types = pa.types
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kinds = ("integer", "floating", "decimal", "null", "string", "large_string")
+    wanted = f"`{table.name}` must hold numbers in the column {column}; in {table.path}"
+    if not any(getattr(types, f"is_{kind}")(values.type) for kind in kinds):
+        raise FileFormatError(f"{wanted} it is {values.type}")
+    try:
+        numbers = values.cast(pa.float64(), safe=False)  # integers may be larger than a float knows to the last digit
+    except pa.ArrowInvalid as error:
+        raise FileFormatError(f"{wanted} not all of it is: {error}") from error
+    found: npt.NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
+    return found
 
 
 def check_width(table: TableFile, block: npt.NDArray[Any], width: int) -> None:

@@ -24,7 +24,7 @@ from napsets.files.edges import read_edges
 from napsets.files.formats import METADATA_KEY, open_table
 from napsets.files.ids import IdKind, NodeIds, UnknownIds, id_column, known_places
 from napsets.files.labels import read_nodes, refuse_repeated
-from napsets.files.numbers import joined_ids, number_rows
+from napsets.files.numbers import joined_ids, number_rows, numbers_or_nan
 from napsets.files.sets_file import ROW_GROUP, writing_rows
 from napsets.graph import Graph
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
@@ -101,6 +101,7 @@ def read_regression(
     stage("reading outputs")
     known, values, score = read_outputs(outputs, ids=ids)
     stage("reading edges")
+    notes += _crossed(outputs, values, score)
     graph = read_edges(
         edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
     )
@@ -131,7 +132,8 @@ def read_outputs(path: PathLike, *, ids: IdKind = "auto") -> tuple[NodeIds, Floa
     if score is None:
         raise FileFormatError(
             f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
-            f"regression; {table.path} has {', '.join(table.columns)}"
+            f"regression; {table.path} has {', '.join(table.columns)}. Where they are called otherwise, say so: "
+            f"--columns prediction=…"
         )
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *score.columns]):
@@ -147,6 +149,17 @@ def read_outputs(path: PathLike, *, ids: IdKind = "auto") -> tuple[NodeIds, Floa
     return NodeIds(joined_ids(table, parts, ids), "probabilities", table.path), values, score
 
 
+def _crossed(path: PathLike, values: FloatArray, score: Any) -> list[str]:
+    """Say that two quantiles look swapped; that a few cross is what models do, and what CQR expects."""
+    crossed = int((values[:, 0] > values[:, 1]).sum()) if isinstance(score, CQR) else 0
+    if 2 * crossed <= len(values):
+        return []
+    return [
+        f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({os.fspath(path)}): are "
+        f"the two columns swapped? Each pair is taken the right way round"
+    ]
+
+
 def read_targets(
     path: PathLike,
     nodes: NodeIds,
@@ -160,20 +173,21 @@ def read_targets(
     table.require("node", "target")
     strangers = UnknownIds(table, nodes.name)
     found = np.full(len(nodes), np.nan)
-    seen = [np.empty(0, dtype=np.int64)]
+    seen, unknown = [np.empty(0, dtype=np.int64)], 0
     for batch in table.batches(["node", "target"]):
         place = known_places(table, batch, "node", nodes, ids, strangers)
-        column = batch.column("target")
-        pa = arrow()
-        try:
-            numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid as error:
-            raise FileFormatError(f"`labels` must have numbers in the column target; {table.path}: {error}") from error
+        numbers = numbers_or_nan(table, batch.column("target"), "target")
         found[place[place >= 0]] = numbers[place >= 0]
         seen.append(place)
+        unknown += int((~np.isfinite(numbers)).sum())
     strangers.settle(skip=skip_unknown, notes=notes)
     place = np.concatenate(seen)
     refuse_repeated(table, nodes, place[place >= 0])
+    if unknown and notes is not None:
+        notes.append(
+            f"{unknown:,} of the {place.size:,} rows of `labels` ({table.path}) have no target: an empty cell, NaN or "
+            f"infinite"
+        )
     found[~np.isfinite(found)] = np.nan
     return found
 
