@@ -86,9 +86,7 @@ def test_integers_beyond_the_last_digit_of_a_float_are_numbers_too(tmp_path):
 
 def test_words_among_numbers_are_quoted(tmp_path):
     path = write(tmp_path / "y.parquet", {"node": ["a", "b"], "target": ["1.5", "dear"]})
-    with pytest.raises(
-        FileFormatError, match=r"must hold numbers in the column target; .* not all of it is: .*dear"
-    ):
+    with pytest.raises(FileFormatError, match=r"must hold numbers in the column target; .* not all of it is: .*dear"):
         targets_of(path)
 
 
