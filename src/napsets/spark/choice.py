@@ -71,7 +71,7 @@ def mapped_bytes(size: Size, *, evidence: bool = False) -> int:
     """Return what the arrays take that each machine maps; with evidence, what the calibrating one holds on top.
 
     8 bytes a stored edge (an undirected edge is stored twice): the graph, and the same by number; where hops lead
-    against the edges, or both ways, 4 more for each edge in each way. 100 bytes and a row of probabilities a node.
+    against directed edges 4 more an edge, where they lead both ways 16. 100 bytes and a row of probabilities a node.
     Methods that weigh the labels around a node, or spread scores, hold 64 bytes a node and
     class more while they are calibrated.
     """

@@ -320,7 +320,7 @@ def _as_integer(name: str, column: str) -> Column:
 
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
-    """Return what napsets has beside a list column to name classes, or their numbers, where a file is near to look."""
+    """Return how the classes of a list column are called, by what napsets keeps beside it or by number; None if far."""
     local = local_path(path)
     if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None
