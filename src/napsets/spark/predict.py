@@ -136,9 +136,9 @@ def predict_sets(
     Returns
     -------
     DataFrame
-        ``node``, ``labels`` (names, or integers as in `labels`), ``size``, ``threshold``, ``support``, ``effective_size``,
-        ``alpha``, ``prediction`` and ``probability`` (the most probable label, and how probable it is); in no
-        particular order.
+        ``node``, ``labels`` (names, or integers as in `labels`), ``size``, ``threshold``, ``support``,
+        ``effective_size``, ``alpha``, ``prediction`` and ``probability`` (the most probable label, and how probable it
+        is); in no particular order.
     """
     said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
     said |= {"direction": direction}
