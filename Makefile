@@ -45,6 +45,8 @@ test-plain: $(VENV)/.dev  ## the tests with torch, as on a processor without vec
 bench: $(VENV)/.dev  ## measure speed; writes benchmarks/results/
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.sampling
+	$(BIN)/python -m benchmarks.living
+	$(BIN)/python -m benchmarks.service
 
 package: $(VENV)/.dev  ## build wheel and source archive, and use the wheel alone in an empty environment
 	rm -rf dist

@@ -85,8 +85,7 @@ def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
 
 def write_report(path: Path) -> None:
     """Write the report about the first draw of the second graph."""
-    from napsets.evaluation.comparison import CURVE_ALPHAS
-    from napsets.evaluation.interval_comparison import compare_intervals
+    from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 
     one = next(drawn(GRAPHS[1], 1, 1))
     found = compare_intervals(

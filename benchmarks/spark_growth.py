@@ -1,4 +1,4 @@
-"""How the cost of napsets.spark grows from 10^4 to 10^7 edges, under both of its plans.
+"""How the cost of napsets.spark grows from 10^4 to 10^7 edges: with its defaults, and under both of its plans.
 
 Each size is a random graph of mean degree 10 whose degrees fall off as a power law (expected degree of the i-th node
 proportional to i^-1/2, so that E[d²] keeps growing), a tenth of its nodes labelled. A fixed number of targets is walked
@@ -6,7 +6,9 @@ from, 1 to 3 hops deep; the sets of one machine are compared bit for bit. Shuffl
 
     python benchmarks/spark_growth.py --sizes 10000 100000 1000000 10000000
 
-Sizes may be measured one at a time: each is added to those measured before. ``--plan`` measures one plan alone.
+Sizes may be measured one at a time: each is added to those measured before. ``--plan`` measures one plan alone;
+``--plan defaults`` what people get who name none: `predict_sets` on DataFrames and the command, each beside the same on
+one machine, without the start of Spark. The goal is at most 10 s and three times what one machine takes.
 
 The graph on every worker is measured from files to files, as processes of their own: the command on one machine against
 the command on Spark, its start included. Beside the wall clock stand the seconds of processors that all processes of a
@@ -28,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +40,12 @@ import pyarrow.parquet as pq
 
 import napsets as ns
 from napsets.localisers.decay import hop_weights
-from napsets.spark.adjacency import PAIRS_PER_PART
 from napsets.spark.arrow import Settings
 from napsets.spark.batches import Checkpoints, stored_edges
 from napsets.spark.predict import Job
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
-from napsets.spark.walk import Walker
+from napsets.spark.walk import PAIRS_PER_PART, Walker
 
 CLASSES = 8
 LABELLED = 0.1
@@ -202,6 +204,7 @@ def run_graph_plan(edges: int, folder: Path, depths: list[int]) -> list[dict[str
         alone = engine == "local[1]"
         threads = {"NAPSETS_THREADS": "1"} if alone else {}
         cost = watched(command, os.environ | {"PYSPARK_PYTHON": sys.executable} | threads, tied=alone)
+        del cost["printed"]
         rows.append({"edges": edges, "phase": "graph", "hops": hops, "engine": engine} | cost)
         rows[-1]["targets"] = int(asked.size)
         if engine != "local":
@@ -219,7 +222,7 @@ def same_sets(one: Path, other: Path) -> bool:
     )
 
 
-def watched(command: list[str], environment: dict[str, str], *, tied: bool = False) -> dict[str, float]:
+def watched(command: list[str], environment: dict[str, str], *, tied: bool = False) -> dict[str, Any]:
     """Run a command, tied to one core if so asked; return its wall time, and processor time and memory of all of it."""
     import psutil
 
@@ -227,7 +230,7 @@ def watched(command: list[str], environment: dict[str, str], *, tied: bool = Fal
     load = os.getloadavg()[0]
     if tied:
         command = ["taskset", "-c", "0", *command]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     root, own, shared, spent = psutil.Process(process.pid), 0, 0, {}
     while process.poll() is None:
         for child in [root, *children(root)]:
@@ -239,10 +242,12 @@ def watched(command: list[str], environment: dict[str, str], *, tied: bool = Fal
                     own, shared = max(own, memory.uss), max(shared, memory.rss)
         time.sleep(0.5)
     wall = time.perf_counter() - began
-    assert process.returncode == 0, process.stderr.read().decode()[-3000:] if process.stderr else ""
+    printed = process.stdout.read() if process.stdout else ""
+    assert process.returncode == 0, f"{' '.join(command)}: {printed[-3000:]}"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     waited = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": wall, "cpu": max(waited, sum(spent.values())), "load": load, "own": own, "rss": shared}
+    seconds = {"seconds": wall, "cpu": max(waited, sum(spent.values()))}
+    return seconds | {"load": load, "own": own, "rss": shared, "printed": printed}
 
 
 def children(root: Any) -> list[Any]:
@@ -252,6 +257,90 @@ def children(root: Any) -> list[Any]:
         return list(root.children(recursive=True))
     except psutil.Error:
         return []
+
+
+# -- defaults ------------------------------------------------------------------------------------------------------
+
+#: What runs in a process of its own, with the folder of the tables as its argument; it prints the seconds it took.
+START = """
+import sys, time
+import napsets as ns
+began = time.perf_counter()
+spark = ns.spark.start_session("local[2]")
+spark.range(1).count()
+"""
+FUNCTION = (
+    START
+    + """
+began, folder = time.perf_counter(), sys.argv[1]
+tables = (spark.read.parquet(f"{folder}/{name}.parquet") for name in ("edges", "probabilities", "labels", "nodes"))
+ns.spark.predict_sets(spark, *tables, hops=2, pool=20).write.parquet(f"{folder}/sets-function")
+print(time.perf_counter() - began)
+"""
+)
+STARTED = START + "print(time.perf_counter() - began)\n"
+ONE_MACHINE = """
+import sys, time
+import napsets as ns
+from napsets.files import read_inputs
+began, folder = time.perf_counter(), sys.argv[1]
+names = ("edges", "probabilities", "labels", "nodes")
+inputs = read_inputs(*(f"{folder}/{name}.parquet" for name in names))
+sets = inputs.calibrate(ns.make_method("naps", hops=2, pool=20)).predict(inputs.nodes, 0.1)
+print(time.perf_counter() - began)
+"""
+
+
+def run_defaults(edges: int, folder: Path) -> list[dict[str, Any]]:
+    edge_index, nodes = power_law_graph(edges)
+    targets = write_tables(folder, edge_index, nodes)["targets"]
+    pq.write_table(pa.table({"node": targets}), folder / "nodes.parquet")
+    command = [sys.executable, "-m", "napsets", "predict", "--method", "naps", "--pool", "20", "--json"]
+    for name in ("edges", "probabilities", "labels", "nodes"):
+        command += [f"--{name}", f"{folder / name}.parquet"]
+    here, there = folder / "sets-here.parquet", folder / "sets-there.parquet"
+    runs = {
+        "start of Spark": [sys.executable, "-c", STARTED],
+        "function, one machine": [sys.executable, "-c", ONE_MACHINE, str(folder)],
+        "function, Spark": [sys.executable, "-c", FUNCTION, str(folder)],
+        "command, one machine": [*command, "-o", str(here)],
+        "command, Spark": [*command, "-o", str(there), "--engine", "spark"],
+    }
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    rows = []
+    for name, run in runs.items():
+        cost = watched(run, environment)
+        seconds = cost["seconds"] if name.startswith("command") else float(cost["printed"])
+        rows.append({"edges": edges, "phase": "defaults", "run": name, "cpu": cost["cpu"], "load": cost["load"]})
+        start = rows[0]["seconds"] if name == "command, Spark" else 0.0
+        rows[-1] |= {"seconds": seconds - start, "targets": int(targets.size)}
+        print(json.dumps(rows[-1]), file=sys.stderr)
+    for row, output in ((rows[2], folder / "sets-function"), (rows[4], there)):
+        row["exact"] = same_sets(here, output)
+    return rows
+
+
+def defaults_table(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["", "## Defaults", "", "Two hops and `pool=20`, every unlabelled node, Parquet to Parquet. Seconds on the"]
+    lines += [
+        "wall without the start of Spark, which stands beside; processor seconds are those of the whole process.",
+        "",
+    ]
+    lines += [
+        "| edges | nodes | run | wall s | at most s | processor s | load | exact |",
+        "|--:|--:|---|--:|--:|--:|--:|---|",
+    ]
+    for r in sorted(rows, key=lambda r: r["edges"]):
+        base = next(o for o in rows if (o["edges"], o["run"]) == (r["edges"], f"{r['run'].split(',')[0]}, one machine")
+                    or o is r)  # fmt: skip
+        most, exact = (f"{10 + 3 * base['seconds']:.1f}", "yes" if r["exact"] else "NO") if "exact" in r else ("", "")
+        lines += [
+            f"| {r['edges']:,} | {r['targets']:,} | {r['run']} | {r['seconds']:.1f} | {most} | {r['cpu']:.1f} "
+            f"| {r['load']:.0f} | {exact} |"
+        ]
+    return lines
 
 
 def graph_table(rows: list[dict[str, Any]]) -> list[str]:
@@ -286,7 +375,8 @@ def graph_table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def render(rows: list[dict[str, Any]]) -> str:
-    graph_rows, rows = ([r for r in rows if (r["phase"] == "graph") is wanted] for wanted in (True, False))
+    graph_rows, default_rows = ([r for r in rows if r["phase"] == phase] for phase in ("graph", "defaults"))
+    rows = [r for r in rows if r["phase"] not in ("graph", "defaults")]
     prepare = [row for row in rows if row["phase"] == "prepare"]
     walks = [row for row in rows if row["phase"] != "prepare"]
     lines = ["# Cost growth of napsets.spark", "", __doc__.split("\n\n")[1].replace("\n", " "), ""]
@@ -318,7 +408,7 @@ def render(rows: list[dict[str, Any]]) -> str:
         f"| {r['shuffle'] / 1e6:.1f} | {'yes' if r['exact'] else 'NO'} | {r['one_machine']:.2f} |"
         for r in walks
     ]
-    lines += graph_table(graph_rows)
+    lines += graph_table(graph_rows) + defaults_table(default_rows)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -326,18 +416,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--output", type=Path, default=RESULTS / "spark_growth.md")
-    parser.add_argument("--plan", choices=["both", "joins", "graph-on-every-worker"], default="both")
+    parser.add_argument("--plan", choices=["all", "defaults", "joins", "graph-on-every-worker"], default="all")
     parser.add_argument("--hops", type=int, nargs="+", default=[2, 3, 4], help="of the graph on every worker")
     options = parser.parse_args()
-    if options.plan != "joins":
-        work = Path(tempfile.mkdtemp(prefix="spark-growth-"))
-        try:
+    runs = {"defaults": run_defaults, "graph-on-every-worker": partial(run_graph_plan, depths=options.hops)}
+    for name, run in runs.items():
+        if options.plan not in ("all", name):
+            continue
+        with tempfile.TemporaryDirectory(prefix="spark-growth-") as work:
             for edges in options.sizes:
-                keep(run_graph_plan(edges, work / str(edges), options.hops), options.output)
-                shutil.rmtree(work / str(edges))
-        finally:
-            shutil.rmtree(work)
-    if options.plan == "graph-on-every-worker":
+                keep(run(edges, Path(work, str(edges))), options.output)
+                shutil.rmtree(Path(work, str(edges)))
+    if options.plan in runs:
         return
     config = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "8"}
     spark = start_session("local[2]", config)
@@ -361,8 +451,8 @@ def keep(rows: list[dict[str, Any]], output: Path) -> None:
     known = json.loads(store.read_text()) if store.exists() else []
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        graph = row["phase"] == "graph"
-        return row["edges"], graph, row["hops"] if graph else 0
+        phase = row["phase"] if row["phase"] in ("graph", "defaults") else "joins"
+        return row["edges"], phase, row.get("hops", 0)
 
     measured_now = {key(row) for row in rows}
     others = [row for row in known if key(row) not in measured_now]

@@ -1,4 +1,4 @@
-"""What the documentation makes while it is built: the command reference, what pages say of methods, and notebooks."""
+"""Parts of the documentation that are generated during the build: command reference, method pages, notebooks."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from notebook_pages import page_of
 
 from napsets.cli import make_app
 
-#: What a page writes where it wants the reference.
+#: Marks the place of the command reference in a page.
 MARK = "<!-- commands -->"
-#: What a page writes where it wants what the benchmarks measured.
+#: Marks the place of the benchmark results in a page.
 MEASURED = "<!-- measurements -->"
-#: What a page writes where it wants the table of methods.
+#: Marks the place of the table of methods in a page.
 METHODS = "<!-- methods -->"
-#: A link to a notebook leads to its page.
+#: A link to a notebook; it is replaced by a link to the notebook's page.
 LINK = re.compile(r"\]\(([\w./-]+)\.ipynb(#[\w-]*)?\)")
-#: The options that all commands share; they are listed once.
+#: The panel of the options that all commands share, which are listed once.
 COMMON = "Common options"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put what is made where a page asks for it (mkdocs calls this for each page)."""
+    """Replace the marks of a page by what they stand for (mkdocs calls this for each page)."""
     for mark, make in ((MARK, command_reference), (MEASURED, measurements), (METHODS, method_table)):
         if mark in markdown:
             markdown = markdown.replace(mark, make())
-    return LINK.sub(lambda found: f"]({found[1]}.md{found[2] or ''})", filled(markdown))
+    return LINK.sub(lambda link: f"]({link[1]}.md{link[2] or ''})", filled(markdown))
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add a page for each notebook, and its pictures; the notebook itself stays, to be downloaded."""
+    """Add a page and the pictures of each notebook; the notebook itself is kept for download."""
     from mkdocs.structure.files import File
 
     for notebook in [file for file in files if file.src_uri.endswith(".ipynb")]:
         page, pictures = page_of(Path(notebook.abs_src_path))
         folder = Path(notebook.src_uri).parent.as_posix()
-        made = {Path(notebook.src_uri).stem + ".md": page} | pictures
-        for name, content in made.items():
+        generated = {Path(notebook.src_uri).stem + ".md": page} | pictures
+        for name, content in generated.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content))
     return files
 
 
 def measurements() -> str:
-    """Return what the benchmarks wrote, a section a file."""
-    found = sorted((Path(__file__).parents[1] / "benchmarks" / "results").glob("*.md"))
-    # A file's headings become one smaller, because the page has its own.
-    texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in found]
+    """Return the benchmark results, one section per file."""
+    paths = sorted((Path(__file__).parents[1] / "benchmarks" / "results").glob("*.md"))
+    # Headings move down one level, because the page has its own title.
+    texts = [re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.M) for path in paths]
     return "\n\n".join(texts) or "Not measured in this version."
 
 
 def command_reference() -> str:
-    """Return the reference in Markdown, one section a command, in the order of the help."""
+    """Return the reference in Markdown, one section per command, in the order of the help."""
     import typer.main
 
     group: Any = typer.main.get_command(make_app())
@@ -110,7 +110,7 @@ def _row(parameter: Any) -> str:
 
 
 def _choices(parameter: Any) -> list[str]:
-    """Return the words that an option takes, from its enumeration or, with an older Typer, from its choices."""
+    """Return the values that an option accepts, from its enumeration or, with an older Typer, from its choices."""
     annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [str(choice.value) for choice in annotation]
@@ -121,7 +121,7 @@ def _choices(parameter: Any) -> list[str]:
 
 def _default(parameter: Any) -> str:
     if parameter.required:
-        return "*needed*"
+        return "*required*"
     value = getattr(parameter.default, "value", parameter.default)
     if parameter.secondary_opts:
         return f"`{(parameter.opts if value else parameter.secondary_opts)[0]}`"
@@ -129,6 +129,6 @@ def _default(parameter: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a help text as Markdown: bars would end a table's cell, and option names are code."""
+    """Return a help text as Markdown: bars would end a table cell, and option names become code."""
     text = text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
     return re.sub(r"(?<![\w`])(--[a-z][a-z-]*)", r"`\1`", text)

@@ -1,8 +1,8 @@
-"""Draw the pictures of the documentation, with the library itself.
+"""Draw the pictures of the documentation.
 
 Run ``python docs/make_pictures.py`` from the root of the repository; it writes SVG files into ``docs/images``. With
-names of pictures behind it, it draws these alone; what is measured for ``bias`` is printed too. Needs the extra ``dev``
-(Altair, vl-convert, NetworkX, scikit-learn). Everything is drawn from seeds.
+names of pictures as arguments, it draws only these; for ``bias`` it also prints the measurements. Needs the extra
+``dev`` (Altair, vl-convert, NetworkX, scikit-learn). All random data come from fixed seeds.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from napsets.methods import PAPER, make_method, title
 IMAGES = Path(__file__).parent / "images"
 ALPHA = 0.1
 METHOD_COLOURS = alt.Scale(domain=list(PAPER), range=["#8a8a8a", "#00796b", "#e08214", "#5e3c99"])
-#: What the paper, and so every picture, calls the methods of the table.
+#: The names of the methods in the paper, which the pictures use.
 PRINTED = {name: printed for printed, name in PAPER.items()}
 
 
 def main(wanted: list[str]) -> None:
-    """Draw all of them, or those that are wanted."""
+    """Draw all pictures, or those that are named."""
     alt.data_transformers.disable_max_rows()
     pictures: dict[str, Callable[[], Any]] = {
         "neighbourhood": neighbourhood,
@@ -51,7 +51,7 @@ def main(wanted: list[str]) -> None:
 
 @cache
 def amazon_computers() -> dict[str, Any]:
-    """Return what the five-minute start works on: test nodes, half of which calibrate."""
+    """Return the data of the five-minute start: test nodes, half of which calibrate."""
     data = ns.datasets.load("amazon-computers", seed=0)
     calibration, nodes = np.split(np.random.default_rng(0).permutation(data.test.size), 2)
     return {
@@ -64,7 +64,7 @@ def amazon_computers() -> dict[str, Any]:
 
 
 def neighbourhood() -> alt.HConcatChart:
-    """Which calibration nodes count for one node: all of them, or those near it."""
+    """The calibration nodes that count for one node: all of them, or those nearby."""
     import networkx
 
     whole, block = ns.datasets.sbm_graph(40, 0.11, 0.008, seed=3)
@@ -156,11 +156,11 @@ def blocks() -> alt.HConcatChart:
 
 
 def threshold(amazon: dict[str, Any]) -> alt.VConcatChart:
-    """One node: the scores around it, the threshold they give, and the set that follows."""
+    """One node: the scores around it, the threshold and the set."""
     settings = {key: amazon[key] for key in ("graph", "probabilities", "labels", "calibration")}
     naps = ns.NAPS(hops=2, decay="hyperbolic").calibrate(**settings)
     sets = naps.predict(amazon["nodes"], alpha=ALPHA)
-    # A node whose picture is neither empty nor crowded.
+    # This node's picture is neither empty nor crowded.
     near = sets.effective_size < 0.92 * sets.support
     fair = (sets.sizes == 3) & (sets.support > 30) & (sets.support < 60) & near & sets.contains(amazon["labels"])
     node = int(sets.nodes[np.flatnonzero(fair)[0]])
@@ -220,7 +220,7 @@ def threshold(amazon: dict[str, Any]) -> alt.VConcatChart:
 
 
 def neighbourhoods(amazon: dict[str, Any]) -> alt.LayerChart:
-    """Coverage in each neighbourhood of 30 nodes or more, APS beside NAPS."""
+    """Coverage in each neighbourhood of 30 nodes or more, for APS and NAPS."""
     found = compare(**amazon, alpha=ALPHA, hops=2)
     row = np.full(amazon["labels"].size, -1)
     row[amazon["nodes"]] = np.arange(amazon["nodes"].size)
@@ -247,7 +247,7 @@ def neighbourhoods(amazon: dict[str, Any]) -> alt.LayerChart:
 
 
 def hops(amazon: dict[str, Any]) -> alt.VConcatChart:
-    """What hops and decay change: means over ten random halves."""
+    """The effect of hops and decay: means over ten random halves."""
     everyone = np.concatenate([amazon["calibration"], amazon["nodes"]])
     fixed = {key: amazon[key] for key in ("graph", "probabilities", "labels")}
     found: dict[tuple[str, int], list[list[float]]] = {}
@@ -280,7 +280,7 @@ def hops(amazon: dict[str, Any]) -> alt.VConcatChart:
     return upper & (panel(names[2], "%") | panel(names[3], ".2f"))
 
 
-#: What is shown where labels are not gathered at random, with a colour each.
+#: The methods in the picture of biased labels, with their colours.
 BIASED = {"split": "#8a8a8a", "naps": "#00796b", "naps-exact": "#5e3c99", "informed": "#e08214"}
 _DRAWS = 10
 
@@ -291,7 +291,7 @@ def bias() -> alt.HConcatChart:
     left = _bias_panel(
         by_degree,
         "Amazon Computers: nodes of high degree are labelled",
-        "b, where the chance of a label grows as (1 + degree)^b",
+        "b, where the probability of a label grows as (1 + degree)^b",
     )
     right = _bias_panel(by_block, "Two blocks: the easy one is labelled", "share of the labels in the easy block")
     return (left | right).resolve_scale(y="shared")
@@ -306,7 +306,7 @@ def _biased_by_degree() -> Iterator[dict[str, Any]]:
             others, new = np.split(rng.permutation(labels.size), 2)
             weights = (1.0 + graph.degrees[others]) ** power
             known = rng.choice(others, 1500, replace=False, p=weights / weights.sum())
-            yield from _judged(graph, data["probabilities"], labels, known, new, power, seed, hops=2)
+            yield from _evaluated(graph, data["probabilities"], labels, known, new, power, seed, hops=2)
 
 
 def _biased_by_block() -> Iterator[dict[str, Any]]:
@@ -321,10 +321,10 @@ def _biased_by_block() -> Iterator[dict[str, Any]]:
             count = round(400 * share)
             known = np.concatenate([easy[:count], hard[: 400 - count]])
             probabilities = model.predict_proba(data.features[data.test])
-            yield from _judged(graph, probabilities, labels, known, new, share, seed, hops=1)
+            yield from _evaluated(graph, probabilities, labels, known, new, share, seed, hops=1)
 
 
-def _judged(
+def _evaluated(
     graph: ns.Graph, probabilities: Any, labels: Any, known: Any, new: Any, how: float, seed: int, *, hops: int
 ) -> Iterator[dict[str, Any]]:
     for name in BIASED:
@@ -338,18 +338,18 @@ def _judged(
         }
 
 
-def _bias_panel(rows: list[dict[str, Any]], called: str, across: str) -> alt.LayerChart:
+def _bias_panel(rows: list[dict[str, Any]], heading: str, across: str) -> alt.LayerChart:
     means = []
-    print(called)
+    print(heading)
     for how in sorted({row["bias"] for row in rows}):
-        told = []
+        parts = []
         for name in BIASED:
-            found = [row for row in rows if row["bias"] == how and row["method"] == title(name)]
-            coverage, size = (np.array([row[key] for row in found]) for key in ("coverage", "size"))
+            selected = [row for row in rows if row["bias"] == how and row["method"] == title(name)]
+            coverage, size = (np.array([row[key] for row in selected]) for key in ("coverage", "size"))
             se = coverage.std(ddof=1) / np.sqrt(coverage.size)
             means.append({"method": title(name), "bias": how, "coverage": float(coverage.mean())})
-            told.append(f"{title(name)} {coverage.mean():.3f} ± {se:.3f} (size {size.mean():.2f})")
-        print(f"  {how:g}: " + ", ".join(told))
+            parts.append(f"{title(name)} {coverage.mean():.3f} ± {se:.3f} (size {size.mean():.2f})")
+        print(f"  {how:g}: " + ", ".join(parts))
     names = [title(name) for name in BIASED]
     lines = (
         alt.Chart(alt.Data(values=means))
@@ -371,7 +371,7 @@ def _bias_panel(rows: list[dict[str, Any]], called: str, across: str) -> alt.Lay
         )
     )
     target = alt.Chart().mark_rule(strokeDash=[5, 4], color="#d62728").encode(y=alt.datum(1 - ALPHA))
-    return (lines + target).properties(title=called, width=310, height=220)
+    return (lines + target).properties(title=heading, width=310, height=220)
 
 
 def _coverage_axis(low: float) -> alt.X:

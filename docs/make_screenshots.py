@@ -1,9 +1,9 @@
-"""Take the pictures of the report that the documentation shows, in a real browser.
+"""Take the screenshots of the report for the documentation, in a real browser.
 
 Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
-wrote; it writes PNG files into ``docs/images``. Names of pictures behind the report take these alone, from any report:
-``report-many-classes`` is of one with dozens of classes, ``intervals-report`` and ``intervals-explorer`` are of the one
-that ``python -m benchmarks.intervals --report REPORT`` writes. Needs the extra ``dev`` and chromium.
+wrote; it writes PNG files into ``docs/images``. With names of pictures after the report, it takes only these, from any
+report: ``report-many-classes`` is of one with dozens of classes, ``intervals-report`` and ``intervals-explorer`` are of
+the one that ``python -m benchmarks.intervals --report REPORT`` writes. Needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 IMAGES = Path(__file__).parent / "images"
 READY = "document.documentElement.dataset.ready === 'true'"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
-#: What each picture shows: the width of the window, and from the top of which element to the bottom of which.
+#: For each picture: the width of the window, the first element and the last element shown.
 PICTURES = {
     "report": (1440, "h1", ".cards"),
     "report-groups": (1440, "#groups h2", "#groups .two"),
@@ -27,12 +27,12 @@ PICTURES = {
     "intervals-report": (1440, "h1", ".cards"),
     "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
 }
-#: Those that are not of the report that the demo writes.
+#: The pictures of other reports than that of the demo.
 OTHERS = {"report-many-classes", "intervals-report", "intervals-explorer"}
 
 
 def main(report: Path, wanted: list[str]) -> None:
-    """Take those that are wanted, or all that are of the demo."""
+    """Take the named screenshots, or all of the demo."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -48,7 +48,7 @@ def main(report: Path, wanted: list[str]) -> None:
 
 def _between(page: Any, first: str, last: str, width: int) -> dict[str, float]:
     """Return the part of the page from the top of one element to the bottom of another, with a little room."""
-    # The bar with sections stays at the top while a page is scrolled, and would stand in the way.
+    # The navigation bar sticks to the top while a page is scrolled, and would cover part of the picture.
     page.add_style_tag(content="nav { position: static !important }")
     top, bottom = (page.locator(place).first.bounding_box() for place in (first, last))
     side = max(0.0, min(top["x"], bottom["x"]) - 20)

@@ -1,4 +1,4 @@
-"""Pages from notebooks, while the documentation is built: text, code, and what it printed and drew."""
+"""Pages from notebooks, generated during the build: text, code, and printed and drawn output."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["page_of"]
 
 
 def page_of(path: Path) -> tuple[str, dict[str, str]]:
-    """Return the page of a notebook in Markdown, and the pictures that it shows, by the names of their files."""
+    """Return the page of a notebook in Markdown, and its pictures by file name."""
     pictures: dict[str, str] = {}
     parts = [
         part for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for part in _parts(cell, path, pictures)
     ]
-    # A link that is HTML stays one to the notebook itself; others lead to pages.
-    told = f'*This page is a notebook: <a href="{path.name}" download>{path.name}</a> runs in Jupyter, in a clone.*'
-    return "\n\n".join([parts[0], told, *parts[1:]]) + "\n", pictures
+    # A link in HTML keeps pointing to the notebook itself; Markdown links are replaced by links to pages.
+    note = f'*This page is a notebook: <a href="{path.name}" download>{path.name}</a> runs in Jupyter, in a clone.*'
+    return "\n\n".join([parts[0], note, *parts[1:]]) + "\n", pictures
 
 
 def _parts(cell: dict[str, Any], path: Path, pictures: dict[str, str]) -> Iterator[str]:
@@ -33,7 +33,7 @@ def _parts(cell: dict[str, Any], path: Path, pictures: dict[str, str]) -> Iterat
 
 
 def _split_title(source: str) -> tuple[str, str]:
-    """Divide a cell that begins with the title of the page from what comes after it."""
+    """Split the page title from the rest of a cell that begins with it."""
     if not source.startswith("# "):
         return "", source
     title, _, rest = source.partition("\n")
@@ -47,8 +47,8 @@ def _output(output: dict[str, Any], path: Path, pictures: dict[str, str]) -> str
     if "image/svg+xml" in data:
         name = f"{path.stem}-{len(pictures) + 1}.svg"
         pictures[name] = data["image/svg+xml"]
-        return f"![What the code above draws]({name})"
-    # Tables of sets are made of plain HTML, which Markdown passes on as it is.
+        return f"![The chart that the code above draws]({name})"
+    # Tables of sets are plain HTML, which Markdown leaves unchanged.
     return data["text/html"] if "text/html" in data else _printed(data["text/plain"])
 
 

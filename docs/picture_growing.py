@@ -1,4 +1,4 @@
-"""The picture of a graph that grows: coverage of new nodes while they arrive, by chance or along edges."""
+"""The picture of a graph that grows: coverage of new nodes while they arrive, at random or along edges."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ALPHA = 0.1
 _DRAWS = 5
 _FIRST, _LABELLED = 3000, 1500
 _THEN = (4000, 5000, 7000, 9000, 11000, 13000)
-COLOURS = {"scored then": "#8a8a8a", "scored anew: NodeEx": "#00796b", "EdgeEx": "#e08214"}
+COLOURS = {"old outputs": "#8a8a8a", "new outputs: NodeEx": "#00796b", "EdgeEx": "#e08214"}
 
 
 def growing() -> alt.HConcatChart:
     """Return two panels, one for each way in which nodes arrive: means over five orders of arrival."""
     data = ns.datasets.load("amazon-computers", seed=0)
-    rows = [row for seed in range(_DRAWS) for how in ("by chance", "along edges") for row in _grown(data, how, seed)]
-    return _panel(rows, "by chance") | _panel(rows, "along edges")
+    rows = [row for seed in range(_DRAWS) for how in ("at random", "along edges") for row in _grown(data, how, seed)]
+    return _panel(rows, "at random") | _panel(rows, "along edges")
 
 
 def _grown(data: Any, how: str, seed: int) -> Iterator[dict[str, Any]]:
@@ -41,15 +41,15 @@ def _grown(data: Any, how: str, seed: int) -> Iterator[dict[str, Any]]:
         place[present] = np.arange(present.size)
         labels = data.labels[present]
         for name, method, p in zip(COLOURS, ("split", "node-ex", "edge-ex"), (mixed, now, now), strict=True):
-            made = ns.make_method(method).calibrate(graph, p, labels, place[known])
-            sets = made.predict(place[order[_FIRST:count]], alpha=ALPHA)
+            calibrated = ns.make_method(method).calibrate(graph, p, labels, place[known])
+            sets = calibrated.predict(place[order[_FIRST:count]], alpha=ALPHA)
             yield {"how": how, "method": name, "arrived": count - _FIRST, "coverage": ns.coverage(sets, labels)}
 
 
 def _arrivals(data: Any, how: str, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     others = np.setdiff1d(np.arange(data.num_nodes), data.train)
-    if how == "by chance":
+    if how == "at random":
         return rng.permutation(others)
     ends = rng.permutation(data.graph.indices)
     met = ends[np.sort(np.unique(ends, return_index=True)[1])]
@@ -58,7 +58,7 @@ def _arrivals(data: Any, how: str, seed: int) -> Any:
 
 
 def _outputs(data: Any, present: Any) -> tuple[ns.Graph, Any]:
-    """Return the graph of the nodes that are there, and what a plain model says: averaged features, nearest centres."""
+    """Return the graph of the present nodes, and the outputs of a nearest-centroid model on averaged features."""
     graph = data.graph.subgraph(present)
     x = np.asarray(data.features, dtype=np.float64)[present]
     x = x + graph.to_scipy() @ x / np.maximum(graph.degrees, 1)[:, None]

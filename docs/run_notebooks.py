@@ -1,8 +1,8 @@
 """Run the notebooks of the documentation and write their outputs into them, without Jupyter.
 
-Run ``python docs/run_notebooks.py`` from the root of the repository, or with the names of notebooks behind it. Each
-runs in a namespace of its own, in the folder where it lies, as a kernel would run it. A cell tagged ``trained`` hangs
-on a trained model, whose last digits differ between processors; tests compare what all others print, word for word.
+Run ``python docs/run_notebooks.py`` from the root of the repository, optionally with the names of notebooks. Each runs
+in its own namespace and in its own folder, as a kernel would run it. A cell tagged ``trained`` depends on a trained
+model, whose last digits differ between processors; for all other cells, tests compare the output word for word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOKS = Path(__file__).parent / "notebooks"
-#: What a notebook shows of a value, and how it asks for it.
+#: The formats in which a notebook shows a value, and the methods that return them.
 SHOWN = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_"}
 
 Notebook = dict[str, Any]
@@ -26,7 +26,7 @@ Output = dict[str, Any]
 
 
 def main(names: list[str]) -> None:
-    """Run those that are named, or all."""
+    """Run the named notebooks, or all."""
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         if not names or path.stem in names:
             notebook = read(path)
@@ -47,12 +47,12 @@ def code_cells(notebook: Notebook) -> list[dict[str, Any]]:
 
 
 def is_trained(cell: dict[str, Any]) -> bool:
-    """Say whether what a cell shows hangs on a trained model."""
+    """Return whether the output of a cell depends on a trained model."""
     return "trained" in cell["metadata"].get("tags", [])
 
 
 def run(notebook: Notebook, path: Path) -> list[list[Output]]:
-    """Run the code of a notebook from the top, in an empty namespace, and return what each cell shows."""
+    """Run the code of a notebook from the top, in an empty namespace, and return the outputs of each cell."""
     names: dict[str, Any] = {"__name__": "__main__"}
     with _inside(path.parent):
         return [
@@ -77,11 +77,10 @@ def _run_cell(source: str, names: dict[str, Any], where: str) -> list[Output]:
 
 
 def _shown(value: Any) -> dict[str, list[str]]:
-    """Return a value in each of the ways in which it can be shown."""
+    """Return a value in each of the formats in which it can be shown."""
     bundle = getattr(value, "_repr_mimebundle_", None)
     if bundle is not None:
-        found = bundle()
-        return {kind: _lines(text) for kind, text in found.items() if kind in ("text/plain", *SHOWN)}
+        return {kind: _lines(text) for kind, text in bundle().items() if kind in ("text/plain", *SHOWN)}
     ways = {kind: getattr(value, name)() for kind, name in SHOWN.items() if hasattr(value, name)}
     return {"text/plain": _lines(repr(value))} | {kind: _lines(text) for kind, text in ways.items()}
 

@@ -1,4 +1,4 @@
-"""Probabilities from any framework: a model of scikit-learn on node features, a NetworkX graph with names.
+"""Probabilities from any framework: a scikit-learn model on node features, and a NetworkX graph with names.
 
 Run with ``python examples/another_framework.py``; needs scikit-learn and networkx.
 """
@@ -19,7 +19,7 @@ def main(people: int = 1500) -> None:
     team = rng.integers(len(TEAMS), size=people)
     features = rng.normal(size=(people, 4)) + 0.8 * np.eye(len(TEAMS), 4)[team]
     names = np.array([f"user-{i}" for i in range(people)])
-    # Who talks to whom: mostly people of one's own team.
+    # An edge joins two people who talk to each other, mostly members of the same team.
     talks = nx.Graph()
     talks.add_nodes_from(names)
     for i in range(people):

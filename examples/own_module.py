@@ -1,4 +1,4 @@
-"""Train a module of your own through the same trainer: inductive, early-stopped, resumable.
+"""Train your own module with the trainer of the library: inductive, with early stopping, resumable.
 
 Run with ``python examples/own_module.py``; needs the extra ``gnn``.
 """
@@ -12,7 +12,7 @@ import napsets as ns
 
 
 class Residual(torch.nn.Module):
-    """Two GraphSAGE layers around a shortcut; the adjacency is a torch CSR tensor, rows are the nodes computed."""
+    """Two GraphSAGE layers with a residual connection; the adjacency is a torch CSR tensor."""
 
     def __init__(self, num_features: int, num_classes: int, hidden: int = 32) -> None:
         super().__init__()

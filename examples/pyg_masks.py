@@ -1,4 +1,4 @@
-"""A PyTorch Geometric model and its masks: train as always, then ask for sets on the test mask.
+"""A PyTorch Geometric model and its masks: train as usual, then predict sets for the test mask.
 
 Run with ``python examples/pyg_masks.py``; needs the extra ``gnn``.
 """
@@ -12,7 +12,7 @@ import napsets as ns
 
 
 class GCN(torch.nn.Module):
-    """Two layers, as in a hundred tutorials."""
+    """Two layers."""
 
     def __init__(self, num_features: int, num_classes: int) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class GCN(torch.nn.Module):
 
 
 def main(epochs: int = 60) -> None:
-    # Any Data object with train_mask, val_mask and test_mask; this one is drawn from a block model.
+    # Any Data object with train_mask, val_mask and test_mask; this one is a random block model.
     drawn = ns.datasets.load("dcsbm", num_nodes=3000, num_features=16, mean_degree=12, seed=0)
     data = ns.datasets.to_pyg(drawn)
     torch.manual_seed(0)
@@ -39,7 +39,8 @@ def main(epochs: int = 60) -> None:
     with torch.no_grad():
         probabilities = model(data.x, data.edge_index).softmax(dim=1)
 
-    # Labels that trained the model must not calibrate: the validation mask does, if it chose nothing before.
+    # The model is transductive: it has seen all features, but only the training labels. The validation mask may
+    # calibrate because it is a random sample and was not used to stop or select the model: see docs/which-labels.md.
     auto = ns.Auto(alpha=0.1).calibrate(data, probabilities, data.y, calibration=data.val_mask)
     sets = auto.predict(data.test_mask)
     print(auto.choice)

@@ -1,4 +1,4 @@
-"""Train a graph neural network on Amazon Computers, then give every test node a set of labels.
+"""Train a graph neural network on Amazon Computers, then predict a set of labels for test nodes.
 
 Run with ``python examples/train_and_predict.py``; needs the extra ``gnn``.
 """
@@ -16,7 +16,7 @@ def main() -> None:
     print(predictions)
     predictions.save("artifacts/amazon-graphsage-mean.parquet")
 
-    # The paper's setting: neighbourhoods in the graph induced on the test nodes, half of which calibrate.
+    # As in the paper, neighbourhoods are those of the graph induced on the test nodes, half of which calibrate.
     graph, test = data.graph.subgraph(data.test), predictions.take(data.test)
     order = np.random.default_rng(0).permutation(data.test.size)
     calibration, nodes = order[:6000], order[6000:]

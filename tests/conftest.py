@@ -1,17 +1,22 @@
-"""What all tests share: settings, a browser, and the last line of a run: what was skipped and how to get it."""
+"""What all tests share: settings, the command, a small world, a browser, and the line on what was skipped."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from skips import lacking, skipped_line
+
+if TYPE_CHECKING:
+    from worlds import World
 
 # The first call of a kernel compiles it, so no single example is held to a deadline. The default draws the same
 # examples each time, so that a red run is red again; "explore" draws new ones and many more.
@@ -24,6 +29,28 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first, so that in the end no worker waits for the other."""
+    for item in items:
+        if item.get_closest_marker("spark"):  # tests/spark/conftest.py says why it is off
+            item.add_marker(pytest.mark.filterwarnings("ignore:spark.sql.adaptive.enabled is off"))
+    items.sort(key=lambda item: next((i for i, kind in enumerate(("spark", "browser")) if kind in item.keywords), 2))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each file to one worker in the order above, and all of ``tests/spark``, which start one Java, to one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "tests/spark" if file.startswith("tests/spark/") else file
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -50,6 +77,42 @@ def only_tests_marked_gnn_train(request: pytest.FixtureRequest) -> Iterator[None
     handle = register_optimizer_step_pre_hook(refuse)
     yield
     handle.remove()
+
+
+@pytest.fixture(scope="session")
+def app() -> Any:
+    pytest.importorskip("typer")
+    from napsets.cli import make_app
+
+    return make_app()
+
+
+@pytest.fixture(scope="session")
+def run(app: Any) -> Callable[..., Any]:
+    """Return a function that runs ``napsets`` in this process: exit code, standard output and error."""
+    from typer.testing import CliRunner
+
+    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+
+    def call(*arguments: object, code: int | None = None, stdin: bytes | None = None) -> Any:
+        done = runner.invoke(app, [str(argument) for argument in arguments], input=stdin, prog_name="napsets")
+        assert code in (None, done.exit_code), done.output
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def must_run(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `run`, which insists on success unless another `code` is said."""
+    return partial(run, code=0)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    from worlds import make_world
+
+    return make_world(tmp_path / "world")
 
 
 @pytest.fixture(scope="session")

@@ -43,4 +43,4 @@ def number_predictor(score: str, method: str, **settings: Any) -> Any:
     made = ns.make_method(method, score=score, **settings)
     outputs = np.column_stack(list(COLUMNS[score].values()))
     known = np.where(np.arange(SIZE) < KNOWN.size, Y, np.nan)
-    return made.calibrate(ns.Graph.from_edge_index(ENDS, SIZE), outputs, known, KNOWN, ids=IDS)
+    return made.calibrate_rows(ns.Graph.from_edge_index(ENDS, SIZE), outputs, known, KNOWN, IDS)

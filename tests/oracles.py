@@ -19,9 +19,17 @@ STRATEGIES = ("dense", "sparse", "deep")
 EVERY_STRATEGY = ("few", *STRATEGIES, "far")
 
 
+class Neighbours(list):
+    """The neighbours of each node as a set, which remember the distances that were searched."""
+
+    def __init__(self, sets):
+        super().__init__(sets)
+        self.distances = {}
+
+
 def adjacency_sets(edges, num_nodes, directed=False):
     """Neighbours of each node as a set, without self-loops."""
-    neighbours = [set() for _ in range(num_nodes)]
+    neighbours = Neighbours(set() for _ in range(num_nodes))
     for u, v in edges:
         if u != v:
             neighbours[u].add(v)
@@ -41,7 +49,9 @@ def rows_of(neighbours):
 
 def hops_from(neighbours, source):
     """Distance of every node that can be reached from `source`, by a search over sets."""
-    distance = {source: 0}
+    if source in neighbours.distances:
+        return neighbours.distances[source]
+    distance = neighbours.distances[source] = {source: 0}
     frontier = {source}
     k = 0
     while frontier:

@@ -12,7 +12,7 @@ import napsets as ns
 from napsets.evaluation.comparison import compare
 from napsets.levels import LEVELS, Exact
 from napsets.localisers import LOCALISERS, Everyone
-from napsets.methods import METHODS, Method, load, make_method, methods, save
+from napsets.methods import METHODS, Method, load, methods, save
 from napsets.scores import SCORES
 
 TABLES = (SCORES, LOCALISERS, LEVELS, METHODS)
@@ -50,8 +50,8 @@ def test_each_is_about_five_lines():
 
 
 def test_each_table_got_its_entry(added):
-    assert list(added.values()) == [["margin"], ["even-hops"], ["few-labels"], ["even"]]
-    assert methods()["even"].startswith("NAPS on every second hop")
+    assert list(added.values()) == [["margin"], ["near-degree"], ["few-labels"], ["near-degree"]]
+    assert methods()["near-degree"].startswith("Nodes judged by nodes with about as many neighbours")
 
 
 def test_the_score_can_be_named(added, world):
@@ -60,23 +60,26 @@ def test_the_score_can_be_named(added, world):
     assert np.allclose(made.calibrated_.score.matrix(np.arange(200)), p.max(axis=1, keepdims=True) - p)
 
 
-def test_the_localiser_sees_every_second_hop(added, world):
-    found = make_method("even", hops=2).calibrate(**world).predict(np.arange(100, 200), alpha=0.2)
-    expected = ns.NAPS(hops=2, decay=[0.0, 1.0]).calibrate(**world).predict(np.arange(100, 200), alpha=0.2)
-    assert np.array_equal(found.thresholds, expected.thresholds)
+def test_the_localiser_weighs_nodes_of_about_the_same_degree(added, world):
+    near = ns.Method("aps", LOCALISERS["near-degree"]()).calibrate(**world)
+    weights = near.local.weights(150)
+    degrees = np.log1p(world["graph"].degrees)
+    assert weights.weights == pytest.approx(np.exp(-np.abs(degrees[weights.nodes] - degrees[150])))
+    expected = ns.weighted_quantile(weights.scores, weights.weights, 0.2)
+    assert near.predict([150], alpha=0.2).thresholds[0] == expected
 
 
 def test_the_level_keeps_a_third_of_the_labels_apart(added, world):
     few = Method("aps", Everyone(), LEVELS["few-labels"]()).calibrate(**world)
     assert isinstance(few.method.level, Exact)
-    assert few.scored.apart.size == 33
+    assert few.scored.level_nodes.size == 33
 
 
 def test_all_of_it_is_compared_saved_and_loaded(added, world, tmp_path):
-    found = compare(**world, nodes=np.arange(100, 200), methods=["split", "even"], score="margin")
-    assert [result.title for result in found] == ["MARGIN split", "Even"]
-    calibrated = found["even"].calibrated
-    save(calibrated, tmp_path / "even.npz")
-    _, again = load(tmp_path / "even.npz")
+    found = compare(**world, nodes=np.arange(100, 200), methods=["split", "near-degree"], score="margin")
+    assert [result.title for result in found] == ["MARGIN split", "Near degree"]
+    calibrated = found["near-degree"].calibrated
+    save(calibrated, tmp_path / "near.npz")
+    again = load(tmp_path / "near.npz")
     nodes = np.arange(100, 200)
     assert np.array_equal(again.predict(nodes).thresholds, calibrated.predict(nodes).thresholds)

@@ -13,7 +13,7 @@ import napsets
 ROOT = Path(napsets.__file__).parent
 CORE = sorted(
     f"napsets.{path.relative_to(ROOT).with_suffix('').as_posix().replace('/', '.')}"
-    for room in (".", "checks", "kernels", "scores", "localisers", "methods", "evaluation", "advice")
+    for room in (".", "checks", "kernels", "scores", "localisers", "methods", "evaluation", "advice", "live")
     for path in ROOT.joinpath(room).glob("*.py")
     if not path.name.startswith("__")
 )
@@ -28,7 +28,7 @@ def test_the_examples_of(name):
 def test_what_people_call_first_has_an_example():
     finder = doctest.DocTestFinder()
     shown = {test.name for name in CORE for test in finder.find(import_module(name)) if test.examples}
-    for name in ("graph.Graph.from_edge_index", "scores.ranks.aps_scores", "localisers.neighbourhoods.hop_thresholds",
+    for name in ("graph.Graph.from_edge_index", "scores.rows.aps_scores", "localisers.neighbourhoods.hop_thresholds",
                  "quantile.weighted_quantile", "methods.predictors.NAPS", "localisers.decay.hop_weights",
                  "advice.theory.sbm_favours_naps",
                  "advice.theory.coverage_gap_bound", "randomness.node_uniforms"):  # fmt: skip

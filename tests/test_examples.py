@@ -45,3 +45,44 @@ def test_a_model_of_another_framework_gets_its_sets(capsys):
     low, high = band(apart=200, tested=600)
     assert low <= covered(printed) <= high
     assert re.search(r"user-\d+ works in \w+", printed)
+
+
+@pytest.fixture
+def pyg_module(monkeypatch):
+    pytest.importorskip("torch_geometric")
+    monkeypatch.syspath_prepend(EXAMPLES / "pyg")
+    import conformal_sets
+
+    return conformal_sets
+
+
+@pytest.mark.parametrize("diffusion", [0.0, 0.5])
+@pytest.mark.parametrize("score", ["aps", "thr"])
+def test_the_module_for_pyg_gives_the_sets_of_napsets(pyg_module, score, diffusion):
+    import numpy as np
+    import torch
+
+    import napsets as ns
+    from worlds import make_ring
+
+    world = make_ring(0)
+    graph, p, y = world["graph"], world["probabilities"], world["labels"]
+    known = np.isin(np.arange(y.size), world["calibration"])
+    row = np.repeat(np.arange(y.size), graph.degrees)
+    edge_index = torch.tensor(np.stack([row, graph.indices.astype(np.int64)]))
+    u = torch.tensor(ns.node_uniforms(np.arange(y.size)))
+    tensors = torch.tensor(p), torch.tensor(y), torch.tensor(known)
+    module = pyg_module.ConformalSets(0.1, score, diffusion).calibrate(*tensors, edge_index, u)
+    method = ns.Method(ns.Diffused(score, diffusion) if diffusion else score)
+    sets = method.calibrate(graph, p, y, known).predict(alpha=0.1)
+    assert np.array_equal(module(tensors[0], edge_index, u).numpy()[~known], sets.member)
+
+
+def test_the_module_for_pyg_passes_its_own_tests(tmp_path):
+    pytest.importorskip("torch_geometric")
+    import subprocess
+    import sys
+
+    arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "pyg")]
+    done = subprocess.run(arguments, cwd=EXAMPLES / "pyg", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -221,7 +221,7 @@ def test_narrow_ids_of_a_large_graph_are_widened():
 def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
     monkeypatch, at_once, indptr, indices, row
 ):
-    monkeypatch.setattr("napsets.checks.rows._CHECKED_AT_ONCE", at_once)
+    monkeypatch.setattr("napsets.checks.compressed._CHECKED_AT_ONCE", at_once)
     with pytest.raises(ns.InvalidInputError, match=f"ascend within each row.*row {row} does not"):
         ns.Graph(np.array(indptr), np.array(indices))
 
@@ -232,7 +232,7 @@ def test_rows_that_searches_cannot_use_are_refused_wherever_the_check_is_cut(
     at_once=st.integers(1, 6),
 )
 def test_rows_are_checked_alike_however_many_edges_at_once(lists, tidy, at_once):
-    from napsets.checks import rows as module
+    from napsets.checks import compressed as module
 
     if tidy:
         lists = [sorted(set(row) - {u}) for u, row in enumerate(lists)]
@@ -283,7 +283,7 @@ def test_graphs_that_are_symmetric_by_construction_are_not_looked_through_again(
     def refuse(*arguments):
         raise AssertionError("looked through")
 
-    monkeypatch.setattr("napsets.graph.check_symmetry", refuse)
+    monkeypatch.setattr("napsets.checks.compressed._check_symmetry", refuse)
     graph = ns.Graph.from_edge_index(INDEX, SIZE)
     pickle.loads(pickle.dumps(graph.subgraph([0, 1])))
     with pytest.raises(AssertionError, match="looked through"):

@@ -64,7 +64,7 @@ def test_groups_of_ones_own_are_numbered_by_name_and_nameless_nodes_are_in_none(
 
 
 def test_groups_of_ones_own_must_be_as_many_as_nodes():
-    with pytest.raises(InvalidInputError, match="`groups` must have one entry a node, 4; got 3"):
+    with pytest.raises(InvalidInputError, match="`groups` must have one entry per node, 4; got 3"):
         ns.ByGroup([0, 1, 2]).fit(reference(np.zeros(4)), np.zeros(4, dtype=int), 2)
 
 
@@ -155,7 +155,7 @@ def test_missing_names_are_no_group_and_yes_or_no_is_two():
     pandas = pytest.importorskip("pandas")
     assert ns.ByGroup(pandas.Series(["a", None, "b"])).groups.tolist() == ["a", "", "b"]
     assert ns.ByGroup([True, False]).groups.tolist() == [1, 0]
-    with pytest.raises(InvalidInputError, match="integers or names, one a node; got 3 among names"):
+    with pytest.raises(InvalidInputError, match="integers or names, one per node; got 3 among names"):
         ns.ByGroup(np.array(["a", 3], dtype=object))
     with pytest.raises(InvalidInputError, match="numbers from 0, or −1 for none; got -5"):
         ns.ByGroup([-5, 0])

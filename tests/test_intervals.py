@@ -69,8 +69,8 @@ def test_people_read_how_wide_they_are():
     [
         ({"lower": np.array([3.0, -1.0, 0.0])}, "`lower` must be at most `upper`; row 0 goes from 3 to 2"),
         ({"upper": np.array([2.0, np.nan, 1.0])}, "`upper` must hold numbers, none of them NaN"),
-        ({"support": np.array([1])}, "`support` must have one entry a node, 3"),
-        ({"ids": ["a"]}, "`ids` must have as many names as there are intervals, 3"),
+        ({"support": np.array([1])}, "`support` must have one entry per node, 3"),
+        ({"ids": ["a"]}, "`ids` must have one name per interval, 3"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, message):
@@ -81,7 +81,7 @@ def test_parts_that_do_not_fit_are_refused(changes, message):
 def test_unknown_targets_and_intervals_that_are_not_there_are_named():
     with pytest.raises(InvalidInputError, match="node 4 has NaN"):
         make().contains(np.full(8, np.nan))
-    with pytest.raises(InvalidInputError, match="one entry a node of the graph, 8"):
+    with pytest.raises(InvalidInputError, match="one entry per node of the graph, 8"):
         make().contains([1.0])
     with pytest.raises(KeyError, match="no interval is of that node"):
         make(ids=["a", "b", "c"])["x"]
@@ -153,7 +153,7 @@ def test_every_predictor_gives_intervals_and_the_same_from_a_file(tmp_path, pred
 
 def test_auto_says_how_wide_it_expects_intervals_to_be():
     auto = ns.Auto(score="cqr").calibrate(GRAPH, Q, Y, CALIBRATION)
-    assert "intervals" in auto.choice.reason
+    assert "interval width" in auto.choice.reason
     assert not any("those alike" in one.name for one in auto.choice.candidates)
 
 
@@ -167,10 +167,10 @@ def test_auto_says_how_wide_it_expects_intervals_to_be():
             lambda: ns.SplitConformal("cqr").calibrate(Q, np.where(X > 0, Y, np.nan), [0, 1, 2, 3, 4, 5]),
             "target is known",
         ),
-        (lambda: ns.SplitConformal("cqr").calibrate(Q, Y[:5], [0]), "`targets` must be numbers, one a node, 300"),
+        (lambda: ns.SplitConformal("cqr").calibrate(Q, Y[:5], [0]), "`targets` must be numbers, one per node, 300"),
         (lambda: ns.SplitConformal("cqr").calibrate(Q, Y, [0], class_names=["a"]), "`class_names` must be None"),
         (lambda: ns.NAPS(score="cqr", alike=3.0).calibrate(GRAPH, Q, Y, [0, 1]), "`alike` needs predicted labels"),
-        (lambda: ns.NAPS(score="cqr").calibrate(GRAPH, Q[:9], Y[:9], [0]), "one row a node of the graph, 300; got 9"),
+        (lambda: ns.NAPS(score="cqr").calibrate(GRAPH, Q[:9], Y[:9], [0]), "one row per node of the graph, 300; got 9"),
     ],
 )
 def test_what_intervals_cannot_be_made_of_is_refused(make, message):

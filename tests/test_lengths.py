@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels import csr
+from napsets.kernels.first_use import Kernels
 from oracles import shortest_edges
 from strategies import edge_lists
 
@@ -33,7 +33,7 @@ def edges_of(graph):
 @pytest.fixture(params=["by NumPy", "by kernels"])
 def either_way(request, monkeypatch):
     if request.param == "by kernels":
-        monkeypatch.setattr(csr, "FEW_EDGES", -1)
+        monkeypatch.setattr(Kernels, "pay", lambda *_: True)
 
 
 sized = st.integers(1, 12).flatmap(
@@ -53,7 +53,7 @@ sized = st.integers(1, 12).flatmap(
 def test_of_several_edges_between_two_nodes_the_shortest_is_kept(few, directed, case):
     size, edges, lengths = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csr, "FEW_EDGES", 10**6 if few else -1)
+        patch.setattr(Kernels, "pay", lambda *_: not few)
         index = np.array(edges, dtype=np.int64).reshape(-1, 2).T
         graph = ns.Graph.from_edge_index(index, size, directed=directed, lengths=lengths)
         expected = shortest_edges(edges, lengths, directed)
@@ -129,7 +129,7 @@ def test_a_stored_zero_of_a_matrix_is_no_edge():
         ([np.nan, 1.0], "entry 0 is nan"),
         ([1.0, np.inf], "entry 1 is inf"),
         ([0.0, 1.0], "entry 0 is 0 .an edge of length 0 would make its two ends one node"),
-        ([1.0], r"`lengths` must have one entry an edge, 2; got shape \(1,\)"),
+        ([1.0], r"`lengths` must have one entry per edge, 2; got shape \(1,\)"),
         (["a", "b"], "`lengths` must hold numbers; got dtype <U1"),
         ([[1.0, 2.0]], r"got shape \(1, 2\)"),
     ],

@@ -10,10 +10,10 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 import napsets as ns
-from napsets.kernels.rules import ABOVE, AT_LEAST, NOMINAL, needed_mass
+from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Cut, Everyone, Hops, Reference
-from napsets.methods import Given, Method
+from napsets.methods import CalibrationData, Method
 
 LOCALISERS = {
     "everyone": Everyone(),
@@ -64,9 +64,9 @@ def test_the_sets_are_those_of_the_definition(name, ties):
     score = ns.APS(randomized=False) if ties else ns.APS()
     method = Method(score, localiser, Exact(share=0.5), seed=5)
     calibration = np.random.default_rng(1).permutation(world.nodes)[:60]
-    given = Given.check(world.graph, world.probabilities, world.labels, calibration)
+    given = CalibrationData.check(world.graph, world.probabilities, world.labels, calibration)
     calibrated = method.fit(given)
-    reference, apart = calibrated.scored.reference.nodes, calibrated.scored.apart
+    reference, apart = calibrated.scored.reference.nodes, calibrated.scored.level_nodes
     assert (reference.size, apart.size) == (30, 30)
     distance = shortest_path(world.graph.to_scipy(), unweighted=True)
     S = score.matrix(world.probabilities, ns.node_uniforms(np.arange(world.nodes), 5))
@@ -107,7 +107,7 @@ def test_coverage_follows_the_beta_binomial_law_on_an_uneven_graph(score, locali
         nodes = np.setdiff1d(np.arange(world.nodes), calibration)
         calibrated = method.calibrate(world.graph, world.probabilities, world.labels, calibration)
         covered = calibrated.predict(nodes, alpha).contains(world.labels).sum()
-        apart = calibrated.scored.apart.size
+        apart = calibrated.scored.level_nodes.size
         place = math.ceil((apart + 1) * (1 - alpha) - 1e-9)
         law = stats.betabinom(nodes.size, place, apart + 1 - place)
         # Where in its law the count falls, spread evenly over the steps of a discrete law.
@@ -142,7 +142,7 @@ def test_few_labels_give_full_sets_and_say_so_until_the_level_is_finite(labelled
     calibration = np.arange(labelled) * 7
     method = Method("aps", Hops(2, pool=10), Exact())
     calibrated = method.calibrate(world.graph, world.probabilities, world.labels, calibration)
-    apart = calibrated.scored.apart.size
+    apart = calibrated.scored.level_nodes.size
     assert apart == labelled - round(labelled / 2)
     nodes = np.setdiff1d(np.arange(world.nodes), calibration)
     sets = calibrated.predict(nodes, alpha=0.1)
@@ -165,10 +165,10 @@ def test_the_reference_part_depends_on_seed_and_ids_alone():
     turn = np.random.default_rng(0).permutation(400)
     back = np.argsort(turn)
     method = Method("aps", Hops(2, pool=10), Exact(), seed=4)
-    one = method.calibrate(world.graph, world.probabilities, world.labels, calibration, ids=ids)
+    one = method.calibrate_rows(world.graph, world.probabilities, world.labels, calibration, ids)
     edges = world.graph.to_scipy().tocoo()
     graph = ns.Graph.from_edge_index([back[edges.row], back[edges.col]], num_nodes=400)
-    other = method.calibrate(graph, world.probabilities[turn], world.labels[turn], back[calibration], ids=ids[turn])
+    other = method.calibrate_rows(graph, world.probabilities[turn], world.labels[turn], back[calibration], ids[turn])
     assert set(ids[one.scored.reference.nodes]) == set(ids[turn][other.scored.reference.nodes])
     nodes = np.setdiff1d(np.arange(400), calibration)
     assert np.array_equal(one.predict(nodes).thresholds, other.predict(back[nodes]).thresholds)

@@ -11,7 +11,7 @@ from scipy import stats
 import napsets as ns
 from napsets.localisers import Balls, Hops, InverseDegree, PageRank
 from napsets.localisers.balls import BallsLocal
-from napsets.methods import Given, Method
+from napsets.methods import CalibrationData, Method
 
 #: Level of each test of fit: a right program fails one in a thousand, were seeds not fixed.
 LEVEL = 1e-3
@@ -50,7 +50,7 @@ class Mixed:
         for draw in range(count):
             order = rng.permutation(self.size)
             node, seeded = order[:1], Method(method.score, method.localiser, method.level, seed=draw)
-            given = Given.check(self.graph, self.probabilities, self.labels, order[1 : labelled + 1])
+            given = CalibrationData.check(self.graph, self.probabilities, self.labels, order[1 : labelled + 1])
             calibrated = seeded.fit(given)
             local = calibrated.local if kind is None else kind(method.localiser, calibrated.scored.reference)
             score = calibrated.score.at(node, self.labels[node])
@@ -65,7 +65,7 @@ class Mixed:
 class Centred(BallsLocal):
     """The same balls without the random draw: the node itself is its anchor."""
 
-    def draw(self, nodes, threads):
+    def draw(self, nodes, threads, progress=None):
         return nodes.copy(), super().draw(nodes, threads)[1]
 
 
@@ -209,7 +209,7 @@ def test_scores_that_look_around_cover_exactly_as_often_as_they_say(score):
             world.graph, world.probabilities, world.labels, order[:labelled]
         )
         covered = calibrated.predict(nodes, ALPHA, threads=1).contains(world.labels).sum()
-        apart = calibrated.scored.apart.size or labelled
+        apart = calibrated.scored.level_nodes.size or labelled
         place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
         law = stats.betabinom(nodes.size, place, apart + 1 - place)
         places[draw] = law.cdf(covered - 1) + rng.random() * law.pmf(covered)

@@ -13,9 +13,9 @@ ROOT = Path(napsets.__file__).parent
 
 #: The road. What stands left of another never imports it.
 ROOMS = [
-    "errors", "version", "kernels", "checks", "randomness", "graph", "quantile", "scores", "localisers", "levels",
-    "groups", "per_node", "sets", "intervals", "files", "methods", "evaluation", "advice", "datasets", "gnn", "report",
-    "paper", "spark", "cli", "__main__",
+    "errors", "version", "kernels", "checks", "randomness", "edges", "graph", "quantile", "predictions", "scores",
+    "localisers", "levels", "groups", "files", "methods", "evaluation", "advice", "live", "datasets", "gnn", "report",
+    "studies", "paper", "spark", "service", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import napsets as ns
 from benchmarks.speed import graphs
-from napsets.methods import Choosing, Given, Method
+from napsets.methods import AutoMethod, CalibrationData, Method
 from napsets.scores.informed import informed_probabilities
 
 __all__ = ["WORK", "run_method"]
@@ -37,7 +37,7 @@ class World:
         """Calibrate a method, and find every node's threshold; the scores are made before the clock starts."""
         from napsets.methods import find_thresholds
 
-        given = Given.check(self.graph, self.probabilities, self.labels, self.calibration)
+        given = CalibrationData.check(self.graph, self.probabilities, self.labels, self.calibration)
         find_thresholds([method.fit(given)], self.nodes, [0.1])
 
 
@@ -65,7 +65,7 @@ WORK: dict[str, Callable[[World], Any]] = {
     "exact, 2 hops": _method(ns.Hops(2, pool=10.0), ns.Exact()),
     "informed: evidence and fit": _informed,
     "NAPS, 3 hops": _method(ns.Hops(3)),
-    "auto, up to 3 hops": lambda world: world.thresholds(Choosing(max_hops=3)),
+    "auto, up to 3 hops": lambda world: world.thresholds(AutoMethod(max_hops=3)),
     "diffusion, one step": _diffusion,
     "SciPy's product": _scipy_product,
 }

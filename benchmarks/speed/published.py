@@ -12,7 +12,7 @@ import numpy as np
 import napsets as ns
 from benchmarks.speed import graphs
 from benchmarks.speed.methods import World
-from napsets.methods import Given, make_method
+from napsets.methods import CalibrationData, make_method
 
 __all__ = ["GROWING", "answer"]
 
@@ -20,7 +20,7 @@ __all__ = ["GROWING", "answer"]
 GROWING = ("naps", "edge-ex", "pagerank", "rlcp")
 
 
-def _given(spec: dict[str, Any], folder: Path) -> tuple[Given, Any]:
+def _given(spec: dict[str, Any], folder: Path) -> tuple[CalibrationData, Any]:
     graph = graphs.load(spec["graph"], folder)
     if spec["graph"] == "amazon-test":
         from napsets.datasets import amazon_predictions
@@ -32,7 +32,7 @@ def _given(spec: dict[str, Any], folder: Path) -> tuple[Given, Any]:
         p, labels = world.probabilities, world.labels
         nodes = np.sort(np.random.default_rng(1).permutation(graph.num_nodes)[: spec["sources"]])
     calibration = np.random.default_rng(0).permutation(graph.num_nodes)[: int(spec["labelled"] * graph.num_nodes)]
-    return Given.check(graph, p, labels, calibration), nodes
+    return CalibrationData.check(graph, p, labels, calibration), nodes
 
 
 def answer(spec: dict[str, Any], folder: Path) -> dict[str, Any]:

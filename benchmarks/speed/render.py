@@ -214,13 +214,13 @@ def _interrupt(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
 
 
 def _first(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
-    head = ["nodes", "time", "processor time", "of which compiling"]
+    head = ["work", "time", "processor time", "of which compiling"]
     lines = []
-    for group in grouped(rows, "nodes"):
+    for group in grouped(rows, "work"):
         share = Spread([100 * row["compile_seconds"] / row["cpu_seconds"] for row in group.rows])
         lines.append(
             [
-                f"{group.key['nodes']:,}",
+                group.key["work"],
                 per_round(group, "seconds").text(_seconds),
                 per_round(group, "cpu_seconds").text(_seconds),
                 share.text(lambda value: f"{value:.0f} %"),
@@ -228,7 +228,7 @@ def _first(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         )
     return (
         "## First use\n\nA fresh process with an empty cache of kernels, from the start of Python to its end: imports, "
-        f"a graph, `NAPS().calibrate(…)` and `predict` of half of its nodes.\n\n{_table(head, lines)}"
+        f"a graph, `calibrate` and `predict` of half of its nodes.\n\n{_table(head, lines)}"
     )
 
 

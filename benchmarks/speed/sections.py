@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.speed.graphs import node_series
 from benchmarks.speed.interrupt import seconds_to_stop
 from benchmarks.speed.methods import WORK
+from benchmarks.speed.processes import FIRST_USES
 from benchmarks.speed.published import GROWING
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
@@ -135,9 +136,8 @@ def interrupt(bench: Bench, effort: Effort) -> list[Spec]:
 
 
 def first(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure the first use after an installation, when every kernel is compiled."""
-    sizes = (100,) if effort.quick else (100, 20_000)
-    return bench.rounds("first use", [{"task": "first use", "nodes": size} for size in sizes], effort.rounds)
+    """Measure the first use after an installation, when no kernel is compiled."""
+    return bench.rounds("first use", [{"task": "first use", "work": work} for work in FIRST_USES], effort.rounds)
 
 
 def ids(bench: Bench, effort: Effort) -> list[Spec]:

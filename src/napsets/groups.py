@@ -1,15 +1,16 @@
-"""Groups within which coverage is to hold: of candidate labels, or of nodes by anything but their label.
+"""Mondrian groups, within which coverage is to hold: groups of labels, or of nodes by anything except their label.
 
-*Of labels* (`ByClass`, `Clustered`): whether y is in a set is decided by a threshold of y's group, made from labelled
-nodes whose label is in that group. If labelled and other nodes are exchangeable, P(y ∈ set | Y in the group) ≥ 1−α.
+*Groups of labels* (`ByClass`, `Clustered`): y is in a set if its score is at most the threshold of y's group, which is
+calibrated on nodes whose label is in that group. If labelled and other nodes are exchangeable,
+P(Y ∈ set | Y in the group) ≥ 1−α.
 
-*Of nodes* (`ByGroup`, `ByDegree`, `ByCommunity`): a node's threshold is made from labelled nodes of its own group, and
+*Groups of nodes* (`ByGroup`, `ByDegree`, `ByCommunity`): a node is calibrated on labelled nodes of its own group, and
 P(Y ∈ set | group) ≥ 1−α (Vovk's Mondrian conformal prediction).
 
-Groups with too few labelled nodes for a threshold are judged together, as one group with all that is in none: coverage
-holds on their average, nearly, since the labelled nodes tell which groups are small. Only where even they together have
-too few labels, all labelled nodes judge them, and nothing is promised for them; predictors say so. To add a grouping,
-write a class with `fit` and enter it in `GROUPS`.
+Groups with too few labelled nodes for a threshold are combined into one group, together with everything in no group.
+Coverage holds for the combined group only approximately, because the labelled nodes determine which groups are small.
+If even the combined group has too few labels, all labelled nodes calibrate it, nothing is guaranteed for it, and the
+predictors warn. To add a grouping, write a class with `fit` and enter it in `GROUPS`.
 """
 
 from __future__ import annotations
@@ -26,37 +27,40 @@ from napsets.checks.arguments import (
     IntArray,
     as_column,
     check_count,
+    check_index,
     check_integers,
+    check_known,
     check_number,
     check_seed,
+    shown,
 )
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Table, choose
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph
-from napsets.localisers.base import Reference
+from napsets.localisers.base import Reference, check_reference
 
 __all__ = ["GROUPS", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "Clustered", "Grouping", "Groups"]
 __all__ += ["by_quantiles", "make_groups"]
 
 #: Groupings by the name that settings, files and the command line call them by.
-GROUPS: Table[Any] = Table()
+GROUPS: Table[Any] = Table("GROUPS")
 
 _MOST_GROUPS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping(Sealed):
-    """Which group each label, or each node, is in.
+    """The group of each label or of each node.
 
     Attributes
     ----------
     of : {"label", "node"}
         What is grouped.
     groups : numpy.ndarray
-        The number of its group, from 0; −1 for those in none.
+        The index of the group, from 0; −1 for those in no group.
     names : tuple of str, optional
-        What the groups are called.
+        Names of the groups.
     """
 
     of: Literal["label", "node"]
@@ -66,7 +70,7 @@ class Grouping(Sealed):
     def __post_init__(self) -> None:
         numbers = check_integers("groups", self.groups)
         if numbers.ndim != 1 or numbers.min(initial=0) < -1:
-            raise InvalidInputError("`groups` must be numbers from 0, or −1 for none, one a label or a node")
+            raise InvalidInputError("`groups` must be numbers from 0, or −1 for none, one per label or node")
         object.__setattr__(self, "groups", frozen(numbers.astype(np.int64, copy=False)))
 
     @property
@@ -76,13 +80,14 @@ class Grouping(Sealed):
 
     def of_labelled(self, nodes: IntArray, labels: IntArray) -> IntArray:
         """Return the groups of nodes whose labels are known."""
-        found: IntArray = self.groups[labels if self.of == "label" else nodes]
-        return found
+        which, name = (labels, "labels") if self.of == "label" else (nodes, "nodes")
+        groups: IntArray = self.groups[check_index(name, which, self.groups.size, quiet=True)]
+        return groups
 
 
 @runtime_checkable
 class Groups(Protocol):
-    """What a method asks of a grouping. One that learns from reference labels also says ``learns = True``."""
+    """The interface of a grouping. One that learns from reference labels also has ``learns = True``."""
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the groups, for reference nodes with these labels."""
@@ -92,34 +97,38 @@ class Groups(Protocol):
 @GROUPS.add("class")
 @dataclass(frozen=True)
 class ByClass:
-    """Each label is judged by nodes of that label: coverage for each class (Vovk, Gammerman and Shafer, 2005)."""
+    """Calibrate each label on nodes with that label: coverage per class (Vovk, Gammerman and Shafer, 2005)."""
+
+    of: ClassVar[str] = "label"
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return a group for each label."""
-        return Grouping("label", np.arange(num_classes))
+        return Grouping("label", np.arange(_checked(reference, labels, num_classes)[1]))
 
 
 @GROUPS.add("clusters")
 @dataclass(frozen=True)
 class Clustered:
-    """Labels with alike scores are judged together: coverage nearly by class, from fewer labels of each.
+    """Calibrate classes with similar scores together: approximate coverage per class, from fewer labels per class.
 
     Clusters of classes by the quantiles of their scores (Ding, Angelopoulos, Bates, Jordan and Tibshirani, NeurIPS
-    2023), found on the reference labels, which then set no level: it needs an exact one. Exact within clusters; within
-    a class as good as its cluster is alike. Classes with too few reference nodes for a quantile are in no cluster.
+    2023), found on the reference labels, which do not set the level, so that an exact level is needed. The guarantee is
+    exact for each cluster and approximate for each class. Classes with too few reference nodes for a quantile are in no
+    cluster.
 
     Attributes
     ----------
     clusters : int or None
-        How many; None takes half as many as the rarest clustered class has reference nodes, at most one for two
-        classes.
+        The number of clusters. None takes half the number of reference nodes of the rarest clustered class, but at most
+        one cluster per two classes.
     seed : int
-        Where k-means starts.
+        Seed of k-means.
     """
 
     clusters: int | None = None
     seed: int = 0
     learns: ClassVar[bool] = True
+    of: ClassVar[str] = "label"
 
     def __post_init__(self) -> None:
         if self.clusters is not None:
@@ -129,6 +138,7 @@ class Clustered:
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the cluster of each label; −1 for those that are too rare."""
+        labels, num_classes = _checked(reference, labels, num_classes)
         counts = np.bincount(labels, minlength=num_classes)
         often = np.flatnonzero(counts >= _FEWEST_OF_A_CLASS)
         groups = np.full(num_classes, -1, dtype=np.int64)
@@ -143,12 +153,12 @@ class Clustered:
 @GROUPS.add("group")
 @dataclass(frozen=True, eq=False)
 class ByGroup:
-    """Nodes are judged by nodes of their own group: any column that does not look at labels.
+    """Calibrate nodes on nodes of their own group; the groups must not depend on labels.
 
     Attributes
     ----------
     groups : array of integers or strings
-        The group of each node; nodes of group −1, or without a name, are in none.
+        The group of each node; nodes of group −1, or without a name, are in no group.
     """
 
     groups: npt.NDArray[Any]
@@ -167,9 +177,9 @@ class ByGroup:
 
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the group of each node, numbered in ascending order of what they are called."""
-        if self.groups.size != reference.num_nodes:
+        if self.groups.size != check_reference(reference).num_nodes:
             raise InvalidInputError(
-                f"`groups` must have one entry a node, {reference.num_nodes}; got {self.groups.size}"
+                f"`groups` must have one entry per node, {reference.num_nodes}; got {self.groups.size}"
             )
         inside = self.groups != "" if self.groups.dtype.kind == "U" else self.groups >= 0
         groups = np.full(self.groups.size, -1, dtype=np.int64)
@@ -180,12 +190,12 @@ class ByGroup:
 @GROUPS.add("degree")
 @dataclass(frozen=True)
 class ByDegree:
-    """Nodes are judged by nodes with about as many neighbours.
+    """Calibrate nodes on nodes with a similar number of neighbours.
 
     Attributes
     ----------
     bins : int
-        So many groups of about equal size at the most: nodes of equal degree fall into the same.
+        The largest number of groups, of about equal size; nodes of equal degree are in the same group.
     """
 
     bins: int = 5
@@ -201,14 +211,14 @@ class ByDegree:
 @GROUPS.add("community")
 @dataclass(frozen=True)
 class ByCommunity:
-    """Nodes are judged by nodes of their own community: Louvain's, by scikit-network (extra `communities`).
+    """Calibrate nodes on nodes of their own community: Louvain's, by scikit-network (extra `communities`).
 
     Attributes
     ----------
     resolution : float
         Larger values give more and smaller communities.
     seed : int
-        The order in which nodes are looked at.
+        Seed of the order in which nodes are visited.
     """
 
     resolution: float = 1.0
@@ -226,11 +236,29 @@ class ByCommunity:
             from sknetwork.clustering import Louvain
         except ImportError as error:
             raise MissingDependencyError("scikit-network", "communities") from error
-        found = Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
+        louvain = Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
         adjacency = scipy.sparse.csr_matrix(graph.to_scipy())  # it knows no sparse arrays
         if not adjacency.nnz:  # Louvain asks for an edge
             return Grouping("node", np.arange(graph.num_nodes))
-        return Grouping("node", np.asarray(found.fit_predict(adjacency), dtype=np.int64))
+        return Grouping("node", np.asarray(louvain.fit_predict(adjacency), dtype=np.int64))
+
+
+def describe_groups(groups: Any) -> dict[str, Any] | None:
+    """Return groups as plain JSON; of those that are an array, only the kind."""
+    if groups is None:
+        return None
+    if isinstance(groups, ByGroup):
+        return {"name": GROUPS.name_of(ByGroup), "settings": {}}
+    return GROUPS.describe("by", groups)
+
+
+def rebuild_groups(description: Any, groups: Any = None) -> Any:
+    """Return the groups that `describe_groups` described; those that are an array must be given again."""
+    if description is None:
+        return None
+    if description["name"] == GROUPS.name_of(ByGroup):
+        return ByGroup(groups)
+    return GROUPS.rebuild("by", description)
 
 
 def make_groups(by: object) -> Any:
@@ -249,6 +277,8 @@ def make_groups(by: object) -> Any:
         return choose("by", by, GROUPS)()
     if isinstance(by, type):
         raise InvalidInputError(f"`by` must be a grouping; got the class {by.__name__} (write {by.__name__}())")
+    if isinstance(by, list | tuple) and by and all(isinstance(name, str) and name in GROUPS for name in by):
+        raise InvalidInputError(f"`by` must be one grouping, or an array with the group of each node; got {shown(by)}")
     return ByGroup(by)  # type: ignore[arg-type]
 
 
@@ -275,11 +305,11 @@ def _named(argument: str, name: object) -> str:
     """Return no name for what is missing in a column of names, and refuse anything else."""
     if name is None or name != name or type(name).__name__ == "NAType":  # NaN is not itself
         return ""
-    raise InvalidInputError(f"`{argument}` must be integers or names, one a node; got {name!r} among names")
+    raise InvalidInputError(f"`{argument}` must be integers or names, one per node; got {name!r} among names")
 
 
 def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | None = None) -> IntArray:
-    """Return groups of about equal size by a number that each node has; nodes that were not chosen are in none."""
+    """Return groups of about equal size by a value per node; nodes that were not chosen are in no group."""
     inside = np.arange(values.size) if chosen is None else chosen
     groups = np.full(values.size, -1, dtype=np.int64)
     if inside.size:
@@ -290,15 +320,22 @@ def by_quantiles(values: npt.NDArray[np.generic], bins: int, chosen: IntArray | 
     return groups
 
 
+def _checked(reference: Reference, labels: ArrayLike, num_classes: int) -> tuple[IntArray, int]:
+    """Return the label of each reference node, none of them unknown, and how many classes there are."""
+    classes = check_count("num_classes", num_classes, maximum=2**31 - 1)
+    return check_known(labels, size=check_reference(reference).nodes.size, num_classes=classes), classes
+
+
 def _graph_of(reference: Reference, what: str) -> Graph:
-    if reference.graph is None:
+    graph = check_reference(reference).graph
+    if graph is None:
         raise InvalidInputError(f"`graph` must be given to group nodes by their {what}; got None")
-    return reference.graph
+    return graph
 
 
 #: A class is clustered by its scores from so many reference nodes on.
 _FEWEST_OF_A_CLASS = 10
-#: The quantiles that say how the scores of a class lie.
+#: The quantiles that describe the scores of a class.
 _SHAPE = (0.5, 0.6, 0.7, 0.8, 0.9)
 _ROUNDS = 100
 
@@ -327,10 +364,10 @@ def _weighted_kmeans(points: FloatArray, weights: FloatArray, clusters: int, see
             break
         nearest = moved
     _, first, numbered = np.unique(nearest, return_index=True, return_inverse=True)
-    found: IntArray = np.argsort(np.argsort(first))[numbered]
-    return found
+    numbers: IntArray = np.argsort(np.argsort(first))[numbered]
+    return numbers
 
 
 def _squares(points: FloatArray, centres: FloatArray) -> FloatArray:
-    found: FloatArray = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
-    return found
+    distances: FloatArray = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return distances

@@ -1,41 +1,58 @@
-"""At which level thresholds are taken: the nominal 1 − α, or one that labels kept apart show to be right.
+"""At which level thresholds are taken: the nominal 1 − α, or one that held-out labels show to be right.
 
 *Nominal.* The threshold of a node is its local quantile at 1 − α. For split conformal prediction that is exact; for
 local weights it is as good as the neighbourhoods are alike.
 
-*Exact.* The labelled nodes are split into a reference part, from which thresholds are made, and a level part Q. Each
+*Exact.* The labelled nodes are split into a reference part, which gives the thresholds, and a level part Q. Each
 node v of Q is ranked: T_v = (t(v, S_v), S_v), with t the share of v's mass strictly below its score; pairs are compared
 by t, then by score. T̂ is the ⌈(|Q|+1)(1−α)⌉-th smallest, and the set of a node is {y : (t(v, S(v,y)), S(v,y)) ≤ T̂}. If
 the nodes of Q and the node to predict are exchangeable, so are their pairs, whatever the weights, the scores and the
 reference labels are: 1−α ≤ P(Y ∈ set) ≤ 1−α + 1/(|Q|+1).
 
-Since t grows with the score, that set is again one threshold a node: with τ₁ the smallest reference score at which the
-mass reaches t̂ (of 1 + its total) and τ₂ the one at which it passes t̂, scores up to τ₁ have a smaller t, those beyond
-τ₂ a larger one, and those between have t̂ itself and are in where they are at most ŝ. So τ = min(max(ŝ, τ₁), τ₂).
+*Full.* Exact, and the labels of Q are evidence for others beside: where the score of a node listens to the labels
+around it (`Informed`), the nodes of Q and the node v with a candidate label y are one bag B, and T_i(B) hears the
+labels of the reference and of all of B but i's own. Then y is in the set if T_v(B) is at most the ⌈(|Q|+1)(1−α)⌉-th
+smallest of the T_i(B), i in Q. Given the reference, v and the nodes of Q are exchangeable and T treats the bag
+symmetrically, so the guarantee is the same (`napsets.methods.full`).
+
+Since t grows with the score, that set is again one threshold per node: with τ₁ the smallest reference score at which
+the mass reaches t̂ (of 1 + its total) and τ₂ the one at which it passes t̂, scores up to τ₁ have a smaller t, those
+beyond τ₂ a larger one, and those between have t̂ itself and are in where they are at most ŝ. So τ = min(max(ŝ, τ₁), τ₂).
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_share, shown
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_count,
+    check_list,
+    check_scores,
+    check_share,
+    plain,
+    shown,
+)
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Table
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import Cut, LocalThresholds, Reference
+from napsets.localisers.base import Cut, LocalThresholds, Reference, check_reference
 from napsets.localisers.everyone import Everyone
 from napsets.quantile import ROUNDING
 
-__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Level", "Nominal", "Rank"]
-__all__ += ["fewest_ranks", "rank_place"]
+__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Full", "Level", "Nominal", "Rank"]
+__all__ += ["coverage_spread", "few_labels", "fewest_ranks", "rank_place"]
 
 #: Levels by the name that files call them by.
-LEVELS: Table[Any] = Table()
+LEVELS: Table[Any] = Table("LEVELS")
 
 
 @dataclass(frozen=True, order=True)
@@ -46,30 +63,57 @@ class Rank:
     score: float
 
 
-def rank_place(apart: int, alpha: float) -> int:
-    """Return ⌈(|Q|+1)(1−α)⌉: which of the ranks, counted from 1, is T̂; beyond `apart` there is none.
+def rank_place(held_out: int, alpha: float) -> int:
+    """Return ⌈(|Q|+1)(1−α)⌉: which of the ranks, counted from 1, is T̂; beyond `held_out` there is none.
 
     As everywhere, one part in 10⁹ of rounding is forgiven: a place that is reached exactly counts as reached.
     """
-    return math.ceil((1.0 - alpha) * (1.0 + apart) * (1.0 - ROUNDING))
+    return math.ceil((1.0 - alpha) * (1.0 + held_out) * (1.0 - ROUNDING))
 
 
 def fewest_ranks(alpha: float) -> int:
-    """Return how many labels must be kept apart for T̂ to be among their ranks."""
-    apart = max(0, math.floor((1.0 - alpha) / alpha) - 1)  # a little low: the place decides
-    while rank_place(apart, alpha) > apart:
-        apart += 1
-    return apart
+    """Return how many labels must be held out for T̂ to be among their ranks."""
+    # A little low: the place decides. Of the smallest numbers, one over them is infinite.
+    held_out = max(0, math.floor(min((1.0 - alpha) / alpha, sys.float_info.max)) - 1)
+    while rank_place(held_out, alpha) > held_out:
+        held_out += 1
+    return held_out
+
+
+def coverage_spread(labels: int, alpha: float, share: float = 0.95) -> tuple[float, float]:
+    """Return where the coverage of infinitely many nodes lies in that share of draws of so many labels: a Beta law."""
+    from scipy.special import betaincinv
+
+    place = rank_place(labels, alpha)
+    if place > labels:  # thresholds are infinite
+        return 1.0, 1.0
+    low, high = (float(betaincinv(place, labels + 1 - place, 0.5 + side * share)) for side in (-0.5, 0.5))
+    return low, high
+
+
+def few_labels(labels: int, alpha: float) -> str | None:
+    """Return what to say where labels are so few that sets could miss twice as often as asked for, or never."""
+    needed = fewest_ranks(alpha)
+    if labels < needed:
+        return f"{labels:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
+    low, high = coverage_spread(labels, alpha)
+    if low >= 1.0 - 2.0 * alpha:
+        return None
+    return f"{labels:,} labels are few: with others, coverage could as well be {100 * low:.0f} or {100 * high:.0f} %"
+
+
+def _rates(alphas: object) -> list[float]:
+    return [check_alpha(alpha) for alpha in check_list("alphas", alphas, "error rates")]
 
 
 class FittedLevel(Protocol):
-    """A level that knows the labels that were kept apart for it."""
+    """A level that knows the labels that were held out for it."""
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
         """Where the local thresholds are needed."""
         ...
 
-    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+    def thresholds(self, local: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
         """Turn local thresholds at those cuts into thresholds of shape (alphas, nodes)."""
         ...
 
@@ -80,19 +124,19 @@ class FittedLevel(Protocol):
 
 @runtime_checkable
 class Level(Protocol):
-    """What a method asks of a level: how many labels it keeps apart, and what it makes of their ranks."""
+    """What a method asks of a level: how many labels it holds out, and what it makes of their ranks."""
 
     @property
     def keeps_apart(self) -> bool:
-        """Whether some labels are kept apart, so that the others may be used for anything."""
+        """Whether some labels are held out, so that the others may be used for anything."""
         ...
 
     def reference_size(self, labelled: int) -> int:
-        """Return how many of so many labelled nodes thresholds are made from; the others are kept apart."""
+        """Return how many of so many labelled nodes give the thresholds; the others are held out."""
         ...
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedLevel:
-        """Return the level that the ranks of the labels kept apart give."""
+        """Return the level that the ranks of the held-out labels give."""
         ...
 
 
@@ -115,16 +159,16 @@ class Nominal:
 
     @property
     def keeps_apart(self) -> bool:
-        """No labels are kept apart."""
+        """No labels are held out."""
         return False
 
     def reference_size(self, labelled: int) -> int:
         """Return the number of labelled nodes: all of them."""
-        return labelled
+        return check_count("labelled", labelled)
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> _FittedNominal:
         """Return the level for these reference nodes; there are no other labels to look at."""
-        return _FittedNominal(self.fallback, reference)
+        return _FittedNominal(self.fallback, check_reference(reference))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,29 +177,29 @@ class _FittedNominal:
     reference: Reference
 
     def cuts(self, alphas: Sequence[float]) -> list[Cut]:
-        return [Cut(1.0 - alpha) for alpha in alphas]
+        return [Cut(1.0 - alpha) for alpha in _rates(alphas)]
 
-    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
-        if self.fallback == "full" or not np.isinf(found.values).any():
-            return found
+    def thresholds(self, local: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+        if self.fallback == "full" or not np.isinf(local.values).any():
+            return local
         everyone = Everyone().fit(self.reference).thresholds(nodes, self.cuts(alphas))
-        short = np.isposinf(found.values)
+        short = np.isposinf(local.values)
         # Which nodes fall back depends on alpha, and so does what their thresholds rest on.
         which = short[0] if len(alphas) == 1 else short
         return LocalThresholds(
-            np.where(short, everyone.values, found.values),
-            np.where(which, everyone.support, found.support),
-            np.where(which, everyone.effective_size, found.effective_size),
+            np.where(short, everyone.values, local.values),
+            np.where(which, everyone.support, local.support),
+            np.where(which, everyone.effective_size, local.effective_size),
         )
 
     def level(self, alpha: float) -> float:
-        return 1.0 - alpha
+        return 1.0 - check_alpha(alpha)
 
 
 @LEVELS.add("exact")
 @dataclass(frozen=True)
 class Exact:
-    """Thresholds at a level set on labels that were kept apart, so that coverage holds for any localiser and score.
+    """Thresholds at a level set on held-out labels, so that coverage holds for any localiser and score.
 
     Attributes
     ----------
@@ -169,29 +213,45 @@ class Exact:
     def __post_init__(self) -> None:
         if not 0.0 < check_share("share", self.share) < 1.0:
             raise InvalidInputError(f"`share` must lie strictly between 0 and 1; got {shown(self.share)}")
+        object.__setattr__(self, "share", plain(self.share))
 
     @property
     def keeps_apart(self) -> bool:
-        """Some labels are kept apart."""
+        """Some labels are held out."""
         return True
 
     def reference_size(self, labelled: int) -> int:
         """Return the size of the reference part: at least one node, and not all of them."""
-        if labelled < 2:
+        if check_count("labelled", labelled) < 2:
             raise InvalidInputError(
                 f"`calibration` must hold at least two nodes for an exact level; it holds {labelled}"
             )
         return min(max(round(self.share * labelled), 1), labelled - 1)
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedExact:
-        """Return the level that the ranks (shares, scores) of the labels kept apart give."""
+        """Return the level that the ranks (shares, scores) of the held-out labels give."""
+        check_reference(reference)
+        shares = check_scores("shares", shares)
+        scores = check_scores("scores", scores, size=shares.size, each="share")
         order = np.lexsort((scores, shares))
         return FittedExact(shares[order], scores[order])
 
 
+@LEVELS.add("full")
+@dataclass(frozen=True)
+class Full(Exact):
+    """As `Exact`, and the labels held out speak too: full conformal prediction, for scores that hear them.
+
+    Attributes
+    ----------
+    share : float
+        Which share of the labelled nodes is the reference part, from which everything is learned once.
+    """
+
+
 @dataclass(frozen=True, eq=False)
 class FittedExact(Sealed):
-    """The ranks of the labels kept apart, ascending: by share, then by score."""
+    """The ranks of the held-out labels, ascending: by share, then by score."""
 
     shares: FloatArray
     scores: FloatArray
@@ -202,7 +262,7 @@ class FittedExact(Sealed):
 
     def quantile(self, alpha: float) -> Rank | None:
         """Return T̂, or None where there are too few labels for it."""
-        place = rank_place(self.shares.size, alpha)
+        place = rank_place(self.shares.size, check_alpha(alpha))
         if place > self.shares.size:
             return None
         return Rank(float(self.shares[place - 1]), float(self.scores[place - 1]))
@@ -211,21 +271,21 @@ class FittedExact(Sealed):
         """Where the mass reaches the share of T̂, and where it passes it, for each alpha."""
         return [
             cut
-            for rank in map(self.quantile, alphas)
+            for rank in map(self.quantile, _rates(alphas))
             for cut in (
                 [Cut(2.0), Cut(2.0)] if rank is None else [Cut(rank.share, "at least"), Cut(rank.share, "above")]
             )
         ]
 
-    def thresholds(self, found: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
+    def thresholds(self, local: LocalThresholds, nodes: IntArray, alphas: Sequence[float]) -> LocalThresholds:
         """Return min(max(ŝ, τ₁), τ₂) for each alpha."""
         values = np.full((len(alphas), nodes.size), np.inf)
         for a, alpha in enumerate(alphas):
             rank = self.quantile(alpha)
             if rank is not None:
-                reached, passed = found.values[2 * a], found.values[2 * a + 1]
+                reached, passed = local.values[2 * a], local.values[2 * a + 1]
                 values[a] = np.minimum(np.maximum(rank.score, reached), passed)
-        return LocalThresholds(values, found.support, found.effective_size)
+        return LocalThresholds(values, local.support, local.effective_size)
 
     def level(self, alpha: float) -> float:
         """Return the share of T̂; infinite where there are too few labels for it."""

@@ -1,6 +1,6 @@
 """The weighted conformal quantile, in its plain NumPy form.
 
-This file is the specification. Every faster way to compute a threshold must give the same bits.
+This file is the specification. Every faster implementation must give identical results, bit for bit.
 """
 
 from __future__ import annotations
@@ -96,10 +96,8 @@ def hop_quantile(
     order, so that no order of visiting them can change a bit. A term without weight or without nodes is left out.
     """
     ordered = np.argsort(scores, kind="stable")
-    mass, total = _masses(hop[ordered], weights, pool, alike, None if same is None else same[ordered])
-    reached = mass >= required_mass(total, alpha)
-    # Tied scores stand side by side and the first of them to reach the mass has their common value.
-    return float(scores[ordered[reached.argmax()]]) if reached.any() else float("inf")
+    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, pool, alike, same)
+    return _quantile(scores[ordered], mass, alpha)
 
 
 def local_rank(
@@ -114,25 +112,16 @@ def local_rank(
 ) -> float:
     """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `hop_quantile`."""
     ordered = np.argsort(scores, kind="stable")
-    mass, total = _masses(hop[ordered], weights, pool, alike, None if same is None else same[ordered])
-    below = int(np.count_nonzero(scores < value))
-    return (float(mass[below - 1]) if below else 0.0) / (1.0 + total)
+    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, pool, alike, same)
+    return _rank(scores, mass, value)
 
 
-def _masses(
-    hop: IntArray, weights: FloatArray, pool: float, alike: float, same: BoolArray | None
-) -> tuple[FloatArray, float]:
-    """Return the mass up to each node, in the order in which they are given, and the total."""
-    groups = [(weight, hop == k) for k, weight in enumerate(weights, start=1)]
-    for extra, members in ((pool, np.ones(hop.shape, dtype=bool)), (alike, same)):
-        if members is not None and extra > 0 and members.any():
-            groups.append((extra / float(np.count_nonzero(members)), members))
+def _hop_mass(hop: IntArray, weights: FloatArray) -> FloatArray:
+    """Return Σ_k w(k)·c_k up to each node."""
     mass = np.zeros(hop.shape[0])
-    total = 0.0
-    for weight, members in groups:
-        mass += weight * np.cumsum(members)
-        total += weight * float(np.count_nonzero(members))
-    return mass, total
+    for k, weight in enumerate(weights, start=1):
+        mass += weight * np.cumsum(hop == k)
+    return mass
 
 
 def summed_quantile(
@@ -151,9 +140,9 @@ def summed_quantile(
     the order in which nodes are numbered or met cannot change a bit. A node out of reach weighs 0.
     """
     ordered = np.lexsort((-weights, scores))
-    mass, total = _summed(weights[ordered], pool, alike, None if same is None else same[ordered])
-    reached = mass >= required_mass(total, alpha)
-    return float(scores[ordered[reached.argmax()]]) if reached.any() else float("inf")
+    # NumPy's running sum goes from left to right, one by one.
+    mass = _with_pools(np.cumsum(weights[ordered]), ordered, pool, alike, same)
+    return _quantile(scores[ordered], mass, alpha)
 
 
 def summed_rank(
@@ -167,18 +156,33 @@ def summed_rank(
 ) -> float:
     """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `summed_quantile`."""
     ordered = np.lexsort((-weights, scores))
-    mass, total = _summed(weights[ordered], pool, alike, None if same is None else same[ordered])
-    below = int(np.count_nonzero(scores < value))
-    return (float(mass[below - 1]) if below else 0.0) / (1.0 + total)
+    mass = _with_pools(np.cumsum(weights[ordered]), ordered, pool, alike, same)
+    return _rank(scores, mass, value)
 
 
-def _summed(weights: FloatArray, pool: float, alike: float, same: BoolArray | None) -> tuple[FloatArray, float]:
-    """Return the mass up to each node, in the order in which they are given, and the total."""
-    mass: FloatArray = np.cumsum(weights)  # from left to right, one by one
-    for extra, members in ((pool, np.ones(weights.shape, dtype=bool)), (alike, same)):
+def _with_pools(mass: FloatArray, ordered: IntArray, pool: float, alike: float, same: BoolArray | None) -> FloatArray:
+    """Add (pool/n)·c and (alike/n_same)·c_same to the mass up to each node, in the order of the scores."""
+    for extra, members in ((pool, np.ones(mass.shape, dtype=bool)), (alike, None if same is None else same[ordered])):
         if members is not None and extra > 0 and members.any():
             mass = mass + extra / float(np.count_nonzero(members)) * np.cumsum(members)
-    return mass, float(mass[-1]) if mass.size else 0.0
+    return mass
+
+
+def _total(mass: FloatArray) -> float:
+    return float(mass[-1]) if mass.size else 0.0
+
+
+def _quantile(sorted_scores: FloatArray, mass: FloatArray, alpha: float) -> float:
+    """Return the smallest score up to which there is as much mass as `alpha` requires, +∞ where there is none."""
+    reached = mass >= required_mass(_total(mass), alpha)
+    # Tied scores stand side by side and the first of them to reach the mass has their common value.
+    return float(sorted_scores[reached.argmax()]) if reached.any() else float("inf")
+
+
+def _rank(scores: FloatArray, mass: FloatArray, value: float) -> float:
+    """Return the share of the mass that lies strictly below a value."""
+    below = int(np.count_nonzero(scores < value))
+    return (float(mass[below - 1]) if below else 0.0) / (1.0 + _total(mass))
 
 
 def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1) -> float:
@@ -205,7 +209,7 @@ def weighted_quantile(scores: ArrayLike, weights: ArrayLike, alpha: float = 0.1)
     values = check_scores("scores", scores)
     masses = as_array("weights", weights)
     if masses.shape != values.shape:
-        raise InvalidInputError(f"`weights` must have one entry a score, {values.size}; got shape {masses.shape}")
+        raise InvalidInputError(f"`weights` must have one entry per score, {values.size}; got shape {masses.shape}")
     if masses.dtype.kind not in "fiub":
         raise InvalidInputError(f"`weights` must hold numbers; got dtype {masses.dtype}")
     masses = masses.astype(np.float64, copy=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_seed
 from napsets.errors import InvalidInputError
 
-__all__ = ["hash_ids", "node_uniforms", "split_order", "split_seed", "split_words"]
+__all__ = ["hash_ids", "node_uniforms", "split_hashes", "split_order", "split_seed"]
 
 UInt64Array = npt.NDArray[np.uint64]
 
@@ -59,32 +59,45 @@ def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
     >>> bool((turned[split_order(turned)][:3] == first).all())
     True
     """
-    everyone = split_words(ids).sum(dtype=np.uint64)  # a sum has no order
-    return np.argsort(node_uniforms(ids, split_seed(seed, int(everyone))), kind="stable")
+    total = split_hashes(ids).sum(dtype=np.uint64)  # a sum has no order
+    return np.argsort(node_uniforms(ids, split_seed(seed, int(total))), kind="stable")
 
 
-def split_words(ids: ArrayLike) -> UInt64Array:
+def split_hashes(ids: ArrayLike) -> UInt64Array:
     """Return what each id adds to the sum that stands for which ids there are."""
     with np.errstate(over="ignore"):
         return _finalise(hash_ids(ids) + _GOLDEN)
 
 
 def split_seed(seed: int, total: int) -> int:
-    """Return the seed of the order of a split, from the user's and the sum, modulo 2⁶⁴, of `split_words`."""
+    """Return the seed of the order of a split, from the user's and the sum, modulo 2⁶⁴, of `split_hashes`."""
     with np.errstate(over="ignore"):
-        word = np.uint64(check_seed(seed)) ^ _SPLIT ^ np.uint64(total % (1 << 64))
-        return int(_finalise(np.atleast_1d(word))[0])
+        bits = np.uint64(check_seed(seed)) ^ _SPLIT ^ np.uint64(total % (1 << 64))
+        return int(_finalise(np.atleast_1d(bits))[0])
 
 
 def hash_ids(ids: ArrayLike) -> UInt64Array:
-    """Map ids to 64-bit words: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes."""
+    """Map ids to 64-bit hashes: integers to themselves, strings to the FNV-1a hash of their UTF-8 bytes.
+
+    An array of Python objects may hold both, as in a living graph.
+    """
     array = as_column("ids", ids)
     if array.ndim != 1:
         raise InvalidInputError(f"`ids` must have 1 dimension; got shape {array.shape}")
     if array.dtype.kind in "iu" or array.size == 0:
         return array.astype(np.uint64)
-    if array.dtype.kind == "O" and all(isinstance(item, str) for item in array):
-        array = array.astype(np.str_)
+    if array.dtype.kind == "O":
+        is_text = np.array([isinstance(item, str) for item in array])
+        if is_text.all():
+            array = array.astype(np.str_)
+        elif all(isinstance(item, str | int) and not isinstance(item, bool) for item in array):
+            hashes = np.empty(array.size, dtype=np.uint64)
+            hashes[is_text] = hash_ids(array[is_text])
+            try:
+                hashes[~is_text] = array[~is_text].astype(np.int64).astype(np.uint64)
+            except OverflowError as error:
+                raise InvalidInputError(f"`ids` must be integers of 64 bits or strings: {error}") from error
+            return hashes
     if array.dtype.kind != "U":
         raise InvalidInputError(f"`ids` must be integers or strings; got dtype {array.dtype}")
     try:
@@ -96,15 +109,15 @@ def hash_ids(ids: ArrayLike) -> UInt64Array:
 def _fnv1a(texts: npt.NDArray[np.bytes_]) -> UInt64Array:
     lengths = np.char.str_len(texts)
     letters = np.frombuffer(texts.tobytes(), dtype=np.uint8).reshape(texts.size, -1)
-    words = np.full(texts.size, _FNV_OFFSET)
+    hashes = np.full(texts.size, _FNV_OFFSET)
     with np.errstate(over="ignore"):
         for position in range(letters.shape[1]):
-            stirred = (words ^ letters[:, position]) * _FNV_PRIME
-            words = np.where(position < lengths, stirred, words)
-    return words
+            mixed = (hashes ^ letters[:, position]) * _FNV_PRIME
+            hashes = np.where(position < lengths, mixed, hashes)
+    return hashes
 
 
-def _finalise(words: UInt64Array) -> UInt64Array:
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def _finalise(bits: UInt64Array) -> UInt64Array:
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

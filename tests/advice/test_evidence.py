@@ -14,7 +14,8 @@ from napsets.levels import Exact
 from napsets.localisers import Everyone, Hops
 from napsets.methods import Method, make_method
 from napsets.scores import APS, THR, ByLabel, Diffused, Informed, Labelled
-from napsets.scores.informed import Evidence, evidence_of
+from napsets.scores.evidence import Evidence
+from napsets.scores.informed import evidence_of
 
 
 def world(seed: int = 0, nodes: int = 240, *, same: bool = True) -> dict:
@@ -69,20 +70,22 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
     calibrated = make_method("informed").calibrate(**given)
     bound, graph = evidence_of(calibrated.score), calibrated.graph
     witnesses = Witnesses(bound, graph)
-    reference, exponents = bound.reference, bound.exponents
+    reference, bag, exponents = bound.reference, bound.bag.labelled, bound.exponents
+
+    def without(node):
+        """The evidence with one label less, all else as it is."""
+        left = [Labelled(part.nodes[part.nodes != node], part.labels[part.nodes != node]) for part in (reference, bag)]
+        return Evidence(bound.outputs, graph, left[0], 2, learned=bound.learned).hear(left[1])
+
     assert (exponents.near > 0) == same
     theta = np.array([exponents.model, exponents.around, exponents.near, exponents.far, 0.0])
-    for node in (3, 50, int(reference.nodes[4])):
+    for node in (3, 50, int(reference.nodes[4]), int(bag.nodes[4])):
         voices = witnesses.voices(node)
         assert voices
         assert [abs(voice.log_odds) for voice in voices] == sorted((abs(v.log_odds) for v in voices), reverse=True)
-        whole = Evidence(bound.outputs, graph, reference, 2)
-        before = whole.features(np.array([node]))[0] @ theta
+        before = without(-1).features(np.array([node]))[0] @ theta
         for voice in voices[::5]:
-            others = reference.nodes != voice.node
-            less = Evidence(bound.outputs, graph, Labelled(reference.nodes[others], reference.labels[others]), 2)
-            less.shares = whole.shares  # all else as it is
-            after = less.features(np.array([node]))[0] @ theta
+            after = without(voice.node).features(np.array([node]))[0] @ theta
             fallen = (before - before[(voice.label + 1) % 3]) - (after - after[(voice.label + 1) % 3])
             assert fallen[voice.label] == pytest.approx(voice.log_odds, abs=1e-9)
             assert voice.odds == pytest.approx(np.exp(voice.log_odds))
@@ -92,7 +95,8 @@ def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
     calibrated = make_method("informed").calibrate(**world())
     bound = evidence_of(calibrated.score)
     witnesses = Witnesses(bound, calibrated.graph)
-    labels = dict(zip(bound.reference.nodes.tolist(), bound.reference.labels.tolist(), strict=True))
+    speaking = bound.reference, bound.bag.labelled
+    labels = {int(v): int(y) for part in speaking for v, y in zip(part.nodes, part.labels, strict=True)}
     for node in range(0, 240, 13):
         near = set(calibrated.graph.neighbours(node).tolist())
         far = {int(w) for u in near for w in calibrated.graph.neighbours(u)} - near - {node}

@@ -146,7 +146,7 @@ def test_bad_arguments_are_named():
     graph, labels = blocks(0.1, 0.1, nodes=20)
     with pytest.raises(InvalidInputError, match="`labels` must have at least one known label"):
         recommend(graph, np.full(20, -1))
-    with pytest.raises(InvalidInputError, match="`labels` must have one entry a node, 20"):
+    with pytest.raises(InvalidInputError, match="`labels` must have one entry per node, 20"):
         recommend(graph, labels[:5])
     with pytest.raises(InvalidInputError, match="`max_hops` must be at least 1; got 0"):
         recommend(graph, labels, max_hops=0)

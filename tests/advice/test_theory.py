@@ -173,7 +173,7 @@ def test_what_a_pooled_bound_is_given_must_fit():
         ns.coverage_gap_bound([1.0], [4], [0.1], pool=1, rest_count=-2)
     with pytest.raises(ns.InvalidInputError, match="`rest_tv` must be finite"):
         ns.coverage_gap_bound([1.0], [4], [0.1], pool=1, rest_count=2, rest_tv=1.5)
-    with pytest.raises(ns.InvalidInputError, match="`rest_count` and `rest_tv` must have one entry a node"):
+    with pytest.raises(ns.InvalidInputError, match="`rest_count` and `rest_tv` must have one entry per node"):
         ns.coverage_gap_bound([1.0], [[4], [5]], [0.1], pool=1, rest_count=[1, 2, 3])
 
 

@@ -107,7 +107,7 @@ def test_too_few_labels_are_said_to_be():
     found = try_methods(**world(labelled=99))
     assert not found.enough
     assert (found.verdict, found.method, found.trials) == ("maybe", "split", ())
-    assert "99 labels are too few to try methods on: at alpha = 0.1 it takes 100" in found.reasons()[0]
+    assert "99 labels are too few to try methods on them: alpha = 0.1 needs 100" in found.reasons()[0]
     assert not try_methods(**world(labelled=180), alpha=0.01).enough
     assert fewest(0.1) == 100
     assert fewest(0.01) == 186
@@ -152,10 +152,10 @@ def test_sets_that_do_not_cover_speak_for_nothing():
     assert short.falls_short
     found = Trials((trial("split", 2.0), short), (), 0.1, 500, 500, 100)
     assert (found.verdict, found.method) == ("no", "split")
-    assert "none covers as asked for" in found.reasons()[0]
-    assert found.reasons()[1] == "Less than the 90% asked for: naps covers 80.0% ± 1.0%."
+    assert "none of the methods that use neighbourhoods reaches the target" in found.reasons()[0]
+    assert found.reasons()[1] == "Below the target of 90%: naps covers 80.0% ± 1.0%."
     full = Trials((trial("split", 2.0), replace(trial("naps", 2.0), full=0.4)), (), 0.1, 500, 500, 100)
-    assert full.reasons()[-1] == "Sets that say nothing: naps gives 40% of nodes every label."
+    assert full.reasons()[-1] == "Full sets say nothing: naps gives every label to 40% of the nodes."
     with pytest.raises(KeyError):
         found["auto"]
 

@@ -128,10 +128,10 @@ def test_every_section_has_a_table():
 
 def test_the_first_use_is_told_with_its_share_of_compiling(tmp_path):
     rows = [
-        {"task": "first use", "nodes": 100, "round": i, "seconds": 8.0, "cpu_seconds": 4.0, "compile_seconds": seconds}
+        {"work": "Auto", "round": i, "seconds": 8.0, "cpu_seconds": 4.0, "compile_seconds": seconds}
         for i, seconds in enumerate((2.0, 3.0, 3.0))
     ]
-    expected = "| 100 | 8.00 s (8.00 s to 8.00 s) | 4.00 s (4.00 s to 4.00 s) | 75 % (50 % to 75 %) |"
+    expected = "| Auto | 8.00 s (8.00 s to 8.00 s) | 4.00 s (4.00 s to 4.00 s) | 75 % (50 % to 75 %) |"
     assert expected in rendered(tmp_path, "first", rows)
 
 

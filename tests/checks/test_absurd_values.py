@@ -13,7 +13,7 @@ import napsets as ns
 from napsets.advice.inspection import hop_rings, inspect_node
 from napsets.advice.recommendation import recommend
 from napsets.datasets import NodeDataset
-from napsets.datasets.splits import random_split
+from napsets.datasets.dataset import random_split
 from napsets.datasets.synthetic import dcsbm_graph, sbm_graph
 from napsets.evaluation.comparison import compare
 

@@ -66,8 +66,8 @@ ROWS = {
     ),
     "logits": (
         lambda: calibrate(probabilities=P * 8),
-        "`probabilities` must have rows that sum to 1; row 0 sums to 8. If they are logits or other scores, pass them "
-        "through a softmax",
+        "`probabilities` must have rows that sum to 1; row 0 sums to 8. If they are logits, pass logits=True "
+        "to calibrate(...)",
     ),
     "negative logits": (
         lambda: calibrate(probabilities=np.log(P)),
@@ -79,8 +79,8 @@ ROWS = {
     ),
     "an integer mask of calibration": (
         lambda: calibrate(calibration=[1, 1, 0, 0, 0]),
-        "`calibration` must hold node ids or be a boolean mask; got integers 0 and 1, one a node. If they are a mask, "
-        "pass it with .astype(bool)",
+        "`calibration` must hold node ids or be a boolean mask; got integers 0 and 1, one per node. If they are a "
+        "mask, pass it with .astype(bool)",
     ),
     "an integer mask of nodes to cut up": (
         lambda: ns.neighbourhood_partition(GRAPH, [0, 0, 0, 1, 1]),
@@ -108,7 +108,7 @@ ROWS = {
     ),
     "too few rows": (
         lambda: calibrate(probabilities=P[:3]),
-        "`probabilities` must have one row a node of the graph, 5; got 3 rows",
+        "`probabilities` must have one row per node of the graph, 5; got 3 rows",
     ),
     "complex probabilities": (
         lambda: calibrate(probabilities=P.astype(complex)),
@@ -125,7 +125,7 @@ ROWS = {
     # labels
     "too few labels": (
         lambda: calibrate(labels=Y[:3]),
-        "`labels` must have one entry a node, 5 (−1 where unknown); got 3",
+        "`labels` must have one entry per node, 5 (−1 where unknown); got 3",
     ),
     "a label too large": (
         lambda: calibrate(labels=[0, 1, 2, 4, 0]),
@@ -151,7 +151,7 @@ ROWS = {
     ),
     "labels of neither length": (
         lambda: ns.coverage(sets(), [0, 0, 0, 0]),
-        "`labels` must have one entry a node of the graph, 5, indexed by node id; got 4. Pass per='set' if",
+        "`labels` must have one entry per node of the graph, 5, indexed by node id; got 4. Pass per='set' if",
     ),
     # calibration
     "no calibration": (lambda: calibrate(calibration=[]), "`calibration` must hold at least one node; it is empty"),
@@ -181,7 +181,7 @@ ROWS = {
     ),
     "a calibration mask of another length": (
         lambda: calibrate(calibration=np.ones(4, bool)),
-        "`calibration` as a boolean mask must have one entry a node, shape (5,); got (4,)",
+        "`calibration` as a boolean mask must have one entry per node, shape (5,); got (4,)",
     ),
     "calibration that is fractions": (
         lambda: calibrate(calibration=[0.5]),
@@ -196,7 +196,7 @@ ROWS = {
     ),
     "a mask of nodes of another length": (
         lambda: calibrate_split().predict([True, False]),
-        "`nodes` as a boolean mask must have one entry a node, shape (5,); got (2,)",
+        "`nodes` as a boolean mask must have one entry per node, shape (5,); got (2,)",
     ),
     "a node twice in a subgraph": (
         lambda: GRAPH.subgraph([1, 1]),
@@ -258,7 +258,7 @@ ROWS = {
     ),
     "a table of decays": (
         lambda: calibrate(decay=np.ones((2, 2))),
-        "`decay` as an array must hold one number a hop; got shape (2, 2), float64",
+        "`decay` as an array must hold one number per hop; got shape (2, 2), float64",
     ),
     "weights of no shape": (
         lambda: thresholds(hop_weights=1.0),
@@ -270,10 +270,10 @@ ROWS = {
     ),
     "weights in words": (
         lambda: thresholds(hop_weights=["a"]),
-        "`hop_weights` as an array must hold one number a hop; got",
+        "`hop_weights` as an array must hold one number per hop; got",
     ),
     # scores and quantiles
-    "too few scores": (lambda: thresholds(scores=[0.1]), "`scores` must have one entry a calibration node, 3; got 1"),
+    "too few scores": (lambda: thresholds(scores=[0.1]), "`scores` must have one entry per calibration node, 3; got 1"),
     "a NaN score": (lambda: thresholds(scores=[0.1, np.nan, 0.2]), "`scores` must not be NaN; entry 1 is"),
     "a table of scores": (
         lambda: thresholds(scores=np.ones((3, 2))),
@@ -282,7 +282,7 @@ ROWS = {
     "scores in words": (lambda: ns.weighted_quantile(["a"], [1]), "`scores` must hold numbers; got dtype <U1"),
     "too few weights of a quantile": (
         lambda: ns.weighted_quantile([1.0, 2.0], [1.0]),
-        "`weights` must have one entry a score, 2; got shape (1,)",
+        "`weights` must have one entry per score, 2; got shape (1,)",
     ),
     "a negative weight of a quantile": (
         lambda: ns.weighted_quantile([1.0, 2.0], [1.0, -1.0]),
@@ -304,7 +304,7 @@ ROWS = {
         lambda: ns.SAPS().at(P[:4], Y[:4]),
         "`u` must be given to a randomised SAPS, one number in [0, 1] a node; got None",
     ),
-    "too few u": (lambda: ns.aps_scores(P, [0.5, 0.5]), "`u` must have one entry a node, 5; got shape (2,)"),
+    "too few u": (lambda: ns.aps_scores(P, [0.5, 0.5]), "`u` must have one entry per node, 5; got shape (2,)"),
     "u above 1": (lambda: ns.aps_scores(P, [0, 0, 1.5, 0, 0]), "`u` must lie in [0, 1]; entry 2 is 1.5"),
     "a NaN u": (lambda: ns.aps_scores(P, [0, np.nan, 0, 0, 0]), "`u` must lie in [0, 1]; entry 1 is nan"),
     "u in words": (lambda: ns.aps_scores(P, list("abcde")), "`u` must hold numbers in [0, 1]; got dtype <U1"),
@@ -383,7 +383,7 @@ ROWS = {
     ),
     "too few original ids": (
         lambda: ns.Graph([0, 0, 0], [], original_ids=[7]),
-        "`original_ids` must have one entry a node, 2; got 1",
+        "`original_ids` must have one entry per node, 2; got 1",
     ),
     "another kind of graph": (
         lambda: ns.CalibrationIndex(nx.path_graph(5), SCORES, CALIBRATION),
@@ -411,7 +411,7 @@ ROWS = {
         lambda: calibrate(fallback="none"),
         "`fallback` must be 'full' or 'global'; got 'none'",
     ),
-    "too few ids": (lambda: calibrate(ids=[1, 2]), "`ids` must have one entry a node, 5; got shape (2,)"),
+    "too few ids": (lambda: calibrate(ids=[1, 2]), "`ids` must have one entry per node, 5; got shape (2,)"),
     "ids that are fractions": (
         lambda: calibrate(ids=np.linspace(0, 1, 5)),
         "`ids` must be integers or strings; got dtype float64",
@@ -425,7 +425,7 @@ ROWS = {
     ),
     "splits of another shape": (
         lambda: ns.split_thresholds(index(), np.ones((2, 2), bool), [[3], [4]], [1.0], 0.1),
-        "`splits` must be boolean of shape (2, 3): one row for each entry of `nodes`, one column a calibration node; "
+        "`splits` must be boolean of shape (2, 3): one row for each entry of `nodes`, one column per calibration node; "
         "got bool of shape (2, 2)",
     ),
     "splits that are indices": (
@@ -434,7 +434,7 @@ ROWS = {
     ),
     "class names for other classes": (
         lambda: sets(class_names=["a"]),
-        "`class_names` must have one name a class, 3; got 1",
+        "`class_names` must have one name per class, 3; got 1",
     ),
     "strata that overlap": (
         lambda: ns.sscv(sets(), [0] * 5, strata=[(0, 2), (2, 3)]),
@@ -467,7 +467,7 @@ ROWS = {
     ),
     "homophily of too few labels": (
         lambda: ns.node_homophily(GRAPH, [0]),
-        "`labels` must have one entry a node, 5; got 1",
+        "`labels` must have one entry per node, 5; got 1",
     ),
     "homophily of odd labels": (
         lambda: ns.expected_homophily([0, -7]),
@@ -483,7 +483,7 @@ ROWS = {
     ),
     "counts of other hops": (
         lambda: ns.coverage_gap_bound([1.0], [3, 4], [0.5]),
-        "`hop_counts` and `hop_tv` must have one entry a hop, 1; got shapes (2,) and (1,)",
+        "`hop_counts` and `hop_tv` must have one entry per hop, 1; got shapes (2,) and (1,)",
     ),
     "an infinite bound weight": (
         lambda: ns.weighted_gap_bound([1.0, np.inf], [0.5, 0.5]),
@@ -491,7 +491,7 @@ ROWS = {
     ),
     "too few distances": (
         lambda: ns.weighted_gap_bound([1.0, 1.0], [0.5]),
-        "`tv` must have one entry a weight, shape (2,); got (1,)",
+        "`tv` must have one entry per weight, shape (2,); got (1,)",
     ),
     "an impossible probability": (lambda: ns.sbm_favours_naps(10, 1.5, 0.1), "`p_in` must lie in [0, 1]; got 1.5"),
     "a NaN edge probability": (lambda: ns.sbm_favours_naps(10, 0.5, np.nan), "`p_out` must lie in [0, 1]; got nan"),

@@ -25,19 +25,40 @@ def graph():
     return ns.Graph.from_edge_index(PAIRS, SIZE)
 
 
-def test_what_nobody_can_write_to_is_kept_as_it_is():
-    own = sealed(np.arange(3))
-    assert frozen(own) is own
-    view = own[1:]
-    assert frozen(view) is view
-    from_bytes = np.frombuffer(b"12345678", dtype=np.int64)
-    assert frozen(from_bytes) is from_bytes
+def closed(array):
+    array.flags.writeable = False
+    return array
 
 
-@pytest.mark.parametrize("given", [np.arange(3), np.arange(9).reshape(3, 3)[:, 1], np.frombuffer(bytearray(8))])
-def test_what_somebody_can_write_to_is_copied_once(given):
-    kept = frozen(given)
-    assert not np.shares_memory(kept, given)
+@pytest.mark.parametrize(
+    "array",
+    [
+        sealed(np.arange(3)),
+        sealed(np.arange(3))[1:],
+        sealed(np.arange(9).reshape(3, 3)[:, 1]),
+        closed(np.arange(3)),
+        np.frombuffer(b"12345678", dtype=np.int64),
+    ],
+    ids=["sealed", "a view of it", "sealed as a view", "closed by its owner", "bytes"],
+)
+def test_what_is_read_only_down_to_its_memory_is_kept_as_it_is(array):
+    assert frozen(array) is array
+    assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(3),
+        np.arange(9).reshape(3, 3)[:, 1],
+        np.frombuffer(bytearray(8)),
+        closed(np.frombuffer(bytearray(8))),
+    ],
+    ids=["its own memory", "a view", "a buffer", "a closed view of a buffer"],
+)
+def test_what_somebody_can_write_to_is_copied_once(array):
+    kept = frozen(array)
+    assert not np.shares_memory(kept, array)
     assert not kept.flags.writeable
     assert frozen(kept) is kept
 
@@ -51,26 +72,13 @@ def test_a_read_only_view_of_what_can_be_written_to_is_copied():
     assert kept.tolist() == [0, 1, 2]
 
 
-def test_read_only_arrays_of_others_are_copied_because_their_owners_can_still_write(tmp_path):
-    viewed, reopened = np.arange(3), np.arange(3)
-    view = viewed[:]
+@pytest.mark.parametrize("plain", [False, True], ids=["a memory map", "an array over one"])
+def test_memory_maps_are_copied_because_others_can_write_to_the_file(tmp_path, plain):
     np.save(tmp_path / "p.npy", np.arange(3))
     mapped = np.load(tmp_path / "p.npy", mmap_mode="r")
-    viewed.flags.writeable = reopened.flags.writeable = False
-    kept = [frozen(array) for array in (viewed, reopened, mapped)]
-    reopened.flags.writeable = True
-    for array in (view, reopened, np.load(tmp_path / "p.npy", mmap_mode="r+")):
-        array[:] = 9
-    assert [array.tolist() for array in kept] == [[0, 1, 2]] * 3
-
-
-def test_a_view_that_was_taken_before_an_array_was_closed_cannot_change_a_graph():
-    indptr, indices = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)
-    view = indices[:]
-    indptr.flags.writeable = indices.flags.writeable = False
-    pair = ns.Graph(indptr, indices)
-    view[:] = 10**9
-    assert pair.indices.tolist() == [1, 0]
+    kept = frozen(np.asarray(mapped) if plain else mapped)
+    np.load(tmp_path / "p.npy", mmap_mode="r+")[:] = 9
+    assert kept.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +99,9 @@ def spoil(*arrays):
 
 
 def test_arrays_changed_after_calibration_change_no_answer():
-    p, y, calibration, ids, decay = P.copy(), Y.copy(), np.arange(50), np.arange(SIZE) + 7, np.array([1.0, 0.5])
-    naps = ns.NAPS(hops=2, decay=decay).calibrate(graph(), p, y, calibration=calibration, ids=ids)
-    split = ns.SplitConformal().calibrate(p, y, calibration=calibration, ids=ids)
+    p, y, calibration, ids, decay = P.copy(), Y.copy(), np.arange(50) + 7, np.arange(SIZE) + 7, np.array([1.0, 0.5])
+    naps = ns.NAPS(hops=2, decay=decay).calibrate(graph(), p, y, calibration, ids=ids)
+    split = ns.SplitConformal().calibrate(p, y, calibration, ids=ids)
     before = [predictor.predict([60, 70], 0.3) for predictor in (naps, split)]
     spoil(p, y, calibration, ids, decay)
     for predictor, sets in zip((naps, split), before, strict=True):
@@ -115,10 +123,10 @@ def test_tensors_changed_after_calibration_change_no_answer():
 def test_rows_changed_after_the_graph_was_made_do_not_reach_it(dtype):
     rows = graph()
     indptr, indices, ids = rows.indptr.copy(), rows.indices.astype(dtype), np.arange(SIZE)
-    made = ns.Graph(indptr, indices, original_ids=ids)
+    copied = ns.Graph(indptr, indices, original_ids=ids)
     indptr[:], indices[:], ids[:] = 0, 2**31 - 1, -5
-    assert made == rows
-    assert made.original_ids.tolist() == list(range(SIZE))
+    assert copied == rows
+    assert copied.original_ids.tolist() == list(range(SIZE))
     nodes = np.array([3, 1, 2])
     part = rows.subgraph(nodes)
     nodes[:] = 0
@@ -135,20 +143,20 @@ def test_an_index_keeps_its_calibration_nodes():
 
 
 def test_sets_keep_what_they_were_made_of():
-    given = {
+    arrays = {
         "nodes": np.array([0, 1]), "member": np.array([[True, False], [False, True]]), "thresholds": np.ones(2),
         "support": np.ones(2, int), "effective_size": np.ones(2),
     }  # fmt: skip
     names = ["a", "b"]
-    sets = ns.PredictionSets(**given, alpha=0.1, class_names=names, num_nodes=2)
-    for array in given.values():
+    sets = ns.PredictionSets(**arrays, alpha=0.1, class_names=names, num_nodes=2)
+    for array in arrays.values():
         array[...] = 0
     names[0] = "z"
     assert sets.nodes.tolist() == [0, 1]
     assert sets.member.tolist() == [[True, False], [False, True]]
     assert sets.thresholds.tolist() == [1, 1]
     assert sets.class_names == ("a", "b")
-    for name in given:
+    for name in arrays:
         assert not getattr(sets, name).flags.writeable
 
 
@@ -168,12 +176,12 @@ def test_predictions_keep_what_they_were_made_of():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_datasets_keep_what_they_were_made_of(sparse):
     x = RNG.random((SIZE, 4)).astype(np.float32)
-    given = sp.csr_array(x) if sparse else x.copy()
+    features = sp.csr_array(x) if sparse else x.copy()
     y, train, ids, blocks, settings = Y.copy(), np.arange(40), np.arange(SIZE), Y.copy(), {"seeds": [0]}
     data = NodeDataset(
-        graph(), given, y, train, [], np.arange(40, SIZE), node_ids=ids, blocks=blocks, settings=settings
+        graph(), features, y, train, [], np.arange(40, SIZE), node_ids=ids, blocks=blocks, settings=settings
     )  # fmt: skip
-    spoil(given.data if sparse else given, y, train, ids, blocks)
+    spoil(features.data if sparse else features, y, train, ids, blocks)
     settings["seeds"].append(1)
     assert np.array_equal(data.feature_rows(slice(None)), x)
     assert np.array_equal(data.labels, Y)
@@ -192,5 +200,27 @@ def test_datasets_that_were_drawn_or_read_are_not_copied(monkeypatch):
         real(self)
 
     monkeypatch.setattr(NodeDataset, "__post_init__", look)
-    made = [ns.datasets.load("amazon-computers"), ns.datasets.sbm(20), ns.datasets.dcsbm(50, 3, 2)]
-    assert all(data.features is given for data, given in zip(made, handed, strict=True))
+    datasets = [ns.datasets.load("amazon-computers"), ns.datasets.sbm(20), ns.datasets.dcsbm(50, 3, 2)]
+    assert all(data.features is features for data, features in zip(datasets, handed, strict=True))
+
+
+SETTINGS = [
+    (kind, name, default)
+    for kind in (
+        ns.RAPS, ns.SAPS, ns.Sharpened, ns.Diffused, ns.Similarity, ns.TunedDiffused, ns.Informed, ns.InformedIntervals,
+        ns.ByLabel, ns.CFGNN, ns.Hops, ns.Balls, ns.PageRank, ns.PathLengths, ns.Exact, ns.ByDegree, ns.ByCommunity,
+        ns.Clustered, ns.Method,
+    )
+    for name, default in ((each, getattr(kind(), each)) for each in kind.__dataclass_fields__)
+    if type(default) in (int, float)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "default"), SETTINGS)
+def test_a_setting_that_came_as_an_array_without_dimensions_is_kept_as_a_number(kind, name, default):
+    value = np.array(default)
+    setting = kind(**{name: value})
+    value[...] = 0
+    assert getattr(setting, name) == default
+    assert type(getattr(setting, name)) in (int, float)
+    assert hash(setting) == hash(kind())

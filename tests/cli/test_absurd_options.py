@@ -72,3 +72,40 @@ def test_a_score_that_needs_settings_is_refused_in_words(monkeypatch):
     monkeypatch.setitem(SCORES, "needy", lambda features: None)
     with pytest.raises(typer.BadParameter, match="needy is nothing without settings"):
         make_score("needy")
+
+
+@pytest.mark.parametrize("strata", ["0-99999999999999999999", "0-1,2-2147483648", "3-2", "9" * 5000])
+def test_sizes_that_no_set_has_are_no_strata(run, world, tmp_path, strata):
+    target = tmp_path / "sets.parquet"
+    assert run(*commands(world, target)["predict"]).exit_code == 0
+    shown = run("evaluate", target, "--labels", world.truth, "--strata", strata)
+    assert shown.exit_code == 2
+    assert "must be ranges of sizes as in 0-1,2-3,4-10, each at most" in " ".join(
+        shown.output.replace("│", " ").split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        ("evaluate", "--radius"),
+        ("evaluate", "--min-size"),
+        ("recommend", "--sample"),
+        ("inspect", "--neighbours"),
+        ("reproduce", "--seeds"),
+        ("reproduce", "--repetitions"),
+        ("reproduce", "--jobs"),
+    ],
+)
+def test_counts_without_end_are_refused(run, world, tmp_path, command, flag):
+    given = commands(world, tmp_path / "sets.parquet").get(command, [command, "--results", tmp_path / "results"])
+    for count in (10**10, 10**30):
+        shown = run(*given, flag, count)
+        assert shown.exit_code == 2
+        assert f"Invalid value for '{flag}'" in shown.output
+
+
+def test_the_smallest_error_rate_gives_every_label(run, world, tmp_path):
+    shown = run(*commands(world, tmp_path / "sets.parquet")["predict"], "--method", "naps", "--alpha", 5e-324, "--json")
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["full_rate"] == 1.0

@@ -12,102 +12,87 @@ from napsets.files import read_sets
 from napsets.methods import make_method
 from worlds import make_world, write
 
-pytest.importorskip("typer")
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
-
-
-@pytest.fixture
-def run():
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
-    def call(*arguments, code=0):
-        done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
-        assert done.exit_code == code, done.output
-        return done
-
-    return call
 
 
 def expected(world, by, method="naps-exact"):
     made = make_method(method, by=by)
-    calibrated = made.calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=world.ids)
+    calibrated = made.calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, world.ids)
     return calibrated.predict(world.rest, alpha=0.2)
 
 
 @pytest.mark.parametrize("by", ["class", "degree", "clusters"])
-def test_named_groups_are_those_of_the_library(run, tmp_path, by):
+def test_named_groups_are_those_of_the_library(must_run, tmp_path, by):
     world = make_world(tmp_path / "world")
-    run("predict", *world.files, "--method", "naps-exact", "--by", by, "-a", 0.2, "-o", tmp_path / "sets.parquet")
+    must_run("predict", *world.files, "--method", "naps-exact", "--by", by, "-a", 0.2, "-o", tmp_path / "sets.parquet")
     file = read_sets(tmp_path / "sets.parquet")
     assert file.metadata["by"] == by
     assert np.array_equal(np.sort(file.sets.sizes), np.sort(expected(world, by).sizes))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
-def test_groups_of_a_file_are_those_of_an_array(run, tmp_path, suffix):
+def test_groups_of_a_file_are_those_of_an_array(must_run, tmp_path, suffix):
     world = make_world(tmp_path / "world", suffix=suffix, ids="string")
     groups = np.where(np.arange(world.ids.size) % 3 > 0, "north", "south")
     file = write(tmp_path / f"groups{suffix}", {"node": world.ids, "group": groups})
     target = tmp_path / "sets.parquet"
-    run("predict", *world.files, "--method", "naps-exact", "--by", file, "-a", 0.2, "-o", target)
+    must_run("predict", *world.files, "--method", "naps-exact", "--by", file, "-a", 0.2, "-o", target)
     written = read_sets(target)
     assert np.array_equal(np.sort(written.sets.thresholds), np.sort(expected(world, groups).thresholds))
     shown = json.loads(
-        run("inspect", *world.files, "--like", target, "--node", world.ids[world.rest[0]], "--json").stdout
+        must_run("inspect", *world.files, "--like", target, "--node", world.ids[world.rest[0]], "--json").stdout
     )
     assert shown["threshold"] == written.sets.thresholds[written.ids.find(str(world.ids[world.rest[0]]))]
 
 
-def test_a_node_without_a_group_is_judged_by_all(run, tmp_path):
+def test_a_node_without_a_group_is_judged_by_all(must_run, tmp_path):
     world = make_world(tmp_path / "world")
     some = world.ids[:-10]
     file = write(tmp_path / "groups.csv", {"node": some, "group": np.zeros(some.size, dtype=int)})
     groups = np.zeros(world.ids.size, dtype=int)
     groups[-10:] = -1
-    run("predict", *world.files, "--method", "split", "--by", file, "-a", 0.2, "-o", tmp_path / "sets.parquet")
+    must_run("predict", *world.files, "--method", "split", "--by", file, "-a", 0.2, "-o", tmp_path / "sets.parquet")
     found = read_sets(tmp_path / "sets.parquet").sets
     assert np.array_equal(np.sort(found.thresholds), np.sort(expected(world, groups, "split").thresholds))
 
 
-def test_what_is_neither_a_grouping_nor_a_file_is_named(run, tmp_path):
+def test_what_is_neither_a_grouping_nor_a_file_is_named(must_run, tmp_path):
     world = make_world(tmp_path / "world")
-    done = run("predict", *world.files, "--by", "klass", "-o", tmp_path / "sets.parquet", code=2)
+    done = must_run("predict", *world.files, "--by", "klass", "-o", tmp_path / "sets.parquet", code=2)
     assert "there is no file klass" in done.output.replace("\n", " ").replace("│", "").replace("  ", " ")
     assert not (tmp_path / "sets.parquet").exists()
 
 
-def test_groups_are_taken_by_auto_too(run, tmp_path):
+def test_groups_are_taken_by_auto_too(must_run, tmp_path):
     world = make_world(tmp_path / "world", nodes=400)
-    run("predict", *world.files, "--by", "class", "-o", tmp_path / "sets.parquet")
-    auto = ns.Auto(by="class").calibrate(
-        world.graph, world.probabilities, world.labels, world.calibration, ids=world.ids
+    must_run("predict", *world.files, "--by", "class", "-o", tmp_path / "sets.parquet")
+    auto = ns.Auto(by="class").calibrate_rows(
+        world.graph, world.probabilities, world.labels, world.calibration, world.ids
     )
     found = read_sets(tmp_path / "sets.parquet").sets
     assert np.array_equal(np.sort(found.sizes), np.sort(auto.predict(world.rest).sizes))
 
 
-def test_sets_are_judged_within_groups_of_a_file_beside_chance(run, tmp_path):
+def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, tmp_path):
     world = make_world(tmp_path / "world", nodes=300)
     target = tmp_path / "sets.parquet"
-    run("predict", *world.files, "--method", "split", "-o", target)
+    must_run("predict", *world.files, "--method", "split", "-o", target)
     groups = np.where(np.arange(world.ids.size) % 3 > 0, "north", "south")
     file = write(tmp_path / "groups.csv", {"node": world.ids, "group": groups})
-    done = run("evaluate", target, "--labels", world.truth, "--groups", file, "--json")
+    done = must_run("evaluate", target, "--labels", world.truth, "--groups", file, "--json")
     told = json.loads(done.stdout)
-    split = make_method("split").calibrate(None, world.probabilities, world.labels, world.calibration, ids=world.ids)
+    split = make_method("split").calibrate_rows(None, world.probabilities, world.labels, world.calibration, world.ids)
     sets = split.predict(world.rest, 0.1)
     gap = ns.coverage_gap(sets, world.labels, groups)
     assert told["gap_group"] == pytest.approx(gap.gap)
     assert told["chance_group"] == pytest.approx(gap.chance)
     assert [row["coverage"] for row in told["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
-    assert "Coverage by group" in run("evaluate", target, "--labels", world.truth, "--groups", file).stdout
+    assert "Coverage by group" in must_run("evaluate", target, "--labels", world.truth, "--groups", file).stdout
 
 
-def test_the_file_of_groups_is_never_written_over(run, tmp_path):
+def test_the_file_of_groups_is_never_written_over(must_run, tmp_path):
     world = make_world(tmp_path / "world")
     file = write(tmp_path / "groups.csv", {"node": world.ids, "group": np.zeros(world.ids.size, dtype=int)})
     before = file.read_bytes()
-    run("predict", *world.files, "--by", file, "-o", file, code=2)
+    must_run("predict", *world.files, "--by", file, "-o", file, code=2)
     assert file.read_bytes() == before

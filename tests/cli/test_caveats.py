@@ -11,7 +11,7 @@ import pytest
 
 from napsets.cli._advice import full_note
 from napsets.files import read_sets
-from napsets.sets import SetsSummary
+from napsets.predictions import SetsSummary
 from worlds import CLASSES, make_world, write
 
 
@@ -91,7 +91,8 @@ def test_enough_support_needs_no_note(tmp_path, run, world):
     shown = run("predict", *world.files, "--alpha", 0.3, "--hops", 3, "-o", tmp_path / "s.parquet")
     assert "want of support" not in shown.stderr
     quiet = run("predict", *world.files, "--hops", 0, "-o", tmp_path / "s.parquet", "--quiet")
-    assert quiet.output == ""
+    assert "average set size" in quiet.stdout
+    assert quiet.stderr == ""
 
 
 @pytest.mark.parametrize(("decay", "better"), [("geometric", "geometric"), ("1,0.5", "uniform")])
@@ -142,10 +143,11 @@ def test_full_sets_are_noted_where_neither_support_nor_a_lone_class_explains_the
 def test_no_hops_are_noted_once_and_in_words_of_the_command(tmp_path, run, sparse):
     shown = run("predict", *sparse.files, "--hops", 0, "-o", tmp_path / "s.parquet")
     notes = [line for line in shown.stderr.splitlines() if line.startswith("note:")]
-    assert len(notes) == 1, notes
-    assert "no node is within 0 hops" in notes[0]
-    assert "--fallback global" in notes[0]
-    assert "fallback=" not in notes[0]
+    assert len(notes) == 2, notes
+    assert notes[0].startswith("note: the method is naps, not auto, because of --hops: it is not a setting of auto.")
+    assert "no node is within 0 hops" in notes[1]
+    assert "--fallback global" in notes[1]
+    assert "fallback=" not in notes[1]
 
 
 # -- labels --------------------------------------------------------------------------------------------------------
@@ -192,19 +194,21 @@ def test_a_pccv_of_few_neighbourhoods_is_called_so(tmp_path, run, world):
     assert 0 < count < 10
     assert 0 < share < 1
     assert f"PCCV ({count} neighbourhoods, {100 * share:.2f} % of the nodes)" in shown.stdout
-    assert "PCCV by chance, if every set covered as asked for" in shown.stdout
-    assert "Mean |coverage − asked for| over groups" in shown.stdout
+    assert "PCCV expected by chance, if every set met the target" in shown.stdout
+    assert "Average |coverage − target| over groups" in shown.stdout
     row = next(line.split() for line in shown.stdout.splitlines() if line.split()[:1] == ["neighbourhood"])
     names = ("gap", "chance", "under", "over", "worst", "worst_chance")
     assert row[1:7] == [f"{told[f'{name}_neighbourhood']:.4f}" for name in names]
-    assert f"note: PCCV means little: {count} neighbourhoods of radius 1 with at least 4 judged nodes" in shown.stderr
-    assert f"hold {100 * share:.2f} % of those nodes" in shown.stderr
+    assert (
+        f"note: PCCV means little: {count} neighbourhoods of radius 1 with at least 4 evaluated nodes" in shown.stderr
+    )
+    assert f"contain {100 * share:.2f} % of the nodes" in shown.stderr
     assert "--min-size 1" in shown.stderr
 
 
 def test_a_pccv_without_any_neighbourhood_has_a_reason(tmp_path, run, world):
     shown = evaluated(tmp_path, run, world, "--min-size", 1000)
-    assert "note: PCCV is not known: 0 neighbourhoods of radius 2 with at least 1000 judged nodes" in shown.stderr
+    assert "note: PCCV is not known: 0 neighbourhoods of radius 2 with at least 1000 evaluated nodes" in shown.stderr
 
 
 def test_a_pccv_of_many_neighbourhoods_needs_no_note(tmp_path, run):
@@ -216,7 +220,9 @@ def test_a_pccv_of_many_neighbourhoods_needs_no_note(tmp_path, run):
 def test_full_sets_that_are_not_known_have_a_reason(tmp_path, run, world):
     shown = evaluated(tmp_path, run, world, suffix=".csv")
     assert "classes not listed" in shown.stdout
-    assert f"which sets are full is not known: {tmp_path / 's.csv'} does not list its classes" in shown.stderr
+    assert (
+        f"the number of full sets is not known, because {tmp_path / 's.csv'} does not list its classes" in shown.stderr
+    )
     assert "is not known" not in evaluated(tmp_path, run, world, "--min-size", 1).stderr
 
 
@@ -235,5 +241,5 @@ def test_labels_that_calibrated_and_judge_are_noted_as_far_as_counts_prove_it(tm
     target = tmp_path / "sets.parquet"
     assert run("predict", *world.files, "--nodes", everyone, "--method", "split", "-o", target).exit_code == 0
     said = " ".join(run("evaluate", target, "--labels", everyone).stderr.split())
-    assert "at least 60 of the 120 judged nodes calibrated, for 60 of all 120 nodes did" in said
+    assert "at least 60 of the 120 evaluated nodes were calibration nodes (60 of all 120 nodes" in said
     assert "calibrated" not in run("evaluate", target, "--labels", world.truth).stderr

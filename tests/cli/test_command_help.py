@@ -25,7 +25,7 @@ def examples(command) -> list[str]:
 def test_the_commands_are_those_that_are_promised():
     promised = {"demo", "predict", "evaluate", "inspect", "homophily", "recommend", "report", "methods", "datasets"}
     assert promised <= set(COMMANDS)
-    assert set(COMMANDS) <= promised | {"reproduce", "errors"}
+    assert set(COMMANDS) <= promised | {"reproduce", "errors", "warm-up", "serve", "update", "status", "calibrate"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -76,7 +76,7 @@ def test_the_version_is_shown(run):
 
 def test_the_memory_bound_is_stated_where_it_is_needed(run):
     shown = " ".join(run("predict", "--help").stdout.split())
-    assert "at most 400 MB + nodes × (2 × bytes of a probability × classes + 150 bytes) + edges × 30 bytes" in shown
+    assert "at most 400 MB + nodes × (2 × bytes per probability × classes + 150 bytes) + edges × 30 bytes" in shown
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,10 @@ def test_an_option_keeps_its_help_where_python_hides_it_in_an_optional():
     assert as_written(written | None) == written
     assert as_written(written) == written
     assert as_written(int | None) == int | None
+
+
+def test_a_command_that_needs_no_option_runs_without_one(run, monkeypatch):
+    ran = []
+    monkeypatch.setattr("napsets.cli.demo.writable_file", lambda *arguments: ran.append(arguments) or 1 / 0)
+    assert run("demo").exit_code == 1
+    assert ran

@@ -25,7 +25,7 @@ def demo(tmp_path, run):
         assert told["report"] == str(target)
         assert "<html" in target.read_text(encoding="utf-8")[:500]
         rows = {row["method"]: row for row in told["results"]}
-        assert list(rows) == ["split", "naps", "naps-exact", "informed", "auto"]
+        assert list(rows) == ["split", "naps", "naps-exact", "informed", "auto", "thr"]
         assert all(row["nodes"] == 6000 for row in rows.values())
         return told, rows
 
@@ -52,17 +52,17 @@ def test_demo_finds_naps_nearer_to_the_target_in_the_worst_neighbourhood(demo, m
 
 
 def test_demo_recommends_a_method_that_beats_split_aps_and_says_by_how_much(run, tmp_path, monkeypatch):
-    """In three lines, which are those of the report; from committed predictions, whose digits no processor changes."""
+    """In the lines of the report; from committed predictions, whose digits no processor changes."""
     committed = ns.datasets.amazon_predictions()
     monkeypatch.setattr(ns.gnn, "train", lambda *_, **__: committed)
     shown = run("demo", "--output", tmp_path / "demo.html", "--methods", "split,auto")
     assert shown.exit_code == 0, shown.stderr
     words = " ".join(shown.stdout.split())
     told = re.search(
-        r"Take Auto: sets of ([\d.]+) labels against ([\d.]+) of APS split \(−([\d.]+) %, 95 % interval −([\d.]+) to "
-        r"−([\d.]+) %\), and coverage .*? How sure: [\d.]+ % of 6,000 judged nodes are covered; 90 % were asked "
-        r"for, and chance gives [\d.]+ to [\d.]+ % in 95 of 100 draws\. It chose without their labels\. "
-        r"Cost: 3,000 of 6,000 labels only set the level\. Mind: ",
+        r"Use Auto: average set size ([\d.]+), compared with ([\d.]+) for split APS \(−([\d.]+) %, 95 % interval "
+        r"−([\d.]+) to −([\d.]+) %\)\. Coverage is .*? Coverage: [\d.]+ % of the 6,000 evaluation nodes are covered "
+        r"\(target 90 %; with other random labels it would lie between [\d.]+ and [\d.]+ % in 95 of 100 cases\)\. It "
+        r"was chosen without the labels of these nodes\. Cost: none; all 6,000 labels are evidence, ",
         words,
     )
     assert told is not None, words
@@ -72,4 +72,4 @@ def test_demo_recommends_a_method_that_beats_split_aps_and_says_by_how_much(run,
     assert "Judged on the 6,000 test nodes that did not calibrate" in words
     assert "`napsets reproduce` judges, as the paper does, only nodes with 50 or more test nodes" in words
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
-    assert f"Sets of {told[1]} labels against {told[2]} of APS split (−{told[3]} %" in page
+    assert f"average set size {told[1]}, compared with {told[2]} for split APS (−{told[3]} %" in page

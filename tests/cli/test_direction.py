@@ -120,11 +120,11 @@ def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, made):
     way = ["--directed", "--direction", "in"]
     flags = made(".parquet", *way)
     said, told = said_by(run, *flags)
-    assert f"judged with directed edges, --direction in, as {flags[1]} was made" in said
+    assert f"evaluated with directed edges, --direction in, as {flags[1]} was made" in said
     again, same = said_by(run, *flags, *way)
-    assert (same, "judged with" in again) == (told, False)
+    assert (same, "evaluated with" in again) == (told, False)
     said, other = said_by(run, *flags, "--direction", "out")
-    assert f"{flags[1]} was made with directed edges, --direction in, and is judged with directed edges, --" in said
+    assert f"{flags[1]} was made with directed edges, --direction in, and is evaluated with directed edges, --" in said
     assert other != told
 
 
@@ -132,13 +132,13 @@ def test_other_edges_than_those_that_a_file_was_made_with_are_noted(run, made):
     flags = made(".parquet")
     assert "made" not in said_by(run, *flags)[0].replace(str(flags[1]), "")
     said, _ = said_by(run, *flags, "--directed")
-    assert f"{flags[1]} was made with undirected edges, and is judged with directed edges, --direction out" in said
+    assert f"{flags[1]} was made with undirected edges, and is evaluated with directed edges, --direction out" in said
 
 
 def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, made):
     flags = made(".csv", "--directed", "--direction", "in")
     for asked in ([], ["--directed"], ["--directed", "--direction", "in"]):
-        assert "judged with" not in said_by(run, *flags, *asked)[0]
+        assert "evaluated with" not in said_by(run, *flags, *asked)[0]
 
 
 @pytest.mark.parametrize("command", ["homophily", "recommend", "evaluate"])
@@ -150,5 +150,43 @@ def test_a_direction_that_edges_do_not_have_is_noted(tmp_path, run, directed, co
     arguments = [*arguments[:-1], world.truth] if command == "evaluate" else arguments
     shown = run(command, *arguments, "--direction", "in")
     assert shown.exit_code == 0, shown.output
-    assert "--direction makes no difference without --directed" in shown.stderr
-    assert "makes no difference" not in run(command, *arguments, "--direction", "in", "--directed").stderr
+    assert "--direction has no effect without --directed" in shown.stderr
+    assert "has no effect" not in run(command, *arguments, "--direction", "in", "--directed").stderr
+
+
+def first_line(shown):
+    return shown.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect", "report"])
+def test_what_a_method_ignores_is_said_before_the_work_begins(run, world, tmp_path, command):
+    target = tmp_path / ("report.html" if command == "report" else "sets.csv")
+    rest = {"predict": ["-o", target], "inspect": ["--node", world.ids[0]], "report": ["-o", target]}[command]
+    methods = ["--methods", "split,informed"] if command == "report" else ["--method", "split"]
+    shown = run(command, *world.files, *methods, "--directed", "--direction", "in", *rest)
+    assert shown.exit_code == 0, shown.output
+    who = "the methods split, informed ignore" if command == "report" else "the method split ignores"
+    assert first_line(shown) == f"note: {who} --direction"
+
+
+def test_what_no_method_of_the_demo_knows_is_said_before_it_trains(run, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("napsets.datasets.load", lambda *arguments, **options: 1 / 0)
+    shown = run("demo", "--methods", "split", "--hops", 3, "-o", tmp_path / "demo.html")
+    assert first_line(shown) == "note: the method split ignores --hops"
+
+
+@pytest.mark.parametrize("command", ["recommend", "homophily"])
+def test_a_direction_that_makes_no_difference_is_said_first(run, world, command):
+    shown = run(command, "-e", world.edges, "-l", world.labels_file, "--direction", "in")
+    assert shown.exit_code == 0, shown.output
+    assert first_line(shown) == "note: --direction has no effect without --directed: edges go both ways"
+
+
+def test_a_direction_that_makes_no_difference_is_said_before_sets_are_judged(run, world, tmp_path):
+    target = tmp_path / "sets.csv"
+    assert run("predict", *world.files, "--method", "split", "-o", target).exit_code == 0
+    shown = run("evaluate", target, "-l", world.truth, "-e", world.edges, "--direction", "in")
+    lines = shown.stderr.splitlines()
+    note = "note: --direction has no effect without --directed: edges go both ways"
+    assert lines.index(note) < lines.index("reading edges …")

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import napsets as ns
 from napsets.evaluation.promises import coverage_band
@@ -56,10 +55,10 @@ def test_tables_stand_beside_chance_with_under_and_over_apart(tmp_path, run):
         assert row[1:7] == [f"{told[f'{name}_{kind}']:.4f}" for name in names]
     text = " ".join(shown.stdout.split())
     band = f"{100 * told['coverage_low']:.2f} % to {100 * told['coverage_high']:.2f} %"
-    assert f"where chance puts it in 95 of 100 draws {band}" in text
+    assert f"range that chance explains (95 of 100 cases) {band}" in text
     assert f"median width {told['median_width']:.4f}" in text
     assert "intervals that are the whole line" in text
-    assert "PCCV by chance, if every interval covered as asked for" in text
+    assert "PCCV expected by chance, if every interval met the target" in text
     assert f"north {told['coverage_by_group'][0]['count']}" in text
     assert "Coverage by degree" in text
 
@@ -69,7 +68,7 @@ def test_infinite_intervals_are_not_hidden_in_the_mean(tmp_path, run):
     assert 0 < told["infinite"] < 50
     assert told["mean_width"] == "Infinity"
     text = " ".join(evaluated(tmp_path, run, making=("--hops", 1)).stdout.split())
-    assert f"mean width ∞ ± – mean width of the finite ones {told['finite_width']:.4f}" in text
+    assert f"average width ∞ ± – average width of the finite ones {told['finite_width']:.4f}" in text
     assert f"intervals that are the whole line {100 * told['infinite_rate']:.2f} %" in text
 
 
@@ -92,15 +91,15 @@ def test_ids_are_read_as_asked_and_strangers_passed_over_in_silence(tmp_path, ru
 
 
 def test_a_file_that_does_not_say_how_many_labels_there_were_is_noted(tmp_path, run):
-    note = "where chance puts the coverage is that of the judged nodes alone"
+    note = "the range that chance explains is that of the evaluated nodes alone"
     assert note in evaluated(tmp_path, run, suffix=".csv").stderr
     assert note not in evaluated(tmp_path, run).stderr
 
 
-def test_intervals_come_from_standard_input(tmp_path, run, app):
+def test_intervals_come_from_standard_input(tmp_path, run):
     there = evaluated(tmp_path, run, "--json", suffix=".jsonl")
     flags = ["--format", "jsonl", "--labels", str(tmp_path / "truth.parquet"), "--json"]
-    piped = CliRunner().invoke(app, ["evaluate", "-", *flags], input=(tmp_path / "out.jsonl").read_bytes())
+    piped = run("evaluate", "-", *flags, stdin=(tmp_path / "out.jsonl").read_bytes())
     assert told_by(piped) == told_by(there) | {"sets": "-"}
 
 
@@ -127,6 +126,6 @@ def test_targets_that_calibrated_and_judge_are_noted_as_far_as_counts_prove_it(t
     shown = run("evaluate", tmp_path / "out.parquet", "--labels", truth, "--skip-unknown")
     assert shown.exit_code == 0, shown.output
     said = " ".join(shown.stderr.split())
-    told = f"at least {both} of the {judged.size} judged nodes calibrated, for 150 of all 200 nodes did"
+    told = f"at least {both} of the {judged.size} evaluated nodes were calibration nodes (150 of all 200 nodes"
     assert (told in said) == (both > 0)
-    assert ("calibrated" in said) == (both > 0)
+    assert ("calibration nodes" in said) == (both > 0)

@@ -9,23 +9,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from napsets.files import read_sets
 
 #: Short and without a choice, so that runs are quick.
 NAPS = ("--method", "naps")
-
-
-@pytest.fixture
-def piped(app):
-    """Return a function that runs ``napsets`` with bytes on standard input."""
-    runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
-
-    def call(given, *arguments):
-        return runner.invoke(app, [str(argument) for argument in arguments], input=given, prog_name="napsets")
-
-    return call
 
 
 def semicolons(folder, world, names):
@@ -83,11 +71,11 @@ def test_inspect_takes_over_how_the_files_of_the_sets_were_written(tmp_path, run
 
 
 @pytest.mark.parametrize("format", [None, "csv", "tsv", "jsonl", "parquet", "npz"])
-def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, piped, world, expected, format):
+def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, run, world, expected, format):
     asked = () if format is None else ("--format", format)
-    done = piped(b"", "predict", *world.files, *NAPS, "-o", "-", *asked)
+    done = run("predict", *world.files, *NAPS, "-o", "-", *asked)
     assert done.exit_code == 0, done.output
-    assert "mean size of a set" in done.stderr
+    assert "average set size" in done.stderr
     path = tmp_path / f"out.{format or 'csv'}"
     path.write_bytes(done.stdout_bytes)
     found = read_sets(path)
@@ -95,20 +83,20 @@ def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, piped, world
     np.testing.assert_allclose(found.sets.thresholds, expected.sets.thresholds, rtol=1e-12)
 
 
-def test_labels_and_sets_come_from_standard_input(tmp_path, piped, world, expected):
+def test_labels_and_sets_come_from_standard_input(tmp_path, run, world, expected):
     table = pq.read_table(world.labels_file)
     lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
     files = world.files[:4]
-    done = piped(lines, "predict", *files, *NAPS, "-l", "-", "--format", "jsonl", "-o", tmp_path / "s.csv")
+    done = run("predict", *files, *NAPS, "-l", "-", "--format", "jsonl", "-o", tmp_path / "s.csv", stdin=lines)
     assert done.exit_code == 0, done.output
     assert np.array_equal(read_sets(tmp_path / "s.csv").sets.member, expected.sets.member)
-    done = piped((tmp_path / "s.csv").read_bytes(), "evaluate", "-", "--labels", world.truth, "--json")
+    done = run("evaluate", "-", "--labels", world.truth, "--json", stdin=(tmp_path / "s.csv").read_bytes())
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["mean_size"] == pytest.approx(expected.sets.sizes.mean())
 
 
-def test_what_is_wrong_with_standard_input_is_told_of_it(piped, world):
-    done = piped(b"a,b\n1,2\n", "predict", *world.files[:4], *NAPS, "-l", "-", "-o", "-")
+def test_what_is_wrong_with_standard_input_is_told_of_it(run, world):
+    done = run("predict", *world.files[:4], *NAPS, "-l", "-", "-o", "-", stdin=b"a,b\n1,2\n")
     assert done.exit_code == 1
     assert done.stdout == ""
     assert "standard-input.csv lacks node, label" in " ".join(done.stderr.split())
@@ -127,8 +115,8 @@ def test_what_is_wrong_with_standard_input_is_told_of_it(piped, world):
         ),
     ],
 )
-def test_what_cannot_be_is_wrong_use(piped, options, message):
-    done = piped(b"", "predict", *options)
+def test_what_cannot_be_is_wrong_use(run, options, message):
+    done = run("predict", *options)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", " ").split())
 

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from napsets.checks.text import visible
 from napsets.cli._output import Output, table
-from napsets.cli._terminal import visible
 from worlds import write
 
 ESCAPES = "\x1b[31mred\x1b[0m"

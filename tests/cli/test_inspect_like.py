@@ -15,7 +15,8 @@ import napsets as ns
 from napsets.cli._like import read_record
 from napsets.evaluation.comparison import compare
 from napsets.files import read_sets
-from napsets.report.packing import unpacked
+from napsets.methods import Method
+from napsets.report.embedding import unpacked
 from napsets.report.record import calibrating_nodes, record_of
 from worlds import CLASSES, make_world
 
@@ -106,6 +107,22 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
     assert number(told["threshold"]) == page["thresholds"][aps, short[0]]
     assert told["support"] == page["support"][aps, short[0]]
     assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]
+
+
+def test_a_report_of_an_earlier_version_is_explained_too(tmp_path, run, small):
+    """Its record has no description of the method."""
+    target, old = tmp_path / "report.html", tmp_path / "old.html"
+    assert run("report", *small.files, "--methods", "split,naps", "-o", target).exit_code == 0
+    text = target.read_text(encoding="utf-8")
+    record = json.loads(re.search(r'id="data-record">(.*?)</script>', text)[1])
+    assert record.pop("method_description")["localiser"]["name"] == "hops"
+    old.write_text(
+        re.sub(r'(id="data-record">).*?(</script>)', rf"\g<1>{json.dumps(record)}\2", text), encoding="utf-8"
+    )
+    node = explorer_of(target)["names"][0]
+    explained = [told_by(run, small, "--node", node, "--like", path) for path in (target, old)]
+    assert explained[0]["threshold"] == explained[1]["threshold"]
+    assert explained[0]["calibration"] == explained[1]["calibration"] == 22
 
 
 def test_it_says_on_how_many_labels_it_calibrated(tmp_path, run, small):
@@ -298,6 +315,7 @@ def test_a_record_brings_back_the_calibration_nodes(share):
     found = compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
     record = json.loads(json.dumps(record_of(found, {})))
     assert np.array_equal(calibrating_nodes(record, ns.randomness.hash_ids(ids)), chosen)
+    assert Method.from_description(record.pop("method_description")) == found[record["method"]].calibrated.method
     assert len(json.dumps(record)) < 700  # bits where many calibrate, gaps where few do
 
 

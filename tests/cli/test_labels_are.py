@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.evaluation.sets_files import label_sets
-from napsets.files import read_inputs, read_sets
-from napsets.sets import SetsSummary
+from napsets.evaluation.files import label_file
+from napsets.files import Reading, read_inputs, read_sets
+from napsets.predictions import SetsSummary
 from worlds import make_world, write
 
 CLASSES = ["1", "2", "3"]
@@ -29,8 +29,8 @@ def test_inputs_are_read_as_the_user_says(world):
     files = (world.edges, world.probabilities_file, world.labels_file)
     with pytest.raises(FileFormatError, match="can only be numbers"):
         read_inputs(*files)
-    inputs = read_inputs(*files, labels_are="indices")
-    assert inputs.labels[world.calibration].tolist() == world.labels[world.calibration].tolist()
+    inputs = read_inputs(*files, reading=Reading(labels_are="indices"))
+    assert inputs.truth[world.calibration].tolist() == world.labels[world.calibration].tolist()
 
 
 @pytest.mark.parametrize("command", ["predict", "inspect", "report", "evaluate"])
@@ -67,14 +67,14 @@ def test_sets_that_do_not_list_their_classes_can_only_be_judged_by_names(tmp_pat
     run("predict", *world.files, "--labels-are", "indices", "--fallback", "global", "-o", tmp_path / "s.csv")
     file = read_sets(tmp_path / "s.csv")
     with pytest.raises(InvalidInputError, match=r"`labels_are` must be names for sets that do not list their classes"):
-        label_sets(file, world.truth, labels_are="indices")
+        label_file(file, world.truth, Reading(labels_are="indices"))
     names = write(tmp_path / "n.parquet", {"node": world.ids[world.rest], "label": world.labels[world.rest] + 1.0})
-    assert label_sets(file, names).labels.tolist() == world.labels[world.rest].tolist()
+    assert label_file(file, names).truth.tolist() == world.labels[world.rest].tolist()
 
 
 def test_labels_that_no_set_has_are_pointed_out(tmp_path, run, world):
     run("predict", *world.files, "--labels-are", "indices", "-o", tmp_path / "s.csv")
     truth = write(tmp_path / "t.parquet", {"node": world.ids[world.rest], "label": ["x"] * world.rest.size})
     assert any(
-        "no set has any of the labels x" in note for note in label_sets(read_sets(tmp_path / "s.csv"), truth).notes
+        "no set has any of the labels x" in note for note in label_file(read_sets(tmp_path / "s.csv"), truth).notes
     )

@@ -9,7 +9,7 @@ import pytest
 
 import napsets as ns
 from napsets import datasets
-from napsets.evaluation import comparison, side_by_side
+from napsets.evaluation import comparison
 from worlds import make_world
 
 
@@ -17,13 +17,13 @@ from worlds import make_world
 def searches(monkeypatch) -> list[int]:
     """How many nodes each comparison searched around."""
     seen: list[int] = []
-    search = side_by_side.find_thresholds
+    search = comparison.find_thresholds
 
     def counting(calibrated, nodes, *arguments, **options):
         seen.append(len(nodes))
         return search(calibrated, nodes, *arguments, **options)
 
-    monkeypatch.setattr(side_by_side, "find_thresholds", counting)
+    monkeypatch.setattr(comparison, "find_thresholds", counting)
     return seen
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -11,11 +13,6 @@ from worlds import make_world
 
 def told(shown):
     return " ".join(shown.output.replace("│", " ").split())
-
-
-@pytest.fixture
-def world(tmp_path):
-    return make_world(tmp_path / "world")
 
 
 @pytest.fixture
@@ -28,45 +25,122 @@ def work(monkeypatch):
     monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
     monkeypatch.setattr("napsets.cli.report.read_inputs", fail)
     monkeypatch.setattr("napsets.datasets.load", fail)
-    monkeypatch.setattr("napsets.paper.Laboratory.run", fail)
+    monkeypatch.setattr("napsets.studies.Laboratory.run", fail)
 
 
-@pytest.mark.parametrize("command", ["predict", "report"])
-@pytest.mark.parametrize("link", ["same", "symlink", "hard link"])
-def test_no_command_overwrites_its_input(run, world, tmp_path, work, command, link):
-    suffix = {"predict": ".parquet", "report": ".html"}[command]
-    output = tmp_path / f"out{suffix}"
-    source = tmp_path / f"labels{suffix}"
-    source.write_bytes(world.labels_file.read_bytes())
-    if link == "same":
-        output = source
-    else:
-        (output.symlink_to if link == "symlink" else output.hardlink_to)(source)
-    shown = run(command, *world.files[:4], "--labels", source, "-o", output)
+def another_name(kind, source, folder):
+    """Return a path that leads to `source` in some way."""
+    link = folder / f"link{source.suffix}"
+    if kind == "symbolic link":
+        link.symlink_to(source)
+    elif kind == "hard link":
+        link.hardlink_to(source)
+    elif kind == "link to a link":
+        (folder / "other").symlink_to(source)
+        link.symlink_to("other")
+    elif kind == "link to a folder":
+        (folder / "here").symlink_to(source.parent, target_is_directory=True)
+    ways = {
+        "itself": source,
+        "down and up again": source.parent / "nosuch" / ".." / source.name,
+        "far down and up again": source.parent / "nosuch" / "b" / ".." / "c" / ".." / ".." / source.name,
+        "link to a folder": folder / "here" / "nosuch" / ".." / source.name,
+    }
+    return ways.get(kind, link)
+
+
+NAMES = [
+    "itself", "symbolic link", "hard link", "link to a link", "link to a folder", "down and up again",
+    "far down and up again",
+]  # fmt: skip
+
+#: Commands that write, what they call their output, and the option of an input.
+WRITING = [
+    *(("predict", "--output", ".csv", flag) for flag in ("--labels", "--nodes", "--features", "--by", "--config")),
+    *(("report", "--output", ".html", flag) for flag in ("--edges", "--truth", "--features", "--config")),
+    ("demo", "--output", ".html", "--config"),
+    ("reproduce", "--page", ".md", "--config"),
+]
+
+
+@pytest.mark.parametrize(("command", "output", "suffix", "flag"), WRITING)
+@pytest.mark.parametrize("kind", NAMES)
+def test_no_command_overwrites_an_input_under_whatever_name(
+    run, world, tmp_path, work, command, output, suffix, flag, kind
+):
+    source = tmp_path / f"source{suffix}"
+    source.write_text("# mine\n")
+    before = sorted(os.listdir(tmp_path))
+    target = another_name(kind, source, tmp_path / "world")
+    files = dict(zip(world.files[::2], world.files[1::2], strict=True)) if command in ("predict", "report") else {}
+    files |= {flag: source, output: target}
+    files |= {"--results": tmp_path / "results"} if command == "reproduce" else {}
+    shown = run(command, *(text for option in files.items() for text in option))
     assert shown.exit_code == 2
     assert "would overwrite the input" in told(shown)
-    assert source.read_bytes() == world.labels_file.read_bytes()
+    assert source.read_text() == "# mine\n"
+    assert sorted(os.listdir(tmp_path)) == before  # no folder was made
 
 
-def test_the_truth_is_an_input_of_the_report_too(run, world, tmp_path, work):
-    truth = tmp_path / "truth.html"
-    truth.write_text("truth")
-    shown = run("report", *world.files, "--truth", truth, "-o", truth)
-    assert (shown.exit_code, truth.read_text()) == (2, "truth")
+@pytest.mark.parametrize("kind", NAMES)
+def test_spark_overwrites_no_input_on_this_machine(run, world, monkeypatch, kind):
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("napsets.spark.predict_files", lambda **options: pytest.fail("Spark was started"))
+    before = world.labels_file.read_bytes()
+    target = another_name(kind, world.labels_file, world.labels_file.parent)
+    shown = run("predict", *world.files, "--engine", "spark", "-o", target)
+    assert shown.exit_code == 2
+    assert "would overwrite the input" in told(shown)
+    assert world.labels_file.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["loop{}", "first{}", "loop{}/below{}"])
 @pytest.mark.parametrize(
-    ("command", "name"), [("predict", "s.csv"), ("report", "s.html"), ("demo", "s.html"), ("reproduce", "s.md")]
+    ("command", "output", "suffix"),
+    [("predict", "-o", ".csv"), ("report", "-o", ".html"), ("demo", "-o", ".html"), ("reproduce", "--page", ".md")],
 )
-def test_the_settings_file_is_an_input_of_every_command_that_writes(run, world, tmp_path, work, command, name):
-    settings = tmp_path / name
-    settings.write_text("# mine\n")
+def test_a_link_that_leads_back_to_itself_stays_what_it_is(run, world, tmp_path, work, command, output, suffix, name):
+    links = {"loop": "loop", "first": "second", "second": "first"}
+    for link, leads_to in links.items():
+        (tmp_path / f"{link}{suffix}").symlink_to(f"{leads_to}{suffix}")
     files = world.files if command in ("predict", "report") else []
-    where = ["--results", tmp_path / "results", "--page"] if command == "reproduce" else ["-o"]
-    shown = run(command, *files, "--config", settings, *where, settings)
+    files = ["--results", tmp_path / "results"] if command == "reproduce" else files
+    shown = run(command, *files, output, tmp_path / name.replace("{}", suffix))
     assert shown.exit_code == 2
-    assert "would overwrite the input" in told(shown)
-    assert settings.read_text() == "# mine\n"
+    assert "is a link that leads back to itself" in told(shown)
+    assert all((tmp_path / f"{link}{suffix}").is_symlink() for link in links)
+
+
+@pytest.mark.parametrize(("command", "name"), [("predict", "s.parquet"), ("report", "s.html")])
+def test_a_folder_that_is_not_there_is_not_made_to_leave_it_again(run, tmp_path, command, name):
+    world = make_world(tmp_path / "world", nodes=300)
+    shown = run(command, *world.files, "-o", tmp_path / "nosuch" / ".." / "new" / name, "--quiet")
+    assert shown.exit_code == 0, shown.output
+    assert sorted(os.listdir(tmp_path)) == ["new", "world"]
+
+
+def in_a_shell(command, *arguments):
+    """Run the command in a shell, which knows the arguments as $1, $2, …"""
+    program = "from napsets.cli import main; main()"
+    shell = ["sh", "-c", command.replace("napsets", f"'{sys.executable}' -c '{program}'"), "sh", *map(str, arguments)]
+    return subprocess.run(shell, capture_output=True, text=True, check=False)
+
+
+def test_standard_output_is_no_input(world):
+    before = world.labels_file.read_bytes()
+    shown = in_a_shell('napsets homophily -e "$1" -l "$2" --json >> "$2"', world.edges, world.labels_file)
+    assert shown.returncode == 2
+    assert "standard output is the input" in " ".join(shown.stderr.replace("│", " ").split())
+    assert world.labels_file.read_bytes() == before
+
+
+def test_the_file_that_standard_input_comes_from_is_an_input(tmp_path):
+    world = make_world(tmp_path, suffix=".csv")
+    before = world.labels_file.read_bytes()
+    files = (world.edges, world.probabilities_file, world.labels_file)
+    shown = in_a_shell('napsets predict -e "$1" -p "$2" -l - -o "$3" < "$3"', *files)
+    assert shown.returncode == 2
+    assert world.labels_file.read_bytes() == before
 
 
 @pytest.mark.parametrize(("command", "name"), [("predict", "s.parquet"), ("report", "s.html"), ("demo", "s.html")])

@@ -12,29 +12,14 @@ import pytest
 from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, X, Y, number_files, number_predictor
 from worlds import write
 
-pytest.importorskip("typer")
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
-
-
-@pytest.fixture
-def run():
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
-    def call(*arguments, code=0):
-        done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
-        assert done.exit_code == code, done.output
-        return done
-
-    return call
 
 
 @pytest.mark.parametrize("score", list(COLUMNS))
 @pytest.mark.parametrize("method", ["split", "naps-exact", "informed", "auto"])
-def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(run, tmp_path, score, method):
+def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(must_run, tmp_path, score, method):
     target = tmp_path / "out.parquet"
-    done = run(
+    done = must_run(
         "predict", "--task", "regression", *number_files(tmp_path, score), "--method", method, "-o", target, "--json"
     )  # fmt: skip
     expected = number_predictor(score, method).predict(REST, 0.1)
@@ -49,9 +34,11 @@ def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(run
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".npz"])
-def test_every_format_is_read_and_written(run, tmp_path, suffix):
+def test_every_format_is_read_and_written(must_run, tmp_path, suffix):
     target = tmp_path / f"out{suffix}"
-    run("predict", "--task", "regression", *number_files(tmp_path, "cqr", suffix), "--method", "split", "-o", target)
+    must_run(
+        "predict", "--task", "regression", *number_files(tmp_path, "cqr", suffix), "--method", "split", "-o", target
+    )
     expected = number_predictor("cqr", "split").predict(REST, 0.1)
     if suffix == ".npz":
         found = np.load(target)["lower"]
@@ -71,27 +58,27 @@ def test_every_format_is_read_and_written(run, tmp_path, suffix):
         ({"probabilities": {"node": IDS, "lower": X, "upper": np.full(SIZE, np.inf)}}, "finite"),
     ],
 )
-def test_files_that_are_no_regression_are_refused_in_plain_words(run, tmp_path, changes, message):
+def test_files_that_are_no_regression_are_refused_in_plain_words(must_run, tmp_path, changes, message):
     given = number_files(tmp_path, "cqr", **changes)
-    done = run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", code=1)
+    done = must_run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", code=1)
     assert message in " ".join(done.output.split())
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(run, tmp_path):
+def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(must_run, tmp_path):
     given = number_files(tmp_path, nodes={"node": IDS[140:160]})
-    done = run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", "--method", "split")
+    done = must_run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", "--method", "split")
     assert "10 of the nodes to predict have a target; it is left out of the threshold of its own node" in done.stderr
     assert "calibration nodes" not in done.stderr
     expected = number_predictor("cqr", "split").predict(np.arange(140, 160), 0.1)
     assert np.array_equal(pyarrow.parquet.read_table(tmp_path / "out.parquet")["lower"].to_numpy(), expected.lower)
 
 
-def test_how_files_were_written_is_recorded(run, tmp_path):
+def test_how_files_were_written_is_recorded(must_run, tmp_path):
     renamed = {"id": IDS[KNOWN], "target": Y[KNOWN]}
     given = number_files(tmp_path, suffix=".csv", labels=renamed)
     flags = ["--columns", "labels.node=id", "--method", "split"]
-    run("predict", "--task", "regression", *given, *flags, "-o", tmp_path / "out.parquet")
+    must_run("predict", "--task", "regression", *given, *flags, "-o", tmp_path / "out.parquet")
     about = json.loads(pyarrow.parquet.read_schema(tmp_path / "out.parquet").metadata[b"napsets"])
     assert (about["columns"], about["task"], about["score"]) == ("labels.node=id", "regression", "cqr")
 
@@ -104,7 +91,7 @@ def test_how_files_were_written_is_recorded(run, tmp_path):
         ("normalised", {"prediction": "yhat", "spread": "sd"}),
     ],
 )
-def test_outputs_and_targets_may_be_called_otherwise_by_every_command(run, tmp_path, score, names):
+def test_outputs_and_targets_may_be_called_otherwise_by_every_command(must_run, tmp_path, score, names):
     (tmp_path / "usual").mkdir()
     usual, target = number_files(tmp_path / "usual", score), tmp_path / "out.parquet"
     given = number_files(
@@ -120,12 +107,12 @@ def test_outputs_and_targets_may_be_called_otherwise_by_every_command(run, tmp_p
     task, split = ["--task", "regression"], ["--method", "split"]
 
     def same(*arguments, one, other):
-        told, expected = (json.loads(run(*arguments, *files).stdout) for files in (one, other))
+        told, expected = (json.loads(must_run(*arguments, *files).stdout) for files in (one, other))
         return all(told[key] == expected[key] for key in expected if key not in ("output", "seconds", "report"))
 
-    run("predict", *task, *usual, *split, "-o", target)
+    must_run("predict", *task, *usual, *split, "-o", target)
     ends = pyarrow.parquet.read_table(target).select(["lower", "upper"])
-    run("predict", *task, *given, *split, *flags, "-o", target)
+    must_run("predict", *task, *given, *split, *flags, "-o", target)
     assert pyarrow.parquet.read_table(target).select(["lower", "upper"]).equals(ends)
     truth = [write(tmp_path / f"{name}.csv", {"node": IDS[REST], name: Y[REST]}) for name in ("price", "target")]
     assert same("evaluate", target, one=["-l", truth[0], *flags], other=["-l", truth[1], "--json"])

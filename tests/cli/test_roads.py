@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.files import read_inputs, read_sets
+from napsets.files import Reading, read_inputs, read_sets
 from oracles import same_bits
 from worlds import make_world, write
-
-pytest.importorskip("typer")
 
 
 @pytest.fixture(scope="module")
@@ -20,21 +18,9 @@ def world(tmp_path_factory):
     return make_world(tmp_path_factory.mktemp("roads"), lengths=True)
 
 
-@pytest.fixture
-def call():
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
-    def invoke(*arguments):
-        return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
-
-    return invoke
-
-
 def thresholds(world, localiser, graph):
     method = ns.Method("aps", localiser)
-    made = method.calibrate(graph, world.probabilities, world.labels, world.calibration, ids=np.asarray(world.ids))
+    made = method.calibrate_rows(graph, world.probabilities, world.labels, world.calibration, np.asarray(world.ids))
     return made.predict(world.rest, alpha=0.2).thresholds
 
 
@@ -43,9 +29,9 @@ def directed(world, **how):
 
 
 @pytest.mark.parametrize("direction", ["out", "in", "both"])
-def test_predict_follows_edges_as_asked(world, call, tmp_path, direction):
+def test_predict_follows_edges_as_asked(world, run, tmp_path, direction):
     target = tmp_path / "sets.parquet"
-    done = call(
+    done = run(
         "predict", *world.files, "--method", "naps", "--directed", "--direction", direction, "-a", 0.2, "-o", target,
         "--json",
     )  # fmt: skip
@@ -54,16 +40,16 @@ def test_predict_follows_edges_as_asked(world, call, tmp_path, direction):
     assert same_bits(file.sets.thresholds, thresholds(world, ns.Hops(direction=direction), directed(world)))
     assert file.metadata.get("direction", "out") == direction
     node = world.ids[world.rest[3]]
-    told = json.loads(call("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
     assert float(told["threshold"]) == file.sets.thresholds[3]
 
 
 @pytest.mark.parametrize("kind", ["lengths", "strengths"])
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".npz"])
-def test_predict_goes_by_path_length(call, tmp_path, kind, suffix):
+def test_predict_goes_by_path_length(run, tmp_path, kind, suffix):
     world = make_world(tmp_path / "world", suffix=suffix, lengths=True)
     target = tmp_path / "sets.parquet"
-    done = call(
+    done = run(
         "predict", *world.files, "--weights-are", kind, "--radius", 1.5, "--decay", "gaussian", "--pool", 5, "-a", 0.2,
         "--directed", "--direction", "in", "-o", target, "--json",
     )  # fmt: skip
@@ -75,32 +61,32 @@ def test_predict_goes_by_path_length(call, tmp_path, kind, suffix):
     file = read_sets(target)
     assert same_bits(file.sets.thresholds, thresholds(world, localiser, directed(world, **{kind: weights})))
     node = world.ids[world.rest[3]]
-    seen = call("inspect", *world.files, "--node", node, "--like", target, "--json")
+    seen = run("inspect", *world.files, "--node", node, "--like", target, "--json")
     seen = json.loads(seen.stdout)
     assert float(seen["threshold"]) == file.sets.thresholds[3]
     assert all(0 < row["distance"] <= 1.5 for row in seen["neighbours"])
 
 
-def test_an_inspection_shows_distances(world, call):
-    done = call(
+def test_an_inspection_shows_distances(world, run):
+    done = run(
         "inspect", *world.files, "--node", world.ids[world.rest[3]], "--weights-are", "lengths", "--radius", 2.0
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "distance" in done.output
 
 
-def test_a_weight_that_is_not_said_what_it_is_does_not_count_and_is_told_of(world, call, tmp_path):
-    done = call("predict", *world.files, "--method", "naps", "-o", tmp_path / "sets.parquet")
+def test_a_weight_that_is_not_said_what_it_is_does_not_count_and_is_told_of(world, run, tmp_path):
+    done = run("predict", *world.files, "--method", "naps", "-o", tmp_path / "sets.parquet")
     assert "column weight of" in done.output
     assert "--weights-are lengths or strengths" in done.output
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     assert inputs.graph.lengths is None
 
 
-def test_a_direction_without_directed_edges_is_told_of(world, call, tmp_path):
-    done = call("predict", *world.files, "--method", "naps", "--direction", "in", "-o", tmp_path / "sets.parquet")
+def test_a_direction_without_directed_edges_is_told_of(world, run, tmp_path):
+    done = run("predict", *world.files, "--method", "naps", "--direction", "in", "-o", tmp_path / "sets.parquet")
     assert done.exit_code == 0
-    assert "--direction makes no difference without --directed" in done.output
+    assert "--direction has no effect without --directed" in done.output
 
 
 @pytest.mark.parametrize(
@@ -113,11 +99,11 @@ def test_a_direction_without_directed_edges_is_told_of(world, call, tmp_path):
         (None, "must have the columns source, target, weight"),
     ],
 )
-def test_weights_that_are_no_lengths_are_refused(world, call, tmp_path, column, told):
+def test_weights_that_are_no_lengths_are_refused(world, run, tmp_path, column, told):
     ends = {"source": world.ids[:2], "target": world.ids[2:4]}
     edges = write(tmp_path / "edges.parquet", ends if column is None else ends | {"weight": column})
     files = ["-e", edges, "-p", world.probabilities_file, "-l", world.labels_file]
-    done = call("predict", *files, "--weights-are", "lengths", "--radius", 1, "-o", tmp_path / "sets.parquet")
+    done = run("predict", *files, "--weights-are", "lengths", "--radius", 1, "-o", tmp_path / "sets.parquet")
     assert done.exit_code == 1
     assert told in done.output
 
@@ -125,30 +111,29 @@ def test_weights_that_are_no_lengths_are_refused(world, call, tmp_path, column, 
 def test_edges_to_unknown_nodes_take_their_weights_with_them(world, tmp_path):
     ends = {"source": [*world.ids[:2], 10**6], "target": [*world.ids[2:4], world.ids[0]], "weight": [1.0, 2.0, 9.0]}
     edges = write(tmp_path / "edges.parquet", ends)
-    inputs = read_inputs(
-        edges, world.probabilities_file, world.labels_file, skip_unknown=True, weights_are="lengths", directed=True
-    )
+    reading = Reading(skip_unknown=True, weights_are="lengths", directed=True)
+    inputs = read_inputs(edges, world.probabilities_file, world.labels_file, reading=reading)
     assert sorted(inputs.graph.lengths.tolist()) == [1.0, 2.0]
 
 
-def test_a_report_compares_by_path_length_and_direction(world, call, tmp_path):
+def test_a_report_compares_by_path_length_and_direction(world, run, tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("vl_convert")
     target = tmp_path / "report.html"
-    done = call(
+    done = run(
         "report", *world.files, "--methods", "split,naps,naps-lengths", "--weights-are", "lengths", "--radius", 4.0,
         "--directed", "--direction", "both", "-o", target, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert [row["method"] for row in json.loads(done.stdout)["results"]] == ["split", "naps", "naps-lengths"]
     node = world.ids[world.rest[3]]
-    like = call("inspect", *world.files, "--node", node, "--like", target, "--method", "naps-lengths", "--json")
+    like = run("inspect", *world.files, "--node", node, "--like", target, "--method", "naps-lengths", "--json")
     assert like.exit_code == 0, like.output
     assert json.loads(like.stdout)["neighbours"][0]["distance"] <= 4.0
 
 
 @pytest.mark.parametrize("options", [["--weights-are", "lengths"], ["--task", "regression"]])
-def test_spark_says_what_it_cannot(world, call, tmp_path, options):
-    done = call("predict", *world.files, *options, "--engine", "spark", "-o", tmp_path / "sets")
+def test_spark_says_what_it_cannot(world, run, tmp_path, options):
+    done = run("predict", *world.files, *options, "--engine", "spark", "-o", tmp_path / "sets")
     assert done.exit_code == 2
     assert "works with --engine local" in done.output

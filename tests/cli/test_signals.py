@@ -1,30 +1,212 @@
-"""Being asked to stop is never lost."""
+"""Ctrl-C and SIGTERM end every command at any moment: 130 or 143, one line that is true, and nothing half-written."""
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
-from napsets.cli import _signals
+from napsets.files import read_sets
+from worlds import make_world
+
+#: Runs a command and sends it a signal when the package calls its n-th function, 0 for never; writes down how many it
+#: called. A moment is thus a place in the program, whatever the machine is doing.
+PROGRAM = """
+import os, signal, sys
+import napsets
+from napsets.cli import main
+from napsets.cli._signals import listen
+
+number, moment, record = int(sys.argv.pop(1)), int(sys.argv.pop(1)), sys.argv.pop(1)
+package, process, calls = os.path.dirname(napsets.__file__), os.getpid(), 0
+
+def count(frame, event, argument):
+    global calls
+    if event == "call" and frame.f_code.co_filename.startswith(package) and os.getpid() == process:
+        calls += 1
+        if calls == moment:
+            os.kill(process, number)
+
+listen()
+sys.setprofile(count)
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    with open(record, "w") as stream:
+        stream.write(str(calls))
+"""
+
+#: A command is stopped in a few moments, and in the slow tests in many, evenly spread over its calls.
+moments = pytest.mark.parametrize("many", [0, pytest.param(12, marks=pytest.mark.slow)])
 
 
-def test_what_comes_while_a_module_is_loaded_is_heard_a_moment_later(monkeypatch):
-    monkeypatch.setattr(_signals, "_asked", False)
-    importing = SimpleNamespace(f_code=SimpleNamespace(co_filename=_signals._IMPORTING))
-    before = signal.signal(signal.SIGTERM, _signals._interrupt)
-    try:
-        _signals._interrupt(signal.SIGTERM, importing)  # where what is raised could be lost
-        with pytest.raises(_signals.Interrupted):
-            time.sleep(30)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert _signals.stopping()
+class Command:
+    """A command that runs in a folder of its own, and is stopped at the n-th call of one of our functions."""
+
+    def __init__(self, folder, *arguments):
+        self.folder, self.temporary, self.record = folder, folder.parent / "temporary", folder.parent / "calls"
+        self.temporary.mkdir()
+        folder.mkdir()
+        self.arguments = list(map(str, arguments))
+
+    def start(self, number=0, moment=0):
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(int(number)), str(moment), str(self.record), *self.arguments],
+            cwd=self.folder,
+            env=os.environ | {"TMPDIR": str(self.temporary)},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def run(self, number=0, moment=0):
+        """Return the exit code and standard error."""
+        process = self.start(number, moment)
+        errors = process.communicate()[1]
+        return process.returncode, errors
+
+    def left(self):
+        """Return the files that are there, and remove them."""
+        paths = [path for root in (self.folder, self.temporary) for path in root.rglob("*") if path.is_file()]
+        files = {path.name: path.read_bytes() for path in paths}
+        for path in paths:
+            path.unlink()
+        return files
 
 
-def test_what_comes_at_any_other_time_is_heard_at_once(monkeypatch):
-    monkeypatch.setattr(_signals, "_asked", False)
-    with pytest.raises(_signals.Interrupted):
-        _signals._interrupt(signal.SIGTERM, None)
+def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True):
+    code, errors = command.run()
+    assert code == 0, errors
+    calls = int(command.record.read_text())
+    command.left()
+    shares = [(moment + 0.5) / many for moment in range(many)] or shares
+    for moment, share in enumerate(shares):
+        number = (signal.SIGINT, signal.SIGTERM)[moment % 2]
+        code, errors = command.run(number, int(share * calls))
+        files = command.left()
+        assert code == 128 + number, errors
+        assert "Traceback" not in errors
+        assert not [file for file in files if file.startswith((".", "napsets-"))]
+        last = errors.splitlines()[-1]
+        assert [line for line in errors.splitlines() if "interrupted" in line] == [last]
+        if files:
+            assert last.startswith(f"napsets {name}: error: interrupted; ")
+            assert "was written, and is whole." in last or "files were written, and are whole;" in last
+        else:
+            assert last in (
+                f"{who}: error: interrupted; nothing was written." for who in ("napsets", f"napsets {name}")
+            )
+        assert whole(files)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return make_world(tmp_path_factory.mktemp("world"), suffix=".csv", nodes=3000)
+
+
+@moments
+@pytest.mark.parametrize("target", ["sets.parquet", "sets.npz", "sets.csv.gz", "-"])
+def test_predict_can_be_stopped_at_any_moment(world, tmp_path, target, many):
+    def whole(files):
+        for name, contents in files.items():
+            (tmp_path / name).write_bytes(contents)
+            assert len(read_sets(tmp_path / name).sets) == world.rest.size
+        return True
+
+    arguments = ["predict", *world.files, "--hops", 3, "-o", target]
+    # Where to makes no difference before something is written.
+    shares = (0.1, 0.5, 0.9) if target == "sets.parquet" else (0.95,)
+    check_stopped_anywhere(Command(tmp_path / "run", *arguments), "predict", shares, many, whole)
+
+
+@moments
+def test_report_can_be_stopped_at_any_moment(world, tmp_path, many):
+    def whole(files):
+        return all(contents.rstrip().endswith(b"</html>") for contents in files.values())
+
+    arguments = ["report", *world.files, "--methods", "split,naps", "-o", "new/report.html"]
+    check_stopped_anywhere(Command(tmp_path / "run", *arguments), "report", (0.95,), many, whole)
+
+
+@moments
+@pytest.mark.parametrize("name", ["recommend", "inspect", "evaluate", "homophily"])
+def test_commands_that_write_nothing_can_be_stopped_at_any_moment(run, world, tmp_path, name, many):
+    arguments = {
+        "recommend": world.files,
+        "inspect": [*world.files, "--node", world.ids[0]],
+        "evaluate": [tmp_path / "sets.csv", "-l", world.truth, "-e", world.edges],
+        "homophily": ["-e", world.edges, "-l", world.labels_file],
+    }
+    if name == "evaluate":
+        assert run("predict", *world.files, "-m", "split", "-o", tmp_path / "sets.csv").exit_code == 0
+    check_stopped_anywhere(Command(tmp_path / "run", name, *arguments[name]), name, (0.7,), many)
+
+
+@moments
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_reproduce_can_be_stopped_at_any_moment(tmp_path, jobs, many):
+    arguments = ["reproduce", "sbm", "--quick", "--results", "results", "--output", "out", "--jobs", jobs]
+    check_stopped_anywhere(Command(tmp_path / "run", *arguments), "reproduce", (0.3, 0.9)[2 - jobs :], many)
+
+
+@pytest.mark.parametrize(
+    ("number", "after"), [(signal.SIGTERM, 2.0), pytest.param(signal.SIGINT, 0.0, marks=pytest.mark.slow)]
+)
+def test_demo_can_be_stopped_while_it_trains(tmp_path, number, after):
+    pytest.importorskip("torch")
+    command = Command(tmp_path / "run", "demo")
+    process = command.start()
+    assert any(line.startswith("training ") for line in process.stderr)
+    time.sleep(after)  # training takes longer: this signal comes in the midst of compiled code
+    process.send_signal(number)
+    errors = process.communicate()[1]
+    assert process.returncode == 128 + number
+    assert errors.splitlines()[-1].endswith(": error: interrupted; nothing was written.")
+    assert "Traceback" not in errors
+    # PyTorch Geometric writes the code of its layers into files of its own, and removes them when Python ends.
+    assert [name for name in command.left() if not name.startswith("torch_geometric.")] == []
+
+
+#: Stops itself at a chosen moment of writing a file.
+AT = """
+import os, signal, sys
+from pathlib import Path
+import napsets.files.places as places
+from napsets.cli._signals import at_work, listen
+from napsets.files.drafts import discard_drafts
+moment, target = sys.argv[1], Path(sys.argv[2])
+
+def stop():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+listen()
+with places.recording() as written:
+    at_work("test", written, discard_drafts)
+    rename, note = Path.replace, places.note_written
+    if moment == "renamed":
+        Path.replace = lambda *paths: (rename(*paths), stop())
+    if moment == "noted":
+        places.note_written = lambda path: (note(path), stop())
+    with places.replacing(target) as draft:
+        draft.write_text("whole")
+        if moment == "written":
+            stop()
+    stop()
+"""
+
+
+@pytest.mark.parametrize("moment", ["written", "renamed", "noted", "later"])
+def test_what_was_written_is_said_truly_in_every_moment(tmp_path, moment):
+    command = [sys.executable, "-c", AT, moment, "é.txt"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    there = moment != "written"
+    assert shown.returncode == 128 + signal.SIGTERM
+    outcome = "é.txt was written, and is whole" if there else "nothing was written"
+    assert shown.stderr == f"napsets test: error: interrupted; {outcome}.\n"
+    assert os.listdir(tmp_path) == ["é.txt"] * there

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from napsets.datasets import DATASETS, load, read_collected
-from napsets.datasets.collection import COLLECTION, by_quantiles, split_seed
+from napsets.datasets.collection import COLLECTION, TIMED, by_quantiles, split_seed
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning
 
 # A ring of 20 nodes, stored one way: each has an edge to the next.
@@ -132,11 +132,28 @@ def test_the_files_of_the_project_are_what_the_table_says():
         assert data.train.size + data.validation.size + data.test.size == data.num_nodes
 
 
+@pytest.mark.filterwarnings("ignore:.*lacks:napsets.NapsetsWarning")
+@pytest.mark.parametrize("name", TIMED)
+def test_the_graphs_with_time_are_what_the_table_says_and_split_by_time(name):
+    data = load(name, root=Path(__file__).parents[2] / "benchmarks" / "data")
+    summary = TIMED[name].split(": ")[1]
+    assert summary == (
+        f"{data.num_nodes:,} nodes, {data.graph.num_edges:,} edges, {data.num_features:,} features, "
+        f"{data.num_classes} classes"
+    )
+    parts = [data.times[part] for part in (data.train, data.validation, data.test)]
+    assert parts[0].max() <= parts[1].min() <= parts[1].max() <= parts[2].min()
+    labelled = int((data.labels >= 0).sum())
+    assert [part.size for part in parts] == [
+        int(0.3 * labelled), int(0.5 * labelled) - int(0.3 * labelled), labelled - int(0.5 * labelled)
+    ]  # fmt: skip
+
+
 def test_targets_must_be_one_a_node(tmp_path):
     data = load("cora-ml", root=write(tmp_path))
     from dataclasses import replace
 
-    with pytest.raises(InvalidInputError, match="`targets` must have one entry a node"):
+    with pytest.raises(InvalidInputError, match="`targets` must have one entry per node"):
         replace(data, targets=[1.0])
     with pytest.warns(NapsetsWarning, match="lacks"):
         replace(data, labels=np.arange(NODES))

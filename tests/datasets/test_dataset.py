@@ -59,7 +59,7 @@ def test_class_names_fix_the_number_of_classes():
         ({"features": scipy.sparse.csr_array(np.diag([0, 0, 1, np.inf, 0, 0.0]))}, "`features` must be finite; row 3"),
         ({"features": [["a"]] * 6}, "`features` must hold numbers"),
         ({"labels": [0, 1, 0, 1, 0, -2]}, "`labels` must be from 0 to 1"),
-        ({"labels": [0, 1]}, "`labels` must have one entry a node"),
+        ({"labels": [0, 1]}, "`labels` must have one entry per node"),
         ({"class_names": ("only",)}, "`labels` must be from 0 to 0"),
         ({"train": [0, 1, 2]}, "`validation` must not overlap `train`; they share 1 nodes, the first is 2"),
         ({"test": [1]}, "`test` must not overlap `train`"),

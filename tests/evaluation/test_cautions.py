@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.evaluation.comparison import Comparison, compare
-from worlds import make_ring
+from napsets.evaluation.comparison import Comparison, compare, compare_intervals
+from worlds import make_numbers, make_ring
 
 
-def test_nothing_to_mind_is_said_with_what_was_looked_at(found: Comparison) -> None:
+def test_no_warning_is_said_with_what_was_checked(found: Comparison) -> None:
     told = found.verdict()
     assert told.warnings == ()
-    assert (
-        told.lines[2] == "Mind: nothing found; labels, support, and drift in degree and predicted class were looked at."
+    assert told.lines[-1] == (
+        "Warnings: none (checked: number of labels, support, coverage by class and degree, whether labelled nodes "
+        "differ from the others in degree, predicted class, confidence, agreement with neighbours)."
     )
 
 
 def test_few_labels_and_too_few_are_warned_of() -> None:
     world = make_ring(3)
     few = compare(**(world | {"calibration": world["calibration"][:40]}), methods=("split",)).verdict()
-    assert few.mind.startswith("40 labels are few: with others, coverage could as well be ")
+    assert few.mind.startswith("only 40 labels set the level: with others, coverage could be anywhere from ")
     none = compare(**(world | {"calibration": world["calibration"][:5]}), methods=("split",)).verdict()
-    assert none.mind == "5 labels are too few to set a level at alpha = 0.1, which takes 9: every set holds every label"
+    assert none.mind == "5 labels are too few for alpha = 0.1, which needs at least 9: every set holds every label"
 
 
 def test_too_little_support_is_counted() -> None:
     world = make_ring(5, edges=400)
     told = compare(**world, methods=("naps",)).verdict()
     short = told.warnings[0]
-    assert "get every label, because too few labelled nodes are near" in short
+    assert "get every label, because there are too few labelled nodes near them" in short
 
 
 def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart() -> None:
@@ -40,9 +41,9 @@ def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart()
     drift = [one for one in told.warnings if "predicted class" in one]
     assert len(drift) == 1
     assert drift[0].startswith(
-        "calibrating nodes differ from judged ones in predicted class: nodes predicted to be cat"
+        "the calibration nodes differ from the evaluation nodes in predicted class: nodes predicted to be cat"
     )
-    assert "are 0 % of the calibrating and" in drift[0]
+    assert "make up 0 % of the calibration and" in drift[0]
 
 
 def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> None:
@@ -54,4 +55,28 @@ def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> Non
     told = compare(
         **(world | {"labels": labels, "calibration": shuffled[:400], "nodes": shuffled[400:]}), methods=("split",)
     ).verdict()
-    assert [one.split(":")[0] for one in told.warnings] == ["labelled nodes differ from unlabelled ones in degree"]
+    assert "the labelled nodes differ from the unlabelled nodes in degree" in [
+        one.split(":")[0] for one in told.warnings
+    ]
+    assert told.withdrawn
+
+
+def test_few_labels_the_whole_line_and_drift_are_warned_of() -> None:
+    world = make_numbers()
+    few = compare_intervals(**(world | {"calibration": world["calibration"][:5]}), methods=("split",)).verdict()
+    assert few.mind == (
+        "5 labels are too few for alpha = 0.1, which needs at least 9: every interval is the whole line"
+    )
+    assert few.lines[0].startswith("Keep split CQR: no interval is finite")
+    short = compare_intervals(**(make_numbers(3, degree=2)), methods=("naps",)).verdict()
+    assert any(
+        "get the whole line, because there are too few labelled nodes near them" in one for one in short.warnings
+    )
+    middle = world["outputs"].mean(axis=1)
+    order = np.argsort(middle, kind="stable")
+    drifted = compare_intervals(
+        **(world | {"calibration": order[:450], "nodes": order[450:]}), methods=("split",)
+    ).verdict()
+    told = [one for one in drifted.warnings if "in prediction" in one]
+    assert told
+    assert "the calibration nodes differ from the evaluation nodes in prediction: nodes predicted to have " in told[0]

@@ -1,17 +1,23 @@
-"""Comparing methods must give the very sets that the predictors give, and honest numbers about them."""
+"""Comparing methods must give the very predictions that the predictors give, and honest numbers about them."""
 
 from __future__ import annotations
 
 import json
 import math
+import statistics
 from typing import Any
 
 import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, size_strata
-from worlds import FOUR
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals, size_strata
+from napsets.evaluation.kinds import interval_methods
+from napsets.methods import METHODS, make_method
+from worlds import FOUR, make_numbers, never_supported
+
+NAMES = ("split", "naps", "naps-exact", "informed", "auto")
+DECAYS = {"split": None, "naps": "uniform", "naps-h": "hyperbolic", "naps-g": "geometric"}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,109 @@ def comparison(world: dict[str, Any]) -> Comparison:
     return compare(**world, alpha=0.1, hops=2, seed=4, alphas=CURVE_ALPHAS)
 
 
-DECAYS = {"split": None, "naps": "uniform", "naps-h": "hyperbolic", "naps-g": "geometric"}
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, Any]:
+    return make_numbers()
+
+
+@pytest.fixture(scope="module")
+def found(numbers: dict[str, Any]) -> Comparison:
+    return compare_intervals(**numbers, seed=4, alphas=CURVE_ALPHAS)
+
+
+class Case:
+    """A comparison of one kind of predictions, and how to make it again with other arguments."""
+
+    def __init__(self, world: dict[str, Any], comparison: Comparison, score: str, parts: tuple[str, ...]) -> None:
+        self.world, self.comparison, self.score, self.parts = world, comparison, score, parts
+        _, self.outputs, self.truth, *_ = world
+
+    def again(self, **changes: Any) -> Comparison:
+        function = compare if self.score == "aps" else compare_intervals
+        return function(**(self.world | {"seed": 4} | changes))
+
+
+@pytest.fixture(params=["sets", "intervals"])
+def case(request, world, comparison, numbers, found) -> Case:
+    if request.param == "sets":
+        return Case(world, comparison, "aps", ("nodes", "member", "thresholds", "support", "effective_size"))
+    ends = ("nodes", "lower", "upper", "thresholds", "support", "effective_size", "centre")
+    return Case(numbers, found, "cqr", ends)
+
+
+# -- sets and intervals alike ------------------------------------------------------------------------------------------
+
+
+def test_each_method_gives_what_it_predicts_alone(case: Case) -> None:
+    for result in case.comparison:
+        data = [case.world[key] for key in ("graph", case.outputs, case.truth, "calibration")]
+        alone = make_method(result.name, score=case.score, seed=4).calibrate(*data).predict(case.world["nodes"], 0.1)
+        for part in case.parts:
+            assert np.array_equal(getattr(result.prediction, part), getattr(alone, part)), part
+
+
+def test_a_judged_truth_never_calibrates(case: Case) -> None:
+    """Whatever the judged labels or targets are, the predictions stay as they are."""
+    changed, nodes = case.world[case.truth].copy(), case.world["nodes"]
+    changed[nodes] = (changed[nodes] + 1) % 5 if case.score == "aps" else changed[nodes] + 1000.0
+    for one, other in zip(case.comparison, case.again(**{case.truth: changed}), strict=True):
+        assert one.same_as(other)
+        assert other.coverage < one.coverage - 0.2
+
+
+def test_the_curve_is_what_each_alpha_alone_would_give(case: Case) -> None:
+    names = [result.name for result in case.comparison if result.name != "auto"]  # which chooses for its alpha
+    for a, rate in ((4, 0.1), (12, 0.5)):
+        assert case.comparison.alphas[a] == rate
+        for one in case.again(alpha=rate, methods=names):
+            many = case.comparison[one.name]
+            assert many.curve_coverage[a] == pytest.approx(one.coverage, abs=1e-12)
+            assert many.curve_size[a] == pytest.approx(one.size, abs=1e-12)
+            for name, measure in {"median": "median_width", "infinite": "infinite_rate"}.items():
+                assert (name in many.curves) == (case.score == "cqr")
+                if name in many.curves:
+                    assert getattr(many, f"curve_{name}")[a] == pytest.approx(getattr(one, measure))
+
+
+def test_chunks_do_not_change_a_bit(case: Case, monkeypatch) -> None:
+    monkeypatch.setattr("napsets.methods.calibrated._CHUNK_ENTRIES", 35)
+    for one, other in zip(case.again(alphas=CURVE_ALPHAS[3:5]), case.comparison, strict=True):
+        assert one.same_as(other)
+        assert one.curve_coverage.tolist() == other.curve_coverage[3:5].tolist()
+        assert one.curve_size.tolist() == other.curve_size[3:5].tolist()
+
+
+def test_rows_survive_json(case: Case) -> None:
+    rows = json.loads(json.dumps(case.comparison.rows()))
+    titles = {
+        "aps": ["APS split", "NAPS", "NAPS-H", "NAPS-G"],
+        "cqr": ["CQR split", "NAPS", "NAPS exact", "Informed", "Auto"],
+    }
+    assert [row["method"] for row in rows] == [result.name for result in case.comparison]
+    assert [row["title"] for row in rows] == titles[case.score]
+    assert rows[1]["coverage"] == case.comparison["naps"].coverage
+
+
+def test_an_unknown_truth_among_the_nodes_is_refused(case: Case) -> None:
+    truth, nodes = case.world[case.truth].copy(), case.world["nodes"]
+    truth[nodes[:2]] = -1 if case.score == "aps" else np.nan
+    with pytest.raises(ns.InvalidInputError, match=rf"2 do not, node {nodes[0]} first"):
+        case.again(**{case.truth: truth})
+
+
+def test_a_measure_that_there_is_not_is_an_attribute_error(case: Case) -> None:
+    other = "mean_width" if case.score == "aps" else "mean_size"
+    with pytest.raises(AttributeError, match=f"'MethodResult' object has no attribute '{other}'"):
+        getattr(case.comparison.baseline, other)
+
+
+def test_a_method_of_the_users_own_is_compared_too(monkeypatch, case: Case) -> None:
+    monkeypatch.setitem(METHODS, "near", lambda s: ns.Method(s.score, ns.Hops(1, pool=30.0), seed=s.seed))
+    assert "near" in interval_methods()
+    assert case.again(methods=["split", "near"])["near"].coverage > 0.8
+
+
+# -- sets --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", FOUR)
@@ -107,25 +215,10 @@ def test_a_node_without_neighbours_gets_the_full_set_and_is_counted(comparison: 
         assert comparison[name].infinite >= 1
 
 
-def test_the_curve_is_what_each_alpha_alone_would_give(world: dict[str, Any], comparison: Comparison) -> None:
-    for a, rate in ((4, 0.1), (12, 0.5)):
-        assert comparison.alphas[a] == rate
-        alone = compare(**world, alpha=rate, hops=2, seed=4)
-        for one, many in zip(alone, comparison, strict=True):
-            assert many.curve_coverage[a] == pytest.approx(one.coverage, abs=1e-12)
-            assert many.curve_size[a] == pytest.approx(one.mean_size, abs=1e-12)
-
-
 def test_sets_grow_as_alpha_falls(comparison: Comparison) -> None:
     for result in comparison:
         assert (np.diff(result.curve_coverage) <= 0).all()
         assert (np.diff(result.curve_size) <= 0).all()
-
-
-def test_chunks_do_not_change_a_bit(world: dict[str, Any], comparison: Comparison, monkeypatch) -> None:
-    monkeypatch.setattr("napsets.sets._CHUNK_ENTRIES", 35)
-    for one, other in zip(compare(**world, seed=4), comparison, strict=True):
-        assert np.array_equal(one.sets.member, other.sets.member)
 
 
 def test_another_score_and_string_ids_are_used(world: dict[str, Any]) -> None:
@@ -135,13 +228,6 @@ def test_another_score_and_string_ids_are_used(world: dict[str, Any]) -> None:
         world["graph"], world["probabilities"], world["labels"], world["calibration"], ids=ids
     )
     assert np.array_equal(found["naps"].sets.member, naps.predict(world["nodes"]).member)
-
-
-def test_rows_survive_json(comparison: Comparison) -> None:
-    rows = json.loads(json.dumps(comparison.rows()))
-    assert [row["method"] for row in rows] == ["split", "naps", "naps-h", "naps-g"]
-    assert [row["title"] for row in rows] == ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
-    assert rows[1]["coverage"] == comparison["naps"].coverage
 
 
 def test_progress_reaches_the_number_of_nodes(world: dict[str, Any]) -> None:
@@ -154,13 +240,6 @@ def test_progress_reaches_the_number_of_nodes(world: dict[str, Any]) -> None:
 def test_strata_hold_every_size_once(classes: int) -> None:
     sizes = [size for low, high in size_strata(classes) for size in range(low, high + 1)]
     assert sizes == list(range(classes + 1))
-
-
-def test_unknown_labels_among_the_nodes_are_refused(world: dict[str, Any]) -> None:
-    labels = world["labels"].copy()
-    labels[world["nodes"][:2]] = -1
-    with pytest.raises(ns.InvalidInputError, match=rf"2 do not, node {world['nodes'][0]} first"):
-        compare(**(world | {"labels": labels}))
 
 
 def test_no_nodes_are_refused(world: dict[str, Any]) -> None:
@@ -179,7 +258,7 @@ def test_an_unknown_method_is_a_key_error(comparison: Comparison) -> None:
 
 
 def test_the_verdict_says_what_to_take_and_how_sure_that_is(world: dict[str, Any], comparison: Comparison) -> None:
-    assert str(comparison.verdict()).startswith("Keep APS split: sets of ")
+    assert str(comparison.verdict()).startswith("Keep split APS: average set size ")
     chosen = compare(**(world | {"methods": ("split", "auto")}))
     told = chosen.verdict()
     assert told.method == "auto"
@@ -193,7 +272,7 @@ def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(wo
     ) as info:
         compare(**world, score="informed")
     assert "exact=True" not in str(info.value)
-    found = compare(**(world | {"methods": ["split", "naps-exact", "informed"]}), score="informed")
+    found = compare(**(world | {"methods": ["split", "naps-exact", "informed"]}), score="informed", level="exact")
     assert np.array_equal(found["split"].sets.member, found["informed"].sets.member)
     with pytest.raises(ns.InvalidInputError, match="`fallback` must be"):
         compare(**world, score="informed", fallback="none")
@@ -204,12 +283,119 @@ def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]
         ns.InvalidInputError, match=r"`settings` must be one of .*; got 'pol' \(did you mean 'pool'\?\)"
     ):
         compare(**world, pol=3.0)
-    with pytest.raises(
-        ns.InvalidInputError, match=r"`methods` must be a list of names of methods; got \['naps'\] in it"
-    ):
+    with pytest.raises(ns.InvalidInputError, match=r"`methods` must hold names of methods, .*; got \['naps'\] in it"):
         compare(**(world | {"methods": [["naps"]]}))
 
 
 def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
     found = compare(**(world | {"methods": ["split", "auto"]}))
-    assert not found.given._scored
+    assert not found.data._scored
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------
+
+
+def test_widths_are_counted_honestly(numbers, found: Comparison) -> None:
+    y = numbers["targets"][numbers["nodes"]]
+    for result in found:
+        low, high = result.intervals.lower.tolist(), result.intervals.upper.tolist()
+        widths = [b - a for a, b in zip(low, high, strict=True)]
+        finite = [width for width in widths if math.isfinite(width)]
+        inside = [a <= t <= b for a, b, t in zip(low, high, y, strict=True)]
+        assert result.coverage == pytest.approx(sum(inside) / len(inside))
+        assert result.finite_width == pytest.approx(sum(finite) / len(finite))
+        assert result.infinite_rate == pytest.approx(1 - len(finite) / len(widths))
+        assert result.median_width == pytest.approx(statistics.median(widths))
+        if len(finite) < len(widths):
+            assert result.mean_width == math.inf
+            assert math.isnan(result.mean_width_se)
+        else:
+            mean = sum(widths) / len(widths)
+            error = math.sqrt(sum((width - mean) ** 2 for width in widths) / (len(widths) - 1) / len(widths))
+            assert (result.mean_width, result.mean_width_se) == pytest.approx((mean, error))
+    assert found["naps"].infinite >= 10  # those without neighbours
+    assert found["split"].infinite == 0
+
+
+def test_where_all_are_finite_widths_can_be_compared(found: Comparison) -> None:
+    everywhere = [i for i in range(len(found.nodes)) if all(math.isfinite(result.sizes[i]) for result in found)]
+    assert 0 < len(everywhere) < found.nodes.size
+    for row, result in zip(found.rows(), found, strict=True):
+        assert row["shared"] == pytest.approx(len(everywhere) / found.nodes.size)
+        assert row["shared_width"] == pytest.approx(result.sizes[everywhere].mean())
+        assert row["shared_width_se"] == pytest.approx(
+            result.sizes[everywhere].std(ddof=1) / math.sqrt(len(everywhere))
+        )
+
+
+def test_a_method_of_whole_lines_alone_leaves_the_widths_of_the_others_to_be_compared(numbers, found, monkeypatch):
+    monkeypatch.setitem(METHODS, "nowhere", never_supported)
+    among = compare_intervals(**numbers, methods=[*NAMES, "nowhere"], seed=3)
+    assert among["nowhere"].infinite_rate == 1.0
+    assert 0.0 < among.finite.mean() < 1.0
+    assert among.shared_sizes()[:-1] == compare_intervals(**numbers, methods=NAMES, seed=3).shared_sizes()
+    assert among.shared_sizes()[-1][0] == math.inf
+    alone = compare_intervals(**numbers, methods=["nowhere"])
+    assert not alone.finite.any()
+    assert math.isnan(alone.shared_sizes()[0][0])
+
+
+def test_gaps_stand_over_neighbourhoods_degrees_predictions_own_widths_and_the_users_groups(numbers) -> None:
+    side = np.where(np.arange(900) < 400, "east", "west")
+    found = compare_intervals(**numbers, methods=["split", "naps"], groups={"side": side}, seed=4)
+    graph, y, nodes = numbers["graph"], numbers["targets"], numbers["nodes"]
+    middle = numbers["outputs"].mean(axis=1)
+    order = np.sort(middle[nodes])
+    fifth = np.full(900, -1)
+    fifth[nodes] = [sum(value >= order[k * nodes.size // 5] for k in range(5)) - 1 for value in middle[nodes]]
+    groups = {
+        "neighbourhood": ns.groups_by_neighbourhood(graph, nodes, seed=4),
+        "degree": ns.groups_by_degree(graph, 5, nodes),
+        "prediction": fifth,
+        "side": side,
+    }
+    for result, row in zip(found, found.rows(), strict=True):
+        assert list(result.gaps) == [*groups, "width"]
+        for kind, each in groups.items():
+            gap = ns.coverage_gap(result.intervals, y, each)
+            assert (row[f"gap_{kind}"], row[f"chance_{kind}"]) == (gap.gap, gap.chance)
+        assert result.pccv == ns.pccv(result.intervals, y, found.partition)
+    widest = found["naps"].gaps["width"]
+    assert widest.coverage[-1] == pytest.approx(
+        found["naps"].intervals.contains(y)[np.argsort(found["naps"].sizes)][-widest.sizes[-1] :].mean()
+    )
+
+
+def test_intervals_of_one_width_are_one_group(numbers) -> None:
+    found = compare_intervals(
+        **(numbers | {"outputs": numbers["outputs"].mean(axis=1)}), methods=["split"], score="absolute"
+    )
+    assert found.baseline.title == "Absolute split"
+    assert found.baseline.gaps["width"].sizes.tolist() == [numbers["nodes"].size]
+
+
+def test_methods_of_labels_are_refused_with_those_of_numbers(numbers) -> None:
+    for name in ("daps", "daps-thr", "by-class", "snaps", "cf-gnn"):
+        with pytest.raises(
+            ns.InvalidInputError,
+            match=rf"`methods` must make intervals .*; '{name}' looks at labels. Those that do",
+        ):
+            compare_intervals(**numbers, methods=["split", name])
+    assert {"split", "naps", "pagerank", "rlcp", "by-degree", "auto"} <= set(interval_methods())
+    with pytest.raises(ns.InvalidInputError, match="got 'nap'"):
+        compare_intervals(**numbers, methods=["nap"])
+
+
+def test_the_score_decides_what_is_compared(numbers) -> None:
+    both = compare(*(numbers[key] for key in numbers), score="cqr", seed=4), compare_intervals(**numbers, seed=4)
+    assert both[0].rows() == both[1].rows()
+    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of numbers: .*; APS .* Take compare\."):
+        compare_intervals(**numbers, score="aps", methods=["split"])
+
+
+def test_every_method_of_numbers_can_be_compared() -> None:
+    numbers = make_numbers(1, n=400, labelled=200)
+    names = [name for name in interval_methods() if name not in ("naps-lengths", "by-community")]  # need more
+    found = compare_intervals(**numbers, methods=names)
+    assert len(names) > 10
+    assert all(result.coverage > 0.75 for result in found)

@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals
 from napsets.evaluation.gains import Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
-from napsets.evaluation.interval_comparison import compare_intervals
 from worlds import make_numbers, make_ring
 
 
@@ -56,7 +55,7 @@ def test_without_two_neighbourhoods_evenness_is_that_over_degrees() -> None:
     )
     assert gaps[0].gap == expected.gap
     told = replace(found.verdict(), kept=False, evenness=Interval(0.0, -1.0, 1.0), over=over)
-    assert "points off in a group by degree against" in told.buys
+    assert "points off the target per group by degree on average, compared with" in told.buys
 
 
 def test_the_same_sets_change_nothing_for_sure(found: Comparison) -> None:

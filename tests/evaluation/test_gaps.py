@@ -126,9 +126,9 @@ def test_where_coverage_is_even_the_excess_is_zero_on_average():
 
 
 def test_groups_that_are_too_short_or_of_another_kind_are_refused():
-    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry a node of the graph, 7; got 6"):
+    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry per node of the graph, 7; got 6"):
         ns.coverage_gap(SETS, LABELS, GROUPS[:6])
-    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry a set, 7; got 8"):
+    with pytest.raises(ns.InvalidInputError, match="`groups` must have one entry per set, 7; got 8"):
         ns.coverage_gap(SETS, LABELS, np.zeros(8, int), per="set")
     with pytest.raises(ns.InvalidInputError, match="`groups` must hold integers"):
         ns.coverage_gap(SETS, LABELS, np.zeros(7))

@@ -8,9 +8,8 @@ from scipy.stats import betabinom, binom
 
 import napsets as ns
 from napsets.errors import InvalidInputError
-from napsets.evaluation.intervals_files import evaluate_intervals, label_intervals
-from napsets.evaluation.sets_files import graph_around
-from napsets.files import read_intervals, read_regression, write_intervals
+from napsets.evaluation.files import evaluate_file, label_file
+from napsets.files import read_graph_around, read_inputs, read_prediction, write_prediction
 from number_worlds import ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
 from worlds import write
 
@@ -19,9 +18,9 @@ GRAPH = ns.Graph.from_edge_index(ENDS, SIZE)
 
 def predicted(folder, target, about=None):
     """Write intervals of neighbourhoods, some of which are the whole line, and return them."""
-    inputs = read_regression(*number_files(folder)[1::2])
+    inputs = read_inputs(*number_files(folder)[1::2], prediction=ns.PredictionIntervals)
     calibrated = inputs.calibrate(ns.make_method("naps", score="cqr", hops=1))
-    write_intervals(inputs, target, calibrated, alpha=0.2, metadata={"alpha": 0.2} | (about or {}))
+    write_prediction(inputs, target, calibrated, alpha=0.2, metadata={"alpha": 0.2} | (about or {}))
     return calibrated.predict(REST, 0.2)
 
 
@@ -32,8 +31,8 @@ def truth(folder, nodes=REST, suffix=".parquet"):
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".npz"])
 def test_metrics_are_those_of_the_library(tmp_path, suffix):
     intervals = predicted(tmp_path, tmp_path / f"out{suffix}")
-    labelled = label_intervals(read_intervals(tmp_path / f"out{suffix}"), truth(tmp_path, suffix=suffix))
-    result = evaluate_intervals(labelled)
+    labelled = label_file(read_prediction(tmp_path / f"out{suffix}"), truth(tmp_path, suffix=suffix))
+    result = evaluate_file(labelled)
     finite = intervals.widths[np.isfinite(intervals.widths)]
     assert 0 < intervals.infinite < len(intervals)
     assert (result["nodes"], result["unlabelled"], result["alpha"]) == (50, 0, 0.2)
@@ -49,7 +48,7 @@ def test_metrics_are_those_of_the_library(tmp_path, suffix):
 
 def test_where_the_file_says_how_many_labels_set_the_level_their_chance_counts_too(tmp_path):
     predicted(tmp_path, tmp_path / "out.parquet", {"level_labels": 99})
-    result = evaluate_intervals(label_intervals(read_intervals(tmp_path / "out.parquet"), truth(tmp_path)))
+    result = evaluate_file(label_file(read_prediction(tmp_path / "out.parquet"), truth(tmp_path)))
     low, high = betabinom.ppf([0.025, 0.975], 50, 80, 20) / 50
     assert (result["coverage_low"], result["coverage_high"]) == (low, high)
     assert low < binom.ppf(0.025, 50, 0.8) / 50
@@ -57,9 +56,9 @@ def test_where_the_file_says_how_many_labels_set_the_level_their_chance_counts_t
 
 def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path):
     intervals = predicted(tmp_path, tmp_path / "out.parquet")
-    file = read_intervals(tmp_path / "out.parquet")
-    graph = graph_around(tmp_path / "edges.parquet", file.ids)
-    result = evaluate_intervals(label_intervals(file, truth(tmp_path)), graph=graph, radius=1, min_size=3)
+    file = read_prediction(tmp_path / "out.parquet")
+    graph = read_graph_around(tmp_path / "edges.parquet", file.ids)
+    result = evaluate_file(label_file(file, truth(tmp_path)), graph=graph, radius=1, min_size=3)
     np.testing.assert_array_equal(graph.degrees[:50], GRAPH.degrees[REST])
     covered, degrees = intervals.contains(Y), GRAPH.degrees[REST]
     for row in result["coverage_by_degree"]:
@@ -83,8 +82,8 @@ def test_neighbourhoods_and_degrees_are_those_of_the_whole_graph(tmp_path):
 def test_groups_of_ones_own_stand_beside_chance(tmp_path):
     intervals = predicted(tmp_path, tmp_path / "out.parquet")
     names = np.array(["a", "b", ""])[np.arange(50) % 3]
-    labelled = label_intervals(read_intervals(tmp_path / "out.parquet"), truth(tmp_path))
-    result = evaluate_intervals(labelled, groups=names)
+    labelled = label_file(read_prediction(tmp_path / "out.parquet"), truth(tmp_path))
+    result = evaluate_file(labelled, groups=names)
     gap = ns.coverage_gap(intervals, Y[REST], names, per="set")
     assert {name: result[f"{name}_group"] for name in gap.row()} == gap.row()
     covered = intervals.contains(Y)
@@ -96,24 +95,24 @@ def test_groups_of_ones_own_stand_beside_chance(tmp_path):
 
 def test_intervals_without_a_target_are_counted_and_left_out(tmp_path):
     intervals = predicted(tmp_path, tmp_path / "out.parquet")
-    labelled = label_intervals(read_intervals(tmp_path / "out.parquet"), truth(tmp_path, REST[::2]))
-    result = evaluate_intervals(labelled)
+    labelled = label_file(read_prediction(tmp_path / "out.parquet"), truth(tmp_path, REST[::2]))
+    result = evaluate_file(labelled)
     assert (result["nodes"], result["unlabelled"]) == (25, 25)
     assert result["coverage"] == intervals.contains(Y)[::2].mean()
 
 
 def test_targets_without_an_interval_are_noted_unless_that_is_not_wanted(tmp_path):
     predicted(tmp_path, tmp_path / "out.parquet")
-    file = read_intervals(tmp_path / "out.parquet")
+    file = read_prediction(tmp_path / "out.parquet")
     everyone = truth(tmp_path, np.arange(SIZE))
-    labelled = label_intervals(file, everyone)
-    assert len(labelled.intervals) == 50
+    labelled = label_file(file, everyone)
+    assert len(labelled.prediction) == 50
     assert labelled.notes[0].startswith(f"left out: {KNOWN.size} rows of `labels`")
-    assert label_intervals(file, everyone, silent=True).notes == []
+    assert label_file(file, everyone, silent=True).notes == []
 
 
 def test_files_without_a_common_node_are_refused(tmp_path):
     predicted(tmp_path, tmp_path / "out.parquet")
     other = write(tmp_path / "other.parquet", {"node": ["x"], "target": [1.0]})
     with pytest.raises(InvalidInputError, match="no node of `sets` has a target"):
-        label_intervals(read_intervals(tmp_path / "out.parquet"), other)
+        label_file(read_prediction(tmp_path / "out.parquet"), other)

@@ -82,9 +82,18 @@ def test_what_cannot_be_known_is_nan():
     assert all(math.isnan(nothing.row()[name]) for name in METRICS[1:-1])
 
 
-def test_only_sets_are_judged():
-    with pytest.raises(ns.InvalidInputError, match="`sets` must be a PredictionSets"):
-        judge([[0]], LABELS, strata=STRATA)
+@pytest.mark.parametrize("other", [[[0]], np.ones(3)])
+def test_only_predictions_are_judged(other):
+    with pytest.raises(ns.InvalidInputError, match="`prediction` must be a PredictionSets"):
+        judge(other, LABELS, strata=STRATA)
+
+
+def test_strata_are_the_usual_ones_by_default_and_none_of_intervals():
+    assert judge(make(), LABELS).row() == judge(make(), LABELS, strata=[(0, 1), (2, 3)]).row()
+    ends = np.zeros(4), np.ones(4)
+    intervals = ns.PredictionIntervals(NODES, *ends, np.ones(4), np.ones(4, int), np.ones(4), 0.25)
+    with pytest.raises(ns.InvalidInputError, match="`strata` must be None for intervals"):
+        judge(intervals, LABELS, strata=STRATA)
 
 
 def test_halves_share_no_node_and_follow_the_seed():

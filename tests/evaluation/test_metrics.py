@@ -44,13 +44,13 @@ def test_every_metric_takes_one_label_a_set_where_that_is_said():
         (ns.pccv, ([[3, 0, 7, 8], [5, 2]],)),
     ]:
         assert metric(make(), own, *more, per="set") == metric(make(), LABELS, *more)
-        with pytest.raises(ns.InvalidInputError, match="one entry a node of the graph, 10"):
+        with pytest.raises(ns.InvalidInputError, match="one entry per node of the graph, 10"):
             metric(make(), own, *more)
     for metric, more in [(ns.coverage_by_class, ()), (ns.coverage_by_degree, (star,))]:
         assert (
             metric(make(), own, *more, per="set").coverage.tolist() == metric(make(), LABELS, *more).coverage.tolist()
         )
-        with pytest.raises(ns.InvalidInputError, match="one entry a node of the graph, 10"):
+        with pytest.raises(ns.InvalidInputError, match="one entry per node of the graph, 10"):
             metric(make(), own, *more)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -11,21 +12,21 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation import verdict
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals
 from napsets.evaluation.verdict import (
     Interval,
     Verdict,
     coverage_band,
+    evenness,
     foresee,
     gaps_of,
     judge_methods,
-    predicted_classes,
     size_change,
 )
 from napsets.levels import Exact
 from napsets.localisers import Everyone
 from napsets.methods import METHODS, Method
-from worlds import make_ring
+from worlds import make_numbers, make_ring
 
 # -- which method ------------------------------------------------------------------------------------------------------
 
@@ -46,10 +47,10 @@ def test_what_chose_by_itself_is_taken_with_what_it_buys(found: Comparison) -> N
 def test_a_method_picked_by_the_judged_labels_pays_for_the_picking(found: Comparison) -> None:
     only = replace(found, results=tuple(one for one in found if one.name != "auto"))
     told = judge_methods(only)
-    assert (told.method, told.rivals) == ("informed", 3)
-    assert told.change == size_change(only, only["informed"], 0.05 / 3)
+    assert (told.method, told.rivals) == ("informed", 4)
+    assert told.change == size_change(only, only["informed"], 0.05 / 4)
     assert told.change.low < size_change(only, only["informed"]).low
-    assert "It was picked among 4 by these labels, which the intervals allow for" in told.lines[1]
+    assert "It was picked among 5 methods on these nodes, which the intervals allow for" in told.lines[1]
 
 
 def test_where_nothing_is_clearly_better_the_baseline_is_kept() -> None:
@@ -59,7 +60,7 @@ def test_where_nothing_is_clearly_better_the_baseline_is_kept() -> None:
     told = compare(**world, methods=("split", "naps", "naps-exact"), alphas=CURVE_ALPHAS).verdict()
     assert told.method == "split"
     assert math.isnan(told.change.value)
-    assert told.lines[0].startswith("Keep APS split: sets of ")
+    assert told.lines[0].startswith("Keep split APS: average set size ")
     assert "no other method here is clearly better" in told.lines[0]
 
 
@@ -71,8 +72,8 @@ def test_what_covers_too_little_is_not_taken_however_small_its_sets_are(monkeypa
     assert compared["greedy"].coverage < 0.8
     assert compared.verdict().method == "split"
     alone = compare(**world, methods=("greedy",)).verdict()
-    assert alone.lines[0].endswith("it is all that was looked at.")
-    assert "less than chance explains" in alone.mind
+    assert alone.lines[0].endswith("no other method was compared.")
+    assert "too low for chance" in alone.mind
 
 
 class Short(Exact):
@@ -101,17 +102,27 @@ def test_the_judged_labels_pick_by_this_rule(monkeypatch, found: Comparison, siz
     assert [one.name for one in only] == ["split", "naps", "naps-exact", "informed"]
     assert only["informed"].mean_size < only["naps-exact"].mean_size
     gaps = gaps_of(only)[1]
-    monkeypatch.setattr(verdict, "size_change", lambda _, one, *__: size[only.results.index(one) - 1])
+    monkeypatch.setattr(verdict, "size_change", lambda _, one, *__, **___: size[only.results.index(one) - 1])
     places = {id(gap): m for m, gap in enumerate(gaps)}
     monkeypatch.setattr(verdict, "gaps_of", lambda _: ("neighbourhood", gaps))
     monkeypatch.setattr(verdict, "evenness", lambda gap, *_: even[places[id(gap)] - 1])
     assert judge_methods(only).method == taken
 
 
-@pytest.mark.parametrize(("size", "even", "taken"), [(MORE, OPEN, "split"), (MORE, LESS, "auto"), (OPEN, OPEN, "auto")])
-def test_what_chose_by_itself_is_left_only_where_it_is_clearly_worse(monkeypatch, found, size, even, taken) -> None:
+@pytest.mark.parametrize(
+    ("size", "even", "taken"),
+    [
+        pytest.param(MORE, OPEN, "split", id="larger"),
+        pytest.param(MORE, LESS, "split", id="larger, though more even"),
+        pytest.param(OPEN, OPEN, "split", id="no clear gain"),
+        pytest.param(LESS, MORE, "split", id="smaller, but less even"),
+        pytest.param(LESS, OPEN, "auto", id="smaller"),
+        pytest.param(OPEN, LESS, "auto", id="more even and no larger"),
+    ],
+)
+def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, found, size, even, taken) -> None:
     only = replace(found, results=(found.baseline, found["auto"]))
-    monkeypatch.setattr(verdict, "size_change", lambda *_: size)
+    monkeypatch.setattr(verdict, "size_change", lambda *_, **__: size)
     monkeypatch.setattr(verdict, "evenness", lambda *_: even)
     assert judge_methods(only).method == taken
 
@@ -119,39 +130,64 @@ def test_what_chose_by_itself_is_left_only_where_it_is_clearly_worse(monkeypatch
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def test_three_lines_say_the_numbers(found: Comparison) -> None:
+def test_the_lines_say_the_numbers(found: Comparison) -> None:
     told = found.verdict()
-    buys, sure, mind = told.lines
+    buys, sure, *rest = told.lines
     change = [f"{100 * end:+.1f}".replace("-", "−") for end in (told.change.value, told.change.low, told.change.high)]
     assert buys.startswith(
-        f"Take Auto: sets of {told.size:.2f} labels against {told.baseline_size:.2f} of APS split "
-        f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %), and coverage "
+        f"Use Auto: average set size {told.size:.2f}, compared with {told.baseline_size:.2f} for split APS "
+        f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %). Coverage is "
     )
-    assert f"where chance alone gives {100 * told.chance:.1f}." in buys
-    assert f"How sure: {100 * told.coverage:.1f} % of 1,800 judged nodes are covered; 90 % were asked for" in sure
-    assert f"chance gives {100 * told.band[0]:.1f} to {100 * told.band[1]:.1f} % in 95 of 100 draws" in sure
-    assert sure.endswith("Cost: 600 of 1,200 labels only set the level.")
-    assert str(told) == "\n".join((buys, sure, mind))
-    assert told.row()["lines"] == [buys, sure, mind]
+    assert f"chance alone gives {100 * told.chance:.1f}." in buys
+    assert f"Coverage: {100 * told.coverage:.1f} % of the 1,800 evaluation nodes are covered (target 90 %; " in sure
+    assert f"between {100 * told.band[0]:.1f} and {100 * told.band[1]:.1f} % in 95 of 100 cases)" in sure
+    assert sure.endswith("Cost: none; all 1,200 labels are evidence, and 600 of them also set the level.")
+    silent = replace(told, speaking=False)
+    assert silent.cost == "600 of the 1,200 labels are used only to set the level"
+    assert str(told) == "\n".join((buys, sure, *rest))
+    assert told.row()["lines"] == [buys, sure, *rest]
     assert told.row()["change"]["value"] == told.change.value
 
 
-def test_the_first_warning_stands_in_the_lines_and_the_others_are_counted(found: Comparison) -> None:
+def test_all_warnings_are_printed_and_a_withdrawn_promise_stands_first(found: Comparison) -> None:
     told = replace(found.verdict(), warnings=("first", "second", "third"))
-    assert told.lines[2] == "Mind: first (2 more warnings)."
+    assert told.lines[-3:] == ("Warning: first.", "Warning: second.", "Warning: third.")
+    withdrawn = replace(told, withdrawn="first")
+    assert withdrawn.lines[0] == "No promise of coverage can be made: first."
+    assert withdrawn.lines[-2:] == ("Warning: second.", "Warning: third.")
+
+
+def test_the_smallest_sets_are_named_with_how_even_they_are(found: Comparison) -> None:
+    smallest = replace(found.verdict(), smallest=None)
+    assert not any("If small sets matter most" in line for line in smallest.lines)
+    other = verdict.Alternative("thr", "THR split", 1.1, LESS, 0.08, MORE)
+    told = replace(found.verdict(), smallest=other, gap=0.05)
+    assert told.lines[2] == (
+        "If small sets matter most: split THR makes the smallest sets, average set size 1.10 (−20.0 %, 95 % interval "
+        "−30.0 to −10.0 %); its coverage is less even (8.0 points off the target per neighbourhood, compared with 5.0)."
+    )
+
+
+def test_split_thr_is_in_every_comparison_and_named_where_it_is_smallest(found: Comparison) -> None:
+    assert "thr" in [result.name for result in found]
+    only = replace(found, results=(found.baseline, found["thr"]))
+    told = judge_methods(only)
+    smaller = size_change(only, only["thr"]).below
+    assert (told.method == "thr" or told.smallest is not None) == smaller
 
 
 @pytest.mark.parametrize(
-    ("ends", "word"), [((-0.02, -0.03, -0.01), "more even"), ((0.02, 0.01, 0.03), "less even"), ((0, -1, 1), "as even")]
+    ("ends", "word"),
+    [((-0.02, -0.03, -0.01), "more even"), ((0.02, 0.01, 0.03), "less even"), ((0, -1, 1), "about as even")],
 )
 def test_evenness_is_claimed_only_where_it_is_clear(found: Comparison, ends: Any, word: str) -> None:
     told = replace(found.verdict(), evenness=Interval(*ends))
-    assert f"and coverage {word}" in told.buys
+    assert f"Coverage is {word}" in told.buys
 
 
 def test_no_theorem_no_promise(found: Comparison) -> None:
     told = replace(found.verdict(), proven=False)
-    assert "no theorem promises it" in told.sure
+    assert "No theorem guarantees it" in told.sure
 
 
 @pytest.mark.parametrize("name", ["auto", "split", "naps"])
@@ -162,21 +198,74 @@ def test_without_truth_it_says_what_is_expected_and_promised(name: str) -> None:
     )
     sets = calibrated.predict(world["nodes"])
     told = foresee(
-        calibrated, name, name, alpha=0.1, nodes=len(sets), size=ns.mean_size(sets), infinite=sets.infinite,
-        graph=world["graph"], predicted=predicted_classes(world["probabilities"]), asked=world["nodes"],
+        calibrated, name, alpha=0.1, nodes=world["nodes"], size=ns.mean_size(sets), infinite=sets.infinite,
+        outputs=world["probabilities"],
     )  # fmt: skip
     assert isinstance(told, Verdict)
     assert (told.judged, told.nodes, told.labels) == (0, 1000, 500)
     assert math.isnan(told.coverage)
-    assert told.lines[0].count(f"sets of {ns.mean_size(sets):.2f} labels for 1,000 nodes") == 1
+    assert told.buys.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
     if name == "auto":
         score = [one for one in calibrated.choice.candidates if one.step == "score"]
         chosen = next(one for one in score if one.chosen)
         assert told.baseline_size == score[0].value
         assert told.change.value == pytest.approx(chosen.value / score[0].value - 1)
-        assert f"{chosen.value:.2f} expected against {score[0].value:.2f} of the model alone" in told.buys
+        assert f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in told.buys
     else:
-        assert "nothing was compared" in told.buys
+        assert "no other method was tried" in told.buys
     low, high = coverage_band(250 if name == "auto" else 500, 0.1)
-    promise = f"coverage is {100 * low:.1f} to {100 * high:.1f} % in 95 of 100 draws of them"
+    promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
     assert (promise in told.sure) == (name != "naps")
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def widths() -> Comparison:
+    return compare_intervals(**make_numbers(), seed=4, alphas=CURVE_ALPHAS)
+
+
+def test_the_verdict_says_widths(widths: Comparison) -> None:
+    told = widths.verdict()
+    assert told.prediction is ns.PredictionIntervals
+    assert (told.method, told.baseline, told.infinite) == ("auto", "CQR split", widths["auto"].infinite_rate)
+    assert told.change == size_change(widths, widths["auto"])
+    assert told.lines[0].startswith(
+        f"Use Auto: average interval width {told.size:.3g}, compared with {told.baseline_size:.3g} for split CQR"
+    )
+    assert "in degree, prediction, confidence" in told.looked_at
+    assert json.loads(json.dumps(told.row()))["lines"] == list(told.lines)
+
+
+def test_widths_are_paired_where_both_are_finite(widths: Comparison) -> None:
+    naps, split = widths["naps"], widths["split"]
+    both = np.isfinite(naps.sizes)
+    assert size_change(widths, naps).value == pytest.approx(naps.sizes[both].mean() / split.sizes[both].mean() - 1)
+    told = replace(judge_methods(replace(widths, results=(split, naps))), kept=False)
+    forced = replace(told, infinite=naps.infinite_rate, change=size_change(widths, naps))
+    share = 100 * naps.infinite_rate
+    assert f"where both are finite; {share:.1f} % of them are the whole line, compared with 0.0 %" in forced.buys
+
+
+@pytest.mark.parametrize(
+    ("width", "endless", "even", "taken"),
+    [
+        pytest.param(LESS, OPEN, OPEN, "naps", id="clearly narrower"),
+        pytest.param(LESS, MORE, OPEN, "split", id="narrower, but the whole line more often"),
+        pytest.param(OPEN, OPEN, LESS, "naps", id="more even and no wider"),
+        pytest.param(OPEN, MORE, LESS, "split", id="more even, but the whole line more often"),
+    ],
+)
+def test_the_whole_line_counts_as_wider(monkeypatch, widths, width, endless, even, taken) -> None:
+    only = replace(widths, results=(widths["split"], widths["naps"]))
+    monkeypatch.setattr(verdict, "size_change", lambda *_, **__: width)
+    monkeypatch.setattr(verdict, "endless_change", lambda *_, **__: endless)
+    monkeypatch.setattr(verdict, "evenness", lambda *_: even)
+    assert judge_methods(only).method == taken
+
+
+def test_evenness_is_that_of_the_gaps(widths: Comparison) -> None:
+    over, gaps = gaps_of(widths)
+    assert over == "neighbourhood"
+    assert widths.verdict().evenness == evenness(gaps[4], gaps[0])

@@ -12,8 +12,6 @@ import napsets as ns
 from napsets.files import read_features, read_inputs, read_sets
 from worlds import make_world, write
 
-typer = pytest.importorskip("typer")
-
 
 @pytest.fixture(params=["integer", "string"])
 def world(tmp_path, request):
@@ -47,23 +45,15 @@ def test_a_sparse_matrix_stands_in_the_order_of_the_probabilities(tmp_path, worl
     np.testing.assert_array_equal(found.toarray(), sparse.toarray())
 
 
-def run(*arguments):
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
-    return CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
-
-
-def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features):
+def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):
     path = write(tmp_path / "f.parquet", {"node": world.ids} | {f"x{i}": features[:, i] for i in range(3)})
     target = tmp_path / "sets.parquet"
     done = run("predict", *world.files, "--features", path, "-o", target, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["method"] == "snaps"
     keys = inputs_of(world).ids.keys
-    expected = ns.make_method("snaps", features=features).calibrate(
-        world.graph, world.probabilities, world.labels, world.calibration, ids=keys
+    expected = ns.make_method("snaps", features=features).calibrate_rows(
+        world.graph, world.probabilities, world.labels, world.calibration, keys
     )
     sets = expected.predict(world.rest)
     np.testing.assert_array_equal(read_sets(target).sets.thresholds, sets.thresholds)
@@ -81,7 +71,7 @@ def test_features_that_do_not_fit_are_refused_by_name(tmp_path, world, features)
     with pytest.raises(ns.FileFormatError, match="`features` must have each node once"):
         read_features(twice, ids)
     bare = write(tmp_path / "bare.parquet", {"node": world.ids})
-    with pytest.raises(ns.FileFormatError, match="`features` must have a column a feature beside node"):
+    with pytest.raises(ns.FileFormatError, match="`features` must have one column per feature beside node"):
         read_features(bare, ids)
     sp.save_npz(tmp_path / "short.npz", sp.csr_matrix(features[:7]))
     with pytest.raises(ns.FileFormatError, match="`features` must have a row for each of the 120 nodes"):
@@ -91,7 +81,7 @@ def test_features_that_do_not_fit_are_refused_by_name(tmp_path, world, features)
         read_features(tmp_path / "csc.npz", ids)
 
 
-def test_methods_that_compare_no_nodes_refuse_features(tmp_path, world, features):
+def test_methods_that_compare_no_nodes_refuse_features(tmp_path, world, features, run):
     path = write(tmp_path / "f.parquet", {"node": world.ids, "x": features[:, 0]})
     done = run("predict", *world.files, "--features", path, "--method", "naps", "-o", tmp_path / "s.parquet")
     assert done.exit_code != 0

@@ -20,7 +20,7 @@ def test_a_column_of_text_is_named(tmp_path, suffix, name):
         read_probabilities(path)
     told = str(caught.value)
     assert f"the column {name}" in told
-    assert "Drop that column" in told
+    assert "--ignore-columns" in told
     assert str(path) in told
     assert "truncated" not in told
 
@@ -39,7 +39,7 @@ def test_a_column_of_numbers_that_is_no_class_is_named(tmp_path, suffix, extra):
     path = write(tmp_path / f"p{suffix}", {"node": ROWS["node"], "age": extra} | ROWS)
     with pytest.raises(FileFormatError) as caught:
         read_probabilities(path)
-    assert "without the column age: if that is no class, drop it" in str(caught.value)
+    assert "without the column age: if that is no class, add --ignore-columns age" in str(caught.value)
     assert "softmax" not in str(caught.value)
 
 
@@ -62,7 +62,7 @@ def test_a_column_is_blamed_only_where_every_bad_row_is_its_fault(tmp_path):
 
 def test_logits_are_still_called_so(tmp_path):
     path = write(tmp_path / "p.parquet", {"node": [1, 2], "a": [2.0, 1.5], "b": [3.0, 0.5], "c": [-1.0, 4.0]})
-    with pytest.raises(FileFormatError, match="before its softmax, say so with --logits"):
+    with pytest.raises(FileFormatError, match="add --logits"):
         read_probabilities(path)
 
 

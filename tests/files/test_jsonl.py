@@ -10,7 +10,7 @@ import pytest
 
 import napsets as ns
 from napsets.errors import FileFormatError
-from napsets.files import read_graph, read_inputs, read_labels, read_probabilities, read_sets, write_predictions
+from napsets.files import read_graph, read_inputs, read_labels, read_probabilities, read_sets, write_prediction
 from napsets.files.formats import BATCH_ROWS, open_table
 from worlds import make_world
 
@@ -31,7 +31,7 @@ def test_it_says_what_parquet_says(tmp_path, suffix, ids):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     assert inputs.graph == world.graph
     assert inputs.ids.take(np.arange(120)).to_pylist() == world.ids.tolist()
-    assert np.array_equal(inputs.probabilities, world.probabilities)  # JSON has every digit
+    assert np.array_equal(inputs.outputs, world.probabilities)  # JSON has every digit
     np.testing.assert_array_equal(inputs.calibration, world.calibration)
     assert read_graph(world.edges, world.labels_file).graph.num_edges == world.graph.num_edges
 
@@ -61,7 +61,7 @@ def test_empty_lines_and_a_byte_order_mark_are_passed_over(tmp_path):
 def test_a_key_that_is_missing_is_an_empty_cell(tmp_path):
     known = read_probabilities(lines(tmp_path / "p.jsonl", [{"node": i, "cat": 0.5, "dog": 0.5} for i in range(3)]))
     path = lines(tmp_path / "y.jsonl", [{"node": 0, "label": "dog"}, {"node": 1}, {"node": 2, "label": None}])
-    labels, _ = read_labels(path, known.ids, known.class_names)
+    labels = read_labels(path, known.ids, known.class_names).values
     assert labels.tolist() == [1, -1, -1]
     path = lines(tmp_path / "q.jsonl", [{"node": 0, "cat": 0.5, "dog": 0.5}, {"node": 1, "cat": 1.0}])
     with pytest.raises(FileFormatError, match="must have no empty cell; the column dog"):
@@ -110,7 +110,7 @@ def test_sets_are_written_and_read_back_infinite_thresholds_too(tmp_path, suffix
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     made = inputs.calibrate(ns.make_method("naps", hops=1))
     path = tmp_path / f"s{suffix}"
-    write_predictions(inputs, path, made, alpha=0.2, metadata={})
+    write_prediction(inputs, path, made, alpha=0.2, metadata={})
     text = gzip.decompress(path.read_bytes()) if suffix.endswith(".gz") else path.read_bytes()
     first = json.loads(text.splitlines()[0])
     assert list(first)[:3] == ["node", "labels", "size"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files import read_labels, read_probabilities
+from napsets.files import Reading, read_labels, read_probabilities
 from worlds import write
 
 CLASSES = ["1", "2", "3"]
@@ -17,9 +17,9 @@ def nodes(tmp_path):
     return read_probabilities(write(tmp_path / "p.parquet", {"node": [10, 11, 12], "a": [1.0, 1.0, 1.0]})).ids
 
 
-def labels_of(tmp_path, nodes, column, classes=CLASSES, suffix=".parquet", **options) -> list[int]:
+def labels_of(tmp_path, nodes, column, classes=CLASSES, suffix=".parquet", *, notes=None, **reading) -> list[int]:
     path = write(tmp_path / f"y{suffix}", {"node": [10, 11, 12][: len(column)], "label": column})
-    return read_labels(path, nodes, classes, **options)[0].tolist()
+    return read_labels(path, nodes, classes, Reading(**reading), notes=notes).values.tolist()
 
 
 def test_names_win_where_every_label_is_one(tmp_path, nodes):
@@ -134,9 +134,9 @@ def test_columns_that_pandas_named_after_floats_are_found_by_whole_numbers(tmp_p
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_without_class_names_numbers_are_the_same_classes_in_every_format(tmp_path, nodes, suffix):
     path = write(tmp_path / f"y{suffix}", {"node": [10, 11, 12], "label": [10.0, 9.0, 10.0]})
-    labels, names = read_labels(path, nodes, None)
-    assert names == ["9", "10"]
-    assert labels.tolist() == [1, 0, 1]
+    labels = read_labels(path, nodes, None)
+    assert labels.class_names == ["9", "10"]
+    assert labels.values.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

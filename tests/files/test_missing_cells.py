@@ -9,7 +9,7 @@ import pytest
 
 from napsets.errors import FileFormatError
 from napsets.files import read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities, read_sets
-from napsets.files.sets_file import COLUMNS
+from napsets.files.prediction_columns import SETS
 from worlds import write
 
 #: What readers of CSV like to take for nothing.
@@ -38,7 +38,7 @@ def test_nodes_and_classes_may_be_called_so(called_so):
 def test_labels_may_be_called_so_in_every_format(tmp_path, called_so, suffix):
     path = write(tmp_path / f"y{suffix}", {"node": WORDS, "label": WORDS})
     notes: list[str] = []
-    labels, _ = read_labels(path, called_so.ids, WORDS, notes=notes)
+    labels = read_labels(path, called_so.ids, WORDS, notes=notes).values
     assert labels.tolist() == list(range(len(WORDS)))
     assert notes == []
 
@@ -55,7 +55,7 @@ def test_a_third_of_the_labels_is_not_lost(tmp_path):
     (tmp_path / "p.csv").write_text("node,EU,NA,APAC\n1,0.2,0.3,0.5\n2,0.2,0.3,0.5\n3,0.2,0.3,0.5\n4,0.2,0.3,0.5\n")
     (tmp_path / "y.csv").write_text("node,label\n1,EU\n2,NA\n3,APAC\n")
     inputs = read_inputs(tmp_path / "e.csv", tmp_path / "p.csv", tmp_path / "y.csv")
-    assert inputs.labels.tolist() == [0, 1, 2, -1]
+    assert inputs.truth.tolist() == [0, 1, 2, -1]
 
 
 @pytest.mark.parametrize("cell", ["", '""', "-1", "-1.0"])
@@ -63,7 +63,7 @@ def test_rows_without_a_label_are_counted(tmp_path, cell):
     (tmp_path / "e.csv").write_text("source,target\n1,2\n")
     (tmp_path / "y.csv").write_text(f"node,label\n1,cat\n2,{cell}\n3,{cell}\n")
     inputs = read_graph(tmp_path / "e.csv", tmp_path / "y.csv")
-    assert inputs.labels.tolist() == [0, -1, -1]
+    assert inputs.truth.tolist() == [0, -1, -1]
     assert inputs.class_names == ["cat"]
     assert inputs.notes[0].startswith("2 of the 3 rows of `labels`")
 
@@ -73,7 +73,7 @@ def test_a_class_may_be_called_minus_one(tmp_path, kind):
     known = read_probabilities(write(tmp_path / "p.parquet", {"node": [5, 6], "-1": [0.5, 0.5], "1": [0.5, 0.5]}))
     column = {"integers": [-1, 1], "texts": ["-1", "1"], "numbers": [-1.0, 1.0]}[kind]
     path = write(tmp_path / "y.parquet", {"node": [5, 6], "label": column})
-    assert read_labels(path, known.ids, known.class_names)[0].tolist() == [0, 1]
+    assert read_labels(path, known.ids, known.class_names).values.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("cell", ["", '""'])
@@ -111,7 +111,7 @@ def test_a_probability_is_a_number(tmp_path, cell):
 def test_a_set_may_hold_a_class_that_is_called_so(tmp_path):
     cell = json.dumps(WORDS).replace('"', '""')
     rows = [f'NA,"{cell}",{len(WORDS)},0.5,3,3.0,0.1', "nan,[],0,0.5,3,3.0,0.1"]
-    (tmp_path / "s.csv").write_text("\n".join([",".join(COLUMNS), *rows]) + "\n")
+    (tmp_path / "s.csv").write_text("\n".join([",".join(SETS.required), *rows]) + "\n")
     file = read_sets(tmp_path / "s.csv")
     assert sorted(file.class_names) == sorted(WORDS)
     assert ids_of(file) == ["NA", "nan"]

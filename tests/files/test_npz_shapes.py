@@ -59,7 +59,7 @@ def test_every_edge_has_two_ends(tmp_path, nodes):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"probabilities": np.full(4, 0.5)}, r"one column a class .* array probabilities; .* has shape \(4,\)"),
+        ({"probabilities": np.full(4, 0.5)}, r"one column per class .* array probabilities; .* has shape \(4,\)"),
         ({"probabilities": np.full((2, 2, 2), 0.5)}, r"has shape \(2, 2, 2\)"),
         ({"probabilities": np.array(1.0)}, r"has shape \(\)"),
         ({"probabilities": np.empty((3, 0))}, "at least one entry in each row"),

@@ -25,7 +25,7 @@ def test_line_endings_marks_and_quotes_make_no_difference(tmp_path, nodes, endin
     lines = [f"{quote}node{quote},{quote}label{quote}", f"{quote}x{quote},{quote}cat{quote}", "y,cat"]
     text = mark + ending.join(lines) + ending * last
     (tmp_path / "y.csv").write_bytes(text.encode())
-    assert read_labels(tmp_path / "y.csv", nodes, ["cat"])[0].tolist() == [0, 0]
+    assert read_labels(tmp_path / "y.csv", nodes, ["cat"]).values.tolist() == [0, 0]
 
 
 def test_a_quoted_line_break_is_part_of_a_name_wherever_blocks_end(tmp_path):
@@ -60,7 +60,7 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path, nodes):
     (tmp_path / "n.csv").write_text("node\n")
     assert read_edges(tmp_path / "e.csv", nodes).num_edges == 0
     assert read_nodes(tmp_path / "n.csv", nodes).size == 0
-    with pytest.raises(FileFormatError, match="must label at least one node"):
+    with pytest.raises(FileFormatError, match="must have at least one label"):
         read_inputs(tmp_path / "e.csv", tmp_path / "k.parquet", tmp_path / "y.csv")
     (tmp_path / "p.csv").write_text("node,cat\n")
     with pytest.raises(FileFormatError, match="`probabilities` must have at least one row"):

@@ -124,7 +124,7 @@ def test_some_nodes_can_be_taken_by_id_in_any_order(predictions):
     [
         ({"nodes": [0, 0, 1, 2]}, "each once"),
         ({"nodes": [0, -1, 1, 2]}, "at least 0"),
-        ({"nodes": [0, 1]}, "`probabilities` must have one row a node, 2; got 4"),
+        ({"nodes": [0, 1]}, "`probabilities` must have one row per node, 2; got 4"),
         ({"probabilities": ROWS * 2}, "sum to 1"),
         ({"labels": [0, 1, 2, 3]}, "`labels` must be from 0 to 2"),
         ({"split": ["train", "dev", "", ""]}, "got 'dev'"),

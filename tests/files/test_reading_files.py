@@ -12,7 +12,7 @@ import pytest
 
 import napsets as ns
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files import read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities
+from napsets.files import Reading, read_edges, read_graph, read_inputs, read_labels, read_nodes, read_probabilities
 from worlds import CLASSES, make_world, write
 
 FORMATS = [".parquet", ".csv", ".csv.gz", ".npz"]
@@ -32,9 +32,9 @@ def test_every_format_gives_the_same_arrays(tmp_path, suffix, ids):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
     assert inputs.graph == world.graph
     assert inputs.ids.take(np.arange(120)).to_pylist() == world.ids.tolist()
-    np.testing.assert_allclose(inputs.probabilities, world.probabilities, rtol=1e-14)
+    np.testing.assert_allclose(inputs.outputs, world.probabilities, rtol=1e-14)
     np.testing.assert_array_equal(inputs.calibration, world.calibration)
-    np.testing.assert_array_equal(inputs.labels[world.calibration], world.labels[world.calibration])
+    np.testing.assert_array_equal(inputs.truth[world.calibration], world.labels[world.calibration])
     np.testing.assert_array_equal(inputs.nodes, world.rest)
     assert inputs.class_names == (["0", "1", "2"] if suffix == ".npz" else list(CLASSES))
 
@@ -45,9 +45,9 @@ def test_npz_may_hold_an_edge_index_and_leave_ids_out(tmp_path):
     np.savez(tmp_path / "y.npz", label=np.array([1, -1, 0]))
     inputs = read_inputs(tmp_path / "e.npz", tmp_path / "p.npz", tmp_path / "y.npz")
     assert inputs.graph == ns.Graph.from_edge_index([[0, 1], [1, 2]], num_nodes=3)
-    assert inputs.labels.tolist() == [1, -1, 0]
+    assert inputs.truth.tolist() == [1, -1, 0]
     assert inputs.nodes.tolist() == [1]
-    assert inputs.probabilities.dtype == np.float32
+    assert inputs.outputs.dtype == np.float32
 
 
 def test_a_folder_of_parquet_parts_is_one_table(tmp_path):
@@ -66,7 +66,7 @@ def test_predictions_saved_by_the_library_are_read_with_their_class_names(tmp_pa
     saved.save(tmp_path / "p.parquet")
     table = read_probabilities(tmp_path / "p.parquet")
     assert table.class_names == ["yes", "no"]
-    labels, _ = read_labels(tmp_path / "p.parquet", table.ids, table.class_names)
+    labels = read_labels(tmp_path / "p.parquet", table.ids, table.class_names).values
     assert labels.tolist() == [0, -1]
 
 
@@ -88,7 +88,7 @@ def test_text_that_only_looks_like_a_number_stays_text(tmp_path):
 @pytest.mark.parametrize(("kind", "expected"), [("auto", [7, 12]), ("integer", [7, 12]), ("string", ["7", "12"])])
 def test_csv_ids_are_integers_where_all_look_so_or_what_the_user_says(tmp_path, kind, expected):
     (tmp_path / "p.csv").write_text("node,a,b\n7,0.5,0.5\n12,0.5,0.5\n")
-    assert read_probabilities(tmp_path / "p.csv", ids=kind).ids.take(np.arange(2)).to_pylist() == expected
+    assert read_probabilities(tmp_path / "p.csv", Reading(ids=kind)).ids.take(np.arange(2)).to_pylist() == expected
 
 
 @pytest.mark.parametrize("largest", [2**60, -(2**60), 922 * 10**16 - 1])
@@ -105,15 +105,15 @@ def test_ids_beyond_64_bits_are_text(tmp_path):
 def test_text_ids_are_refused_where_integers_were_asked_for(tmp_path):
     (tmp_path / "p.csv").write_text("node,a,b\nx,0.5,0.5\n")
     with pytest.raises(FileFormatError, match="must have integer ids, as --ids integer asks"):
-        read_probabilities(tmp_path / "p.csv", ids="integer")
+        read_probabilities(tmp_path / "p.csv", Reading(ids="integer"))
 
 
 def test_ids_of_two_kinds_are_refused_with_the_way_out(tmp_path, nodes):
     edges = write(tmp_path / "e.parquet", {"source": ["7"], "target": ["3"]})
     with pytest.raises(FileFormatError, match=r"of one kind in all files.*holds text such as '7'.*--ids string"):
         read_edges(edges, nodes)
-    texts = read_probabilities(tmp_path / "known.parquet", ids="string").ids
-    assert read_edges(edges, texts, ids="string").num_edges == 2
+    texts = read_probabilities(tmp_path / "known.parquet", Reading(ids="string")).ids
+    assert read_edges(edges, texts, Reading(ids="string")).num_edges == 2
 
 
 def test_integers_where_the_known_ids_are_strings_are_refused(tmp_path):
@@ -154,7 +154,7 @@ def test_ids_that_another_file_lacks_are_counted_and_listed(tmp_path, nodes):
     assert "4 rows of `edges`" in str(caught.value)
     assert "lacks: 8, 9, 10. Add them there, or pass --skip-unknown" in str(caught.value)
     notes: list[str] = []
-    assert read_edges(edges, nodes, skip_unknown=True, notes=notes).num_edges == 2
+    assert read_edges(edges, nodes, Reading(skip_unknown=True), notes=notes).num_edges == 2
     assert notes[0].startswith("left out: 4 rows of `edges`")
 
 
@@ -185,19 +185,19 @@ def test_nodes_named_twice_are_refused(tmp_path, nodes):
 )
 def test_labels_are_names_or_numbers_and_may_be_missing(tmp_path, nodes, column):
     path = write(tmp_path / "y.parquet", {"node": [7, 3, 5], "label": column})
-    labels, names = read_labels(path, nodes, ["cat", "dog"])
-    assert labels.tolist() == [1, -1, 0]
-    assert names == ["cat", "dog"]
+    labels = read_labels(path, nodes, ["cat", "dog"])
+    assert labels.values.tolist() == [1, -1, 0]
+    assert labels.class_names == ["cat", "dog"]
 
 
 def test_an_empty_cell_of_a_csv_is_no_label(tmp_path, nodes):
     (tmp_path / "y.csv").write_text("node,label\n7,dog\n3,\n")
-    assert read_labels(tmp_path / "y.csv", nodes, ["cat", "dog"])[0].tolist() == [1, -1, -1]
+    assert read_labels(tmp_path / "y.csv", nodes, ["cat", "dog"]).values.tolist() == [1, -1, -1]
 
 
 def test_a_label_that_is_a_name_is_not_read_as_a_number(tmp_path, nodes):
     path = write(tmp_path / "y.parquet", {"node": [7, 3], "label": [1, 2]})
-    assert read_labels(path, nodes, ["2", "1"])[0].tolist() == [1, 0, -1]
+    assert read_labels(path, nodes, ["2", "1"]).values.tolist() == [1, 0, -1]
 
 
 def test_labels_that_are_no_class_are_listed(tmp_path, nodes):
@@ -211,9 +211,9 @@ def test_labels_that_are_no_class_are_listed(tmp_path, nodes):
 
 def test_without_class_names_the_labels_are_the_classes_numbers_in_order(tmp_path, nodes):
     path = write(tmp_path / "y.parquet", {"node": [7, 3, 5], "label": [10, 9, 10]})
-    labels, names = read_labels(path, nodes, None)
-    assert names == ["9", "10"]
-    assert labels.tolist() == [1, 0, 1]
+    labels = read_labels(path, nodes, None)
+    assert labels.class_names == ["9", "10"]
+    assert labels.values.tolist() == [1, 0, 1]
 
 
 # -- probabilities -------------------------------------------------------------------------------------------------
@@ -248,9 +248,9 @@ def test_rows_are_counted_from_the_top_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"node": [1]}, "one column a class beside node"),
+        ({"node": [1]}, "one column per class beside node"),
         ({"a": [1.0]}, r"must have the column node; .* lacks node\. It has: a"),
-        ({"node": [1], "a": ["x"]}, r"the column a of .* is string\. Drop that column"),
+        ({"node": [1], "a": ["x"]}, r"the column a of .* is string\. If it is no class, add --ignore-columns"),
         ({"node": [1], "a": pa.array([None], pa.float64())}, "must have no empty cell"),
         ({"node": [1, 2], "probabilities": [[0.5, 0.5], [1.0]]}, "row 1 of .* has 1, row 0 has 2"),
         ({"node": [1], "probabilities": ["[1.0]"]}, "must hold a list of numbers"),
@@ -368,7 +368,7 @@ def test_csv_edges_beside_typed_labels_take_their_kind(tmp_path):
 
 def test_directed_edges_are_followed_one_way(tmp_path):
     world = make_world(tmp_path)
-    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, directed=True)
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, reading=Reading(directed=True))
     assert inputs.graph.directed
     assert inputs.graph == ns.Graph.from_edge_index(world.edge_index, num_nodes=120, directed=True)
 
@@ -379,7 +379,7 @@ def test_labels_of_all_nodes_leave_nothing_to_predict(tmp_path):
     with pytest.raises(InvalidInputError, match="there is no node to predict"):
         read_inputs(world.edges, world.probabilities_file, everyone)
     nobody = write(tmp_path / "none.parquet", {"node": world.ids, "label": np.full(120, -1)})
-    with pytest.raises(FileFormatError, match="must label at least one node"):
+    with pytest.raises(FileFormatError, match="must have at least one label"):
         read_inputs(world.edges, world.probabilities_file, nobody)
 
 

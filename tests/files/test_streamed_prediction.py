@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.files import memory_bound, prediction, read_inputs, read_sets, write_predictions
+from napsets.files import memory_bound, prediction_file, read_inputs, read_sets, write_prediction
 from worlds import make_world
 
 
 def predict(world, path, *, nodes=None, **settings):
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file, nodes)
-    return write_predictions(
+    return write_prediction(
         inputs, path, inputs.calibrate(ns.NAPS(**settings)), alpha=0.2, metadata={"class_names": inputs.class_names}
     )
 
@@ -28,7 +28,7 @@ def test_the_file_holds_what_the_library_gives_for_the_same_ids(tmp_path, suffix
     world = make_world(tmp_path, suffix=suffix, ids=ids)
     predict(world, tmp_path / "sets.parquet", hops=2, decay="hyperbolic", seed=5)
     naps = ns.NAPS(hops=2, decay="hyperbolic", seed=5)
-    naps.calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=world.ids)
+    naps.calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, world.ids)
     expected = naps.predict(world.rest, alpha=0.2)
     file = read_sets(tmp_path / "sets.parquet")
     assert file.ids.take(np.arange(len(expected))).to_pylist() == world.ids[world.rest].tolist()
@@ -52,7 +52,7 @@ def test_the_order_of_rows_in_the_files_changes_nothing(tmp_path):
 def test_the_pieces_in_which_it_is_made_change_nothing(tmp_path, monkeypatch):
     world = make_world(tmp_path)
     whole = predict(world, tmp_path / "a.parquet")
-    monkeypatch.setattr(prediction, "CHUNK", 7)
+    monkeypatch.setattr(prediction_file, "CHUNK", 7)
     pieces = predict(world, tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
     np.testing.assert_array_equal(whole.size_counts, pieces.size_counts)
@@ -117,7 +117,7 @@ def test_memory_stays_within_the_bound_that_is_stated(tmp_path, method):
     )
     assert run.returncode == 0, run.stderr
     assert pq.read_metadata(tmp_path / "sets.parquet").num_rows == nodes
-    peak, bound = int(run.stdout), memory_bound(nodes, classes, edges, evidence=method == "auto")
+    peak, bound = int(run.stdout.split()[-1]), memory_bound(nodes, classes, edges, evidence=method == "auto")
     print(f"peak {peak:,} of {bound:,} bytes")
     assert peak <= bound
 
@@ -126,6 +126,6 @@ def test_memory_stays_within_the_bound_that_is_stated(tmp_path, method):
 def test_what_was_read_is_kept_and_not_copied(tmp_path, suffix):
     world = make_world(tmp_path, suffix=suffix)
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
-    naps = ns.NAPS().calibrate(inputs.graph, inputs.probabilities, inputs.labels, inputs.calibration)
-    assert naps.calibrated_.score.probabilities is inputs.probabilities
+    naps = ns.NAPS().calibrate(inputs.graph, inputs.outputs, inputs.truth, inputs.calibration)
+    assert naps.calibrated_.score.probabilities is inputs.outputs
     assert naps.calibrated_.graph is inputs.graph

@@ -11,7 +11,7 @@ import pytest
 
 from napsets.errors import FileFormatError
 from napsets.files import read_probabilities, read_sets
-from napsets.files.sets_file import COLUMNS
+from napsets.files.prediction_columns import SETS
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -41,7 +41,7 @@ def parquet(path, about=ABOUT, **columns):
 
 def csv(path, **columns):
     rows = zip(*(GOOD | {"size": [1, 0, 2]} | columns).values(), strict=True)
-    lines = [",".join(COLUMNS)]
+    lines = [",".join(SETS.required)]
     for node, labels, *numbers in rows:
         cell = labels if isinstance(labels, str) else json.dumps(labels)
         quoted = cell.replace('"', '""')
@@ -126,14 +126,17 @@ TOLD = {"prediction": ["cat", "dog", "cat"], "probability": [0.9, 0.5, 0.4]}
 TOLD_ARRAYS = {name: np.array(column) for name, column in TOLD.items()}
 
 
-def test_predictions_are_read_where_both_parts_are_there(tmp_path):
+def test_predictions_and_probabilities_are_read_where_they_are_there(tmp_path):
     for path in (parquet(tmp_path / "s.parquet", **TOLD), npz(tmp_path / "s.npz", **TOLD_ARRAYS)):
         file = read_sets(path)
         assert file.predictions.tolist() == [0, 1, 0]
         assert file.probabilities.tolist() == TOLD["probability"]
-    for path in (parquet(tmp_path / "a.parquet"), parquet(tmp_path / "b.parquet", prediction=TOLD["prediction"])):
-        assert read_sets(path).predictions is None
-        assert read_sets(path).probabilities is None
+    neither = read_sets(parquet(tmp_path / "a.parquet"))
+    assert neither.predictions is None
+    assert neither.probabilities is None
+    one = read_sets(parquet(tmp_path / "b.parquet", prediction=TOLD["prediction"]))
+    assert one.predictions.tolist() == [0, 1, 0]
+    assert one.probabilities is None
 
 
 @pytest.mark.parametrize(
@@ -233,7 +236,7 @@ def test_offsets_that_cut_no_sets_are_refused(tmp_path, offsets):
     refused(npz(tmp_path / "s.npz", offsets=offsets), "offsets that cut its 3 labels into 3 sets")
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, "offsets"])
+@pytest.mark.parametrize("name", [*SETS.required, "offsets"])
 def test_an_array_that_is_missing_or_has_another_shape_is_refused(tmp_path, name):
     refused(npz(tmp_path / "a.npz", without=[name]), "`sets` must have|offsets that cut")
     refused(npz(tmp_path / "b.npz", **{name: np.array(1)}), f"one dimension in its array {name}")

@@ -12,7 +12,9 @@ import pytest
 
 from napsets.errors import FileFormatError
 from napsets.files.ids import NodeIds
-from napsets.files.regression import read_regression, read_targets
+from napsets.files.inputs import read_inputs
+from napsets.files.labels import read_targets
+from napsets.predictions import PredictionIntervals
 from number_worlds import IDS, SIZE, X, number_files
 from worlds import write
 
@@ -94,7 +96,7 @@ def test_words_among_numbers_are_quoted(tmp_path):
 def test_quantiles_that_cross_in_most_rows_are_said_to_look_swapped(tmp_path, swapped, noted):
     high = np.where(np.arange(SIZE) < swapped, -1.0, 1.0)
     given = number_files(tmp_path, probabilities={"node": IDS, "lower": 2 * X - high, "upper": 2 * X + high})
-    said = [note for note in read_regression(*given[1::2]).notes if "swapped" in note]
+    said = [note for note in read_inputs(*given[1::2], prediction=PredictionIntervals).notes if "swapped" in note]
     assert len(said) == noted
     if noted:
         assert f"lower is above upper in {swapped:,} of the 200 rows of `probabilities`" in said[0]

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 import napsets as ns
 from napsets.errors import FileFormatError
-from napsets.files import read_inputs, read_probabilities, read_sets, write_predictions
+from napsets.files import Reading, read_inputs, read_probabilities, read_sets, write_prediction
 from worlds import make_world, write
 
 
@@ -30,7 +30,7 @@ def as_files(folder, world, labels, suffix=".parquet"):
 
 def written(path, inputs):
     made = inputs.calibrate(ns.make_method("naps"))
-    write_predictions(inputs, path, made, alpha=0.1, metadata={"class_names": inputs.class_names})
+    write_prediction(inputs, path, made, alpha=0.1, metadata={"class_names": inputs.class_names})
     return made.predict(inputs.nodes, 0.1)
 
 
@@ -38,7 +38,7 @@ def written(path, inputs):
 def test_integer_labels_stay_integers(tmp_path, labels_suffix):
     world = make_world(tmp_path / "world")
     files = as_files(tmp_path / "files", world, world.labels[world.calibration], labels_suffix)
-    inputs = read_inputs(**files)
+    inputs = read_inputs(*files.values())
     assert inputs.integer_labels
     for suffix in (".parquet", ".csv", ".jsonl", ".npz"):
         expected = written(tmp_path / f"s{suffix}", inputs)
@@ -56,7 +56,7 @@ def test_integer_labels_stay_integers(tmp_path, labels_suffix):
 
 def test_text_that_looks_like_integers_stays_text(tmp_path):
     world = make_world(tmp_path / "world")
-    inputs = read_inputs(**as_files(tmp_path / "files", world, world.labels[world.calibration].astype(str)))
+    inputs = read_inputs(*as_files(tmp_path / "files", world, world.labels[world.calibration].astype(str)).values())
     assert not inputs.integer_labels
     written(tmp_path / "s.parquet", inputs)
     assert pq.read_schema(tmp_path / "s.parquet").field("prediction").type == pa.string()
@@ -80,19 +80,19 @@ def test_logits_become_probabilities_without_overflow(tmp_path, dtype):
     logits = np.array([[1000.0, 999.0, -1000.0], [-5000.0, -5000.0, -5001.0], [0.0, 0.0, 0.0]], dtype=dtype)
     path = tmp_path / "p.npz"
     np.savez(path, probabilities=logits)
-    found = read_probabilities(path, logits=True).values
+    found = read_probabilities(path, Reading(logits=True)).values
     assert found.dtype == dtype
     np.testing.assert_allclose(
         found, softmax(logits.astype(float), axis=1), rtol=1e-6 if dtype == np.float32 else 1e-12
     )
-    with pytest.raises(FileFormatError, match="before its softmax, say so with --logits"):
+    with pytest.raises(FileFormatError, match="add --logits"):
         read_probabilities(path)
 
 
 def test_logits_that_are_no_numbers_are_refused_by_row(tmp_path):
     path = write(tmp_path / "p.parquet", {"node": [4, 5], "cat": [0.1, np.inf], "dog": [3.0, 1.0]})
     with pytest.raises(FileFormatError, match=r"finite numbers, also as logits; row 1 of .*, node 5, has inf"):
-        read_probabilities(path, logits=True)
+        read_probabilities(path, Reading(logits=True))
 
 
 # -- SQL -----------------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from napsets.datasets import NodeDataset, dcsbm
 def one_thread() -> Iterator[None]:
     """Keep torch to one thread: on graphs this small, several spend their time waiting for one another."""
     torch = pytest.importorskip("torch")
-    threads = pytest.importorskip("napsets.gnn.threads")
+    training = pytest.importorskip("napsets.gnn.training")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "THREADS", 1)
+        patch.setattr(training, "THREADS", 1)
         yield
     torch.set_num_threads(before)
 

@@ -59,7 +59,7 @@ def test_labels_outside_the_calibration_nodes_are_not_looked_at(world):
 def test_neighbourhoods_can_be_kept_within_some_nodes(world, tiny):
     model, data, calibration, nodes = world
     within = np.concatenate([calibration, nodes])
-    sets = predict_sets(model, data, calibration, nodes, 0.2, within=within)
+    sets = predict_sets(model, data, calibration, nodes, 0.2, predictor=ns.NAPS(), within=within)
     row = np.repeat(np.arange(tiny.num_nodes), tiny.graph.degrees)
     keep = np.isin(row, within) & np.isin(tiny.graph.indices, within)
     cut = ns.Graph.from_edge_index(np.stack([row, tiny.graph.indices])[:, keep], tiny.num_nodes)
@@ -123,7 +123,7 @@ def test_outputs_of_the_wrong_shape_are_refused(world):
     model, data, calibration, nodes = world
     with pytest.raises(InvalidInputError, match="`model` must return a matrix"):
         predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x.sum())
-    with pytest.raises(InvalidInputError, match="one row a node, 240; got 10"):
+    with pytest.raises(InvalidInputError, match="one row per node, 240; got 10"):
         predict_sets(model, data, calibration, nodes, forward=lambda m, d: d.x[:10])
 
 
@@ -169,7 +169,10 @@ def test_labels_of_another_shape_or_kind_are_refused(world):
     data.y = labels[:, None]
     predict_sets(model, data, calibration, nodes)
     for y, message in [
-        (torch.stack([labels, labels], dim=1), r"`data.y` must have one label a node, shape \(240,\); got \(240, 2\)"),
+        (
+            torch.stack([labels, labels], dim=1),
+            r"`data.y` must have one label per node, shape \(240,\); got \(240, 2\)",
+        ),
         (labels.double(), "`data.y` must hold integers"),
     ]:
         data.y = y

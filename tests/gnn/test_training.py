@@ -188,8 +188,8 @@ def test_progress_counts_batches_up_to_the_total(tiny):
 
 
 def test_what_cannot_be_told_progress_is_refused(tiny):
-    with pytest.raises(InvalidInputError, match=r"`progress` must be a function, .*; got True"):
-        fit(tiny, "mlp", progress=True, **QUICK)
+    with pytest.raises(InvalidInputError, match=r"`progress` must be True, False or a function .*; got 'yes'"):
+        fit(tiny, "mlp", progress="yes", **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_number_of_threads_below_one_is_refused(tiny):
 def test_the_same_checkpoint_is_the_same_bytes(tmp_path):
     import torch
 
-    from napsets.gnn.checkpoint import save_checkpoint
+    from napsets.gnn.trainer import save_checkpoint
 
     for name in "ab":
         save_checkpoint(tmp_path / f"{name}.pt", {"fingerprint": "x", "weights": torch.arange(3)})

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import csr, plan, ranking
-from napsets.kernels import few as module
-from napsets.kernels._jit import lined_zeros, read_only
+from napsets.kernels import plan
+from napsets.kernels._jit import is_kept, jit
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.layout import lined_zeros, read_only
 from oracles import same_bits
 
 PREDICT = """
@@ -51,19 +52,48 @@ def in_new_process(code, cache):
     return json.loads(done.stdout)
 
 
-def test_a_small_graph_needs_no_kernels_and_a_larger_one_few_which_is_told_once(tmp_path):
-    code = "print(json.dumps([compiled(100)[1], *compiled(1500), heard]))"
-    none, answer, names, heard = in_new_process(code, tmp_path)
-    assert none == []
-    assert 0 < len(names) <= 18
+BY_KERNELS = "from napsets.kernels import search; search._KERNELS.pay = lambda *_: True\n"
+
+
+def test_kernels_that_are_compiled_are_few_and_told_once_and_kept_ones_are_used_at_once(tmp_path):
+    code = "print(json.dumps([*compiled(1500), heard]))"
+    answer, names, heard = in_new_process(code, tmp_path)
+    assert (names, heard) == ([], [])  # the work is less than compiling
+    forced, names, heard = in_new_process(BY_KERNELS + code, tmp_path)
+    assert forced == answer
+    assert 0 < len(names) <= 23
     assert "_sparse" in names
     (told,) = heard
     assert told.startswith("compiling kernels, once on this machine")
-    assert in_new_process(code, tmp_path) == [[], answer, [], []]
+    kept = "from napsets.kernels.search import _KERNELS; print(json.dumps([_KERNELS.pay(1e8), *compiled(1500), heard]))"
+    assert in_new_process(kept, tmp_path) == [True, answer, [], []]
+    assert in_new_process(BY_KERNELS + code, tmp_path) == [answer, [], []]
+
+
+def test_numpy_does_the_work_of_kernels_until_it_has_taken_as_long_as_compiling():
+    kernels = Kernels(1.0, "walk.no_such_kernel")
+    kernels._kept = False
+    assert [kernels.pay(work) for work in (1e6, 4e8, 1e6, 5e8, 4e8, 1e6, 4e8)] == [*[False] * 4, True, False, True]
+
+
+def test_kernels_that_are_kept_do_all_work_that_is_no_trifle(monkeypatch):
+    for kept in (False, True):
+        monkeypatch.setattr("napsets.kernels._jit.is_kept", lambda kernel, kept=kept: kept)
+        assert [Kernels(5.0, "walk.walk").pay(work) for work in (1e6, 1e8)] == [False, kept]
+
+
+def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))  # where no earlier run has kept it
+    double = jit(lambda x: x + x)
+    assert not is_kept(double)
+    assert double(2) == 4
+    assert is_kept(double)
 
 
 def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(tmp_path):
     code = """
+from napsets.kernels.first_use import Kernels
+Kernels.pay = lambda *_: True
 (first, names), (again, more) = compiled(6000), compiled(6000, True)
 print(json.dumps([len(names) > 14, more, first == again]))
 """
@@ -84,7 +114,7 @@ def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was(
 def test_few_edges_and_many_make_the_same_graph(directed, count, monkeypatch):
     edges = np.random.default_rng(0).integers(60, size=(2, count))
     few = ns.Graph.from_edge_index(edges, 60, directed=directed)
-    monkeypatch.setattr(csr, "FEW_EDGES", -1)
+    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     many = ns.Graph.from_edge_index(edges, 60, directed=directed)
     assert few == many
     assert (few.indptr.dtype, few.indices.dtype) == (many.indptr.dtype, many.indices.dtype)
@@ -101,7 +131,7 @@ def test_few_rows_and_many_have_the_same_scores(dtype, classes, monkeypatch):
         return [(score.matrix(p, u), score.at(p, labels, u)) for score in (ns.APS(), ns.RAPS(), ns.SAPS())]
 
     few = scores()
-    monkeypatch.setattr(ranking, "FEW_ENTRIES", -1)
+    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     for one, other in zip(few, scores(), strict=True):
         assert same_bits(one[0], other[0])
         assert same_bits(one[1], other[1])
@@ -124,7 +154,7 @@ def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, mo
         return [alone, *ns.split_thresholds(index, splits, nodes, weights, [0.2, 0.7])]
 
     few = thresholds()
-    monkeypatch.setattr(module, "FEW_COUNTS", -1)
+    monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     trifle = thresholds()
     monkeypatch.setattr(plan, "_TRIFLE", 0)
     for found in zip(few, trifle, thresholds(), strict=True):

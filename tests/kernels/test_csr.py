@@ -69,11 +69,8 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
     out = np.empty(8, np.int32)
     assert csr.mirror(rows, far_columns, out).tolist() == [0, 2, 4, 7, 8]
     assert out.tolist() == [1, 2, 0, 2, 0, 1, 3, 2]
-    nodes, position = np.array([2, 0, 3]), np.array([1, -1, 0, 2], np.int32)
-    offsets = csr.offsets_of_rows(rows, far_columns, nodes, position)
+    offsets, kept, _ = csr.subgraph(rows, far_columns, np.array([2, 0, 3]))
     assert offsets.tolist() == [0, 1, 2, 2]
-    kept = np.empty(2, np.int32)
-    csr.subgraph(rows, far_columns, nodes, position, offsets, kept)
     assert kept.tolist() == [2, 0]
 
 
@@ -81,7 +78,7 @@ def test_offsets_beyond_2_to_the_31_are_followed_when_a_graph_is_cut_and_mirrore
 def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel):
     from napsets.kernels import shallow
     from napsets.kernels.endings import Pairs, Selection, seen_by_kernels
-    from napsets.kernels.hub_rows import NO_VECTORS, HubRows
+    from napsets.kernels.layout import NO_VECTORS, HubRows
 
     start = 2**31 + 1
     far_columns[start : start + 4] = [1, 0, 2, 1]  # the path 0-1-2

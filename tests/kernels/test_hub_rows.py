@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import hub_rows as module
-from napsets.kernels.hub_rows import hub_rows, least_hub_degree
+from napsets.kernels import layout as module
+from napsets.kernels.layout import hub_rows, least_hub_degree
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from oracles import same_bits
 

@@ -72,3 +72,9 @@ def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
     for name, row in zip((0, 2), found, strict=True):
         bits = np.unpackbits(row.view(np.uint8), bitorder="little").astype(bool)
         assert np.flatnonzero(bits).tolist() == np.flatnonzero(groups == name).tolist()
+
+
+def test_of_equal_scores_the_first_stays_first():
+    scores = np.repeat([0.5, 0.25], 500)
+    layout = Layout(Adjacency(np.zeros(1001, np.int64), np.empty(0, np.int32)), np.arange(1000)[::-1].copy(), scores)
+    assert layout.nodes.tolist() == [*range(499, -1, -1), *range(999, 499, -1)]

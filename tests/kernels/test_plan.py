@@ -7,7 +7,7 @@ import pytest
 
 import napsets as ns
 from napsets.kernels import plan as module
-from napsets.kernels.hub_rows import least_hub_degree
+from napsets.kernels.layout import least_hub_degree
 from napsets.kernels.plan import plan
 from oracles import STRATEGIES
 

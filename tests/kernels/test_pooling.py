@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels.rules import ABOVE, AT_LEAST, NOMINAL, needed_mass
+from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
 from napsets.kernels.search import find_thresholds
 from napsets.localisers.base import Cut, Reference
 from napsets.localisers.everyone import Everyone
-from napsets.localisers.weightings import Weighting, weighted_thresholds
+from napsets.localisers.hops import Weighting, weighted_thresholds
 from napsets.quantile import ROUNDING, hop_quantile, local_rank
 from oracles import (
     EVERY_STRATEGY,
@@ -204,21 +204,21 @@ def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
     weightings = [Weighting(weights, 10.0), Weighting(weights, 10.0, 30.0), Weighting(weights, 0.0, 2.0)]
     cuts = [[Cut(0.9)]] * len(weightings)
     groups = np.maximum(groups, 0)
-    found = weighted_thresholds(index, nodes, weightings, cuts, groups=groups)
+    results = weighted_thresholds(index, nodes, weightings, cuts, groups=groups)
     for i, node in enumerate(nodes.tolist()):
         others = index.calibration[index.calibration != node]
         distance = hops_from(neighbours, node)
         hop = np.array([distance.get(v, 0) for v in others.tolist()])
         alike = groups[others] == groups[node]
         near = np.array([weights[k - 1] if 1 <= k <= hops else 0.0 for k in hop.tolist()])
-        for weighting, (_, support, size) in zip(weightings, found, strict=True):
+        for weighting, result in zip(weightings, results, strict=True):
             pooled = weighting.pool / others.size
             looks = weighting.alike / max(1, alike.sum()) * alike
             # What a node weighs for looking alike is a node of its own, beside what it weighs otherwise.
             mass = (near + pooled + looks).sum()
             square = ((near + pooled) ** 2).sum() + (looks**2 + 2 * looks * pooled).sum()
-            assert size[i] == pytest.approx(mass**2 / square if square else 0.0, rel=1e-9)
+            assert result.effective_size[i] == pytest.approx(mass**2 / square if square else 0.0, rel=1e-9)
             if weighting.pool:
-                assert support[i] == others.size
+                assert result.support[i] == others.size
             else:
-                assert support[i] == max((near > 0).sum(), alike.sum())
+                assert result.support[i] == max((near > 0).sum(), alike.sum())

@@ -97,7 +97,7 @@ def test_what_is_kept_in_a_file_keeps_its_direction(world, one_way, tmp_path):
     made = make_method("naps-exact", direction="both")
     calibrated = made.calibrate(one_way, world.probabilities, world.labels, world.calibration)
     save(calibrated, tmp_path / "both.npz")
-    _, loaded = load(tmp_path / "both.npz")
+    loaded = load(tmp_path / "both.npz")
     assert loaded.method.localiser.direction == "both"
     assert loaded.graph == one_way
 

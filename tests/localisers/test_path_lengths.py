@@ -319,7 +319,7 @@ def test_a_method_by_path_length_predicts_is_saved_and_explained(world, tmp_path
     made = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)
     sets = made.predict(world.rest, alpha=0.2)
     save(made, tmp_path / "made.npz")
-    _, again = load(tmp_path / "made.npz")
+    again = load(tmp_path / "made.npz")
     assert again.method == method
     assert again.graph == world.graph
     assert np.array_equal(again.predict(world.rest, alpha=0.2).member, sets.member)

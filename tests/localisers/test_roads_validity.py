@@ -46,7 +46,7 @@ def test_coverage_follows_the_beta_binomial_law(localiser):
         nodes = np.setdiff1d(np.arange(NODES), calibration)
         calibrated = method.calibrate(graph, p, labels, calibration)
         covered = calibrated.predict(nodes, ALPHA).contains(labels).sum()
-        apart = calibrated.scored.apart.size
+        apart = calibrated.scored.level_nodes.size
         place = math.ceil((apart + 1) * (1 - ALPHA) - 1e-9)
         law = stats.betabinom(nodes.size, place, apart + 1 - place)
         # Where in its law the count falls, spread evenly over the steps of a discrete law.

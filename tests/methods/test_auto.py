@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import napsets as ns
 from napsets.localisers import Everyone
-from napsets.methods import save
-from napsets.methods.auto import FEWEST, Choosing
+from napsets.methods import AutoMethod, save
+from napsets.methods.auto import FEWEST
 from napsets.scores import ByLabel, Informed
 
 
@@ -43,13 +45,18 @@ def test_a_homophilous_graph_is_used_and_sets_become_much_smaller():
     assert ns.coverage(sets, labels) > 0.87
     assert auto.choice.exponents.near > 0
     assert "multiplies the odds" in str(auto.choice)
+    first, *lines = auto.choice.table().splitlines()
+    assert first.startswith("Step 1, score: expected average size (")
+    assert any(line.startswith("Step 2, thresholds: pinball loss") for line in lines)
+    assert sum(line.startswith(" → ") for line in lines) == 2
+    assert lines[-1] == f"Chosen: {auto.choice}."
 
 
 def test_heterophily_is_found_as_negative_evidence():
     made = world(0.0)
     auto, nodes, labels = calibrated(made)
     assert auto.choice.exponents.near < 0
-    assert "divides the odds" in auto.choice.reason
+    assert "multiplies the odds of its label by 0." in auto.choice.reason
     split = ns.SplitConformal().calibrate(made[1], labels, made[3][:900]).predict(nodes)
     assert ns.mean_size(auto.predict(nodes)) < 0.95 * ns.mean_size(split)
     homophilous, _, _ = calibrated(world(0.8))
@@ -61,7 +68,7 @@ def test_heterophily_is_found_as_negative_evidence():
 def test_on_random_edges_thresholds_do_not_depend_on_the_neighbourhood(seed):
     auto, _, _ = calibrated(world(0.5, seed=seed, edges="random"), seed=seed)
     assert auto.choice.method.localiser == Everyone()
-    assert "gain nothing" in auto.choice.reason
+    assert "no significant gain" in auto.choice.reason
 
 
 def regions(nodes=4000, seed=2):
@@ -146,7 +153,7 @@ def test_small_sets_keep_to_the_model_where_evidence_would_make_them_larger():
 
 def test_judging_by_label_gives_what_scoring_anew_would_give():
     graph, p, labels, order = world(0.8)
-    auto = Choosing(seed=2).calibrate(graph, p, labels, order[:1500])
+    auto = AutoMethod(seed=2).calibrate(graph, p, labels, order[:1500])
     anew = auto.method.calibrate(graph, p, labels, order[:1500])
     assert np.array_equal(auto.predict(order[1500:]).thresholds, anew.predict(order[1500:]).thresholds)
     assert np.array_equal(auto.predict(order[1500:]).member, anew.predict(order[1500:]).member)
@@ -162,13 +169,13 @@ def test_small_sets_are_smaller_than_even_ones():
 
 def test_the_labels_kept_apart_do_not_choose():
     graph, p, labels, order = world(0.8)
-    one = Choosing(seed=5).calibrate(graph, p, labels, order[:900])
+    one = AutoMethod(seed=5).calibrate(graph, p, labels, order[:900])
     changed = labels.copy()
-    changed[one.scored.apart] = (changed[one.scored.apart] + 1) % 4
-    other = Choosing(seed=5).calibrate(graph, p, changed, order[:900])
+    changed[one.scored.level_nodes] = (changed[one.scored.level_nodes] + 1) % 4
+    other = AutoMethod(seed=5).calibrate(graph, p, changed, order[:900])
     assert other.method == one.method
     assert [c.value for c in other.choice.candidates] == [c.value for c in one.choice.candidates]
-    assert np.array_equal(other.score.probabilities, one.score.probabilities)
+    assert np.array_equal(other.scored.alone.probabilities, one.scored.alone.probabilities)
 
 
 def test_with_many_labels_classes_are_judged_by_their_own_kind_where_that_costs_nothing():
@@ -187,7 +194,7 @@ def test_the_choice_can_be_read_as_text_table_and_html():
     assert sum(row["chosen"] for row in rows) == 2
     assert {row["step"] for row in rows} == {"score", "localiser"}
     html = choice._repr_html_()
-    assert html.count("<tr>") == len(rows) + 1
+    assert html.count("<tr>") == len(rows) + 2  # a head for each of the two steps
     assert "→" in html
 
 
@@ -212,8 +219,9 @@ def test_what_was_chosen_survives_a_file(tmp_path):
     auto.save(tmp_path / "a.npz")
     again = ns.Auto.load(tmp_path / "a.npz")
     assert np.array_equal(again.predict(nodes).member, auto.predict(nodes).member)
-    with pytest.raises(ns.NotCalibratedError, match="does not keep why"):
-        _ = again.choice
+    assert str(again.choice) == str(auto.choice)
+    assert again.choice.rows() == auto.choice.rows()
+    assert again.choice.exponents == auto.choice.exponents
 
 
 def test_a_file_keeps_what_was_asked_for(tmp_path):
@@ -238,7 +246,7 @@ def test_files_that_do_not_keep_what_was_asked_for_are_read_and_mistyped_ones_ar
         ({"seed": 3}, "`seed` must be that of the method chosen, 2; got 3"),
         ({"seed": 2, "hops": 3}, "hops"),
     ]:
-        save(auto.calibrated_, tmp_path / "odd.npz", kind="Auto", asked=asked)
+        save(auto.calibrated_, tmp_path / "odd.npz", kind="Auto", auto=SimpleNamespace(describe=lambda: asked))  # noqa: B023
         with pytest.raises(ns.FileFormatError, match=message):
             ns.Auto.load(tmp_path / "odd.npz")
 

@@ -17,7 +17,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.comparison import compare
 from napsets.groups import Grouping
 from napsets.methods import load, make_method
-from napsets.report.shown import shown_methods
+from napsets.report.methods import shown_methods
 from oracles import same_bits
 
 #: Level of each test of fit, with fixed seeds.
@@ -85,9 +85,9 @@ def test_hops_within_groups_are_what_a_method_of_each_group_alone_gives(exact, b
         if exact:
             # All reference nodes serve every group; only the level is its own.
             whole = plain.calibrate(graph, p, y, calibration=calibration).calibrated()
-            mine = kinds[whole.scored.apart] == group
-            shares = whole.local.ranks(whole.scored.apart, whole.scored.apart_scores)
-            level = whole.method.level.fit(whole.scored.reference, shares[mine], whole.scored.apart_scores[mine])
+            mine = kinds[whole.scored.level_nodes] == group
+            shares = whole.local.ranks(whole.scored.level_nodes, whole.scored.level_scores)
+            level = whole.method.level.fit(whole.scored.reference, shares[mine], whole.scored.level_scores[mine])
             found = whole.local.thresholds(rest, level.cuts([0.2]))
             thresholds = level.thresholds(found, rest, [0.2]).values[0]
         else:

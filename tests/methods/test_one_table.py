@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.localisers import Hops
-from napsets.methods import METHODS, Method, load, make_method, methods, save
-from worlds import make_world
+from napsets.methods import METHODS, Calibrated, Method, load, make_method, methods, save
+from napsets.methods.table import settings_of
 
-pytest.importorskip("typer")
 ROOT = Path(__file__).parents[2]
 WHAT = "A toy: direct neighbours only, for tests"
 
@@ -29,42 +29,23 @@ def toy(monkeypatch):
     monkeypatch.setitem(METHODS, "toy", made)
 
 
-@pytest.fixture
-def world(tmp_path):
-    return make_world(tmp_path / "world")
-
-
-@pytest.fixture
-def run():
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
-    def call(*arguments):
-        done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(make_app(), [str(a) for a in arguments])
-        assert done.exit_code == 0, done.output
-        return done
-
-    return call
-
-
 def calibrated(world):
     keys = np.asarray(world.ids)
-    return make_method("toy").calibrate(world.graph, world.probabilities, world.labels, world.calibration, ids=keys)
+    return make_method("toy").calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, keys)
 
 
-def test_it_is_listed(run):
+def test_it_is_listed(must_run):
     assert methods()["toy"] == f"{WHAT}."
-    assert WHAT in run("methods").stdout
-    rows = json.loads(run("methods", "--json").stdout)["methods"]
+    assert WHAT in must_run("methods").stdout
+    rows = json.loads(must_run("methods", "--json").stdout)["methods"]
     assert {"name": "toy", "title": "Toy", "description": f"{WHAT}."} in rows
 
 
-def test_it_predicts_and_explains_files(run, world, tmp_path):
+def test_it_predicts_and_explains_files(must_run, world, tmp_path):
     from napsets.files import read_sets
 
     target = tmp_path / "sets.parquet"
-    told = json.loads(run("predict", *world.files, "--method", "toy", "-o", target, "--json").stdout)
+    told = json.loads(must_run("predict", *world.files, "--method", "toy", "-o", target, "--json").stdout)
     assert told["method"] == "toy"
     file = read_sets(target)
     expected = calibrated(world).predict(world.rest, alpha=0.1)
@@ -72,7 +53,7 @@ def test_it_predicts_and_explains_files(run, world, tmp_path):
     assert np.array_equal(file.sets.member, expected.member)
     assert np.array_equal(file.sets.thresholds, expected.thresholds)
     node = world.ids[world.rest[3]]
-    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    told = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
     assert told["method"] == "toy"
     assert told["support"] == expected.support[3]
     assert len(told["hops"]) == 1
@@ -86,11 +67,11 @@ def test_it_is_compared_and_stands_in_the_results(world):
     assert [(row["method"], row["title"]) for row in found.rows()][-1] == ("toy", "Toy")
 
 
-def test_it_stands_on_the_report(run, world, tmp_path):
+def test_it_stands_on_the_report(must_run, world, tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("vl_convert")
     target = tmp_path / "r.html"
-    done = run("report", *world.files, "--methods", "split,toy", "-o", target, "--json")
+    done = must_run("report", *world.files, "--methods", "split,toy", "-o", target, "--json")
     assert [row["method"] for row in json.loads(done.stdout)["results"]] == ["split", "toy"]
     text = target.read_text(encoding="utf-8")
     assert WHAT in text
@@ -116,8 +97,8 @@ def test_it_stands_in_the_documentation():
 def test_it_is_saved_and_loaded(world, tmp_path):
     made = calibrated(world)
     save(made, tmp_path / "toy.npz")
-    kind, again = load(tmp_path / "toy.npz")
-    assert kind == "Method"
+    again = load(tmp_path / "toy.npz")
+    assert isinstance(again, Calibrated)
     assert again.method == made.method
     assert np.array_equal(again.predict(world.rest).member, made.predict(world.rest).member)
 
@@ -127,16 +108,33 @@ EVERY = [pytest.param(name, marks=[pytest.mark.gnn] * (name == "cf-gnn")) for na
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_method_predicts_and_explains_files(run, world, tmp_path, name):
+def test_every_method_predicts_and_explains_files(must_run, world, tmp_path, name):
     from napsets.files import read_sets
 
     if name == "cf-gnn":
         pytest.importorskip("torch")
     target = tmp_path / "sets.parquet"
-    run("predict", *world.files, "--method", name, "-o", target)
+    must_run("predict", *world.files, "--method", name, "-o", target)
     file = read_sets(target)
     assert file.metadata["method"] == name
     node = world.ids[world.rest[3]]
-    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    told = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
     assert told["method"] == name
     assert float(told["threshold"]) == file.sets.thresholds[3]  # "Infinity" is a float, too
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_reads_the_settings_that_make_a_difference_to_it(name):
+    """The command notes the others as ignored."""
+    values = {
+        "hops": (1, 2), "decay": ("hyperbolic", "geometric"), "pool": (1.0, 2.0), "alike": (1.0, 2.0),
+        "fallback": ("full", "global"), "level": ("nominal", "exact"), "direction": ("in", "both"),
+        "radius": (1.0, 2.0),
+    }  # fmt: skip
+    for setting, pair in values.items():
+        try:
+            first, second = (make_method(name, **{setting: value}) for value in pair)
+            differs = first != second
+        except InvalidInputError:  # it does: it refuses one of them
+            differs = True
+        assert (setting in settings_of(name)) == differs, setting

@@ -216,10 +216,10 @@ def test_float32_probabilities_are_kept_at_their_width():
 
 
 def test_large_requests_are_made_in_pieces_that_do_not_show(monkeypatch):
-    from napsets import sets
+    from napsets.methods import calibrated
 
     whole = naps().predict(NODES)
-    monkeypatch.setattr(sets, "_CHUNK_ENTRIES", 35)
+    monkeypatch.setattr(calibrated, "_CHUNK_ENTRIES", 35)
     assert np.array_equal(naps().predict(NODES).member, whole.member)
 
 
@@ -327,7 +327,7 @@ def test_sets_that_may_not_be_empty_stay_nested_with_scores_that_rank_labels_the
 def test_the_most_probable_label_stands_in_where_rows_are_scored_alone(score):
     p = np.vstack([P[:350], np.eye(CLASSES)[RNG.integers(CLASSES, size=50)]])  # some rows leave no doubt
     calibrated = ns.SplitConformal(score).calibrate(p, Y, calibration=CALIBRATION).calibrated_
-    best = calibrated.stand_in(calibrated.score.matrix(NODES), NODES, False)
+    best = calibrated.score.top_labels(calibrated.score.matrix(NODES), NODES)
     assert np.array_equal(best, p[NODES].argmax(axis=1))
 
 
@@ -448,7 +448,7 @@ def test_a_name_that_no_node_has_is_refused():
 
 
 def test_class_names_must_be_as_many_as_classes():
-    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name a class, 5; got 2"):
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name per class, 5; got 2"):
         ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, class_names=["a", "b"])
 
 
@@ -465,8 +465,21 @@ def test_other_libraries_graphs_calibrate_to_the_same_bits():
 def test_a_graph_of_another_size_than_the_probabilities_is_refused():
     import networkx as nx
 
-    with pytest.raises(ns.InvalidInputError, match="`probabilities` must have one row a node of the graph, 7"):
+    with pytest.raises(ns.InvalidInputError, match="`probabilities` must have one row per node of the graph, 7"):
         ns.NAPS().calibrate(nx.path_graph(7), P, Y, calibration=CALIBRATION)
+
+
+def test_probabilities_are_looked_through_once_whoever_made_the_graph(monkeypatch):
+    from napsets.methods import CalibrationData
+    from napsets.predictions import sets
+
+    looked = []
+    check = sets.check_probabilities
+    monkeypatch.setattr(sets, "check_probabilities", lambda *args, **kw: looked.append(1) or check(*args, **kw))
+    for graph in (GRAPH, GRAPH.to_scipy(), np.stack(GRAPH.to_scipy().nonzero()), None):
+        looked.clear()
+        CalibrationData.check(graph, P, Y, CALIBRATION)
+        assert len(looked) == 1
 
 
 @pytest.mark.parametrize("predictor", [ns.NAPS(hops=3, by="class"), ns.SplitConformal("thr"), ns.Auto(alpha=0.2)])

@@ -23,8 +23,8 @@ NAMES = ["snaps", "daps-thr", "daps-tuned", "rlcp", "pagerank", "pagerank-exact"
 def test_what_is_read_predicts_what_was_written(tmp_path, name):
     made = make_method(name, seed=3).calibrate(GRAPH, P, Y, CALIBRATION)
     save(made, tmp_path / "a.npz")
-    kind, again = load(tmp_path / "a.npz")
-    assert kind == "Method"
+    again = load(tmp_path / "a.npz")
+    assert isinstance(again, ns.Calibrated)
     assert again.method == made.method
     for one, other in zip(*(each.predict(NODES, [0.05, 0.3]) for each in (made, again)), strict=True):
         assert np.array_equal(one.member, other.member)
@@ -50,6 +50,11 @@ def test_they_go_by_the_names_of_their_papers():
     assert [title(name) for name in NAMES] == [
         "SNAPS", "DAPS THR", "DAPS tuned", "RLCP", "PageRank", "PageRank exact", "NodeEx", "EdgeEx",
     ]  # fmt: skip
+
+
+def test_node_ex_is_another_name_of_split():
+    for settings in ({}, {"score": "informed"}, {"seed": 3, "allow_empty": False, "by": "degree", "level": "exact"}):
+        assert make_method("node-ex", **settings) == make_method("split", **settings)
 
 
 def test_methods_keep_labels_apart_where_their_score_learns():

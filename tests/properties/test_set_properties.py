@@ -63,11 +63,11 @@ def test_relabelling_nodes_permutes_the_sets_and_changes_nothing_else(problem, r
         "graph": graph,
         "probabilities": problem.probabilities[old],
         "labels": problem.labels[old],
-        "calibration": new[problem.calibration],
+        "calibration": problem.calibration,  # by their ids
         "ids": old,  # u belongs to the node, not to its place
     }
     for before, after in zip(fitted(problem), fitted(problem, **changed), strict=True):
-        one, other = before.predict(everyone(problem), problem.alpha), after.predict(new, problem.alpha)
+        one, other = before.predict(everyone(problem), problem.alpha), after.predict(everyone(problem), problem.alpha)
         assert np.array_equal(one.member, other.member)
         assert same_bits(one.thresholds, other.thresholds)
         assert np.array_equal(one.support, other.support)

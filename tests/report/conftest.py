@@ -1,4 +1,4 @@
-"""A graph to report on, the page about it, and a way to open it in a browser."""
+"""Graphs to report on, of classes and of numbers, the pages about them, and a way to open one in a browser."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals
 from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method
-from worlds import FOUR
+from napsets.report import ReportData, page_data
+from worlds import FOUR, make_numbers
 
 READY = "document.documentElement.dataset.ready === 'true'"
+#: What the nodes of the page about intervals are called.
+NODE_NAMES = np.array([f"<i>{i}</i> & co" for i in range(900)])
 CLASSES = ["alpha", "beta & gamma", "<b>delta</b>", "epsilon", "zeta"]
 
 
@@ -46,7 +49,31 @@ def world() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def comparison(world: dict[str, Any]) -> Comparison:
-    return compare(**world)
+    """Methods compared by their sets."""
+    return compare(**world, alphas=CURVE_ALPHAS)
+
+
+@pytest.fixture(scope="session")
+def interval_comparison() -> Comparison:
+    """Methods compared by their intervals."""
+    return compare_intervals(**make_numbers(), seed=3, alphas=CURVE_ALPHAS)
+
+
+@pytest.fixture(scope="session")
+def sets_data(comparison: Comparison) -> ReportData:
+    return page_data(comparison, dataset="blocks", model="noise")
+
+
+@pytest.fixture(scope="session")
+def intervals_data(interval_comparison: Comparison) -> ReportData:
+    return page_data(interval_comparison, ids=NODE_NAMES, dataset="ring", model="noise")
+
+
+@pytest.fixture(scope="session", params=["sets", "intervals"])
+def data(request: pytest.FixtureRequest) -> ReportData:
+    """What a page about sets shows, and what one about intervals shows."""
+    shown: ReportData = request.getfixturevalue(f"{request.param}_data")
+    return shown
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +83,12 @@ def page_file(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -
     return ns.report.write_report(
         path, **world, class_names=CLASSES, dataset="Blocks & <i>circles</i>", model="noise", tables=[table]
     )
+
+
+@pytest.fixture(scope="session")
+def intervals_file(interval_comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("intervals") / "report.html"
+    return ns.report.write_page(path, interval_comparison, ids=NODE_NAMES, dataset="A ring & <i>co</i>", model="noise")
 
 
 @pytest.fixture

@@ -1,63 +1,49 @@
-"""The page's rows are the library's numbers."""
+"""The rows of a page, about sets or about intervals, are the library's numbers."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import betabinom, binom, binomtest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
-from napsets.methods import METHODS
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.report import ReportData, page_data
-from napsets.report.charts import size_groups
-from napsets.report.rows import chance_band, wilson
-from napsets.report.words import cards, cell, method_table, percent, summary_table
-from worlds import FOUR, never_supported
+from napsets.report.cards import cell, percent
+from napsets.report.chart_data import chance_band, wilson
+from worlds import FOUR, make_numbers
 
-TITLES = ["APS split", "NAPS", "NAPS-H", "NAPS-G"]
-
-
-@pytest.fixture(scope="module")
-def data(world: dict[str, Any]) -> ReportData:
-    return page_data(compare(**world, alphas=CURVE_ALPHAS), dataset="blocks", model="noise")
+#: The column of the mean size in rows of groups.
+SIZE = {"set": "mean_size", "interval": "mean_width"}
 
 
-def of_method(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [row for row in rows if row["method"] == name]
+def of_method(rows: list[dict[str, Any]], title: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["method"] == title]
 
 
-def test_there_is_a_row_a_method_with_its_metrics(data: ReportData, comparison: Comparison, world) -> None:
-    assert [row["method"] for row in data.methods] == TITLES
-    assert [row["name"] for row in data.methods] == list(FOUR)
-    for row, result in zip(data.methods, comparison, strict=True):
-        assert row["coverage"] == result.coverage
-        assert row["mean_size"] == result.mean_size
-        assert row["pccv"] == result.pccv
-        assert row["empty"] == (result.sets.sizes == 0).sum()
-        assert row["full"] == (result.sets.sizes == 5).sum()
+def hits(data: ReportData, m: int) -> np.ndarray:
+    """Whether a method covers each of the judged nodes, counted one by one."""
+    prediction = data.comparison.results[m].prediction
+    truth = data.comparison.truth[data.comparison.nodes].tolist()
+    if hasattr(prediction, "lower"):
+        return np.array([a <= y <= b for a, b, y in zip(prediction.lower, prediction.upper, truth, strict=True)])
+    return np.array([bool(prediction.member[row, y]) for row, y in enumerate(truth)])
+
+
+def test_there_is_a_row_per_method_with_its_metrics(data: ReportData) -> None:
+    assert [row["method"] for row in data.methods] == [method.title for method in data.shown]
+    for m, (row, result) in enumerate(zip(data.methods, data.comparison, strict=True)):
+        assert row["name"] == result.name
+        assert row["coverage"] == result.coverage == pytest.approx(hits(data, m).mean())
         assert row["low"] < row["coverage"] < row["high"]
-
-
-def test_supported_nodes_are_those_where_every_method_has_a_finite_threshold(data, comparison: Comparison) -> None:
-    finite = np.isfinite([result.sets.thresholds for result in comparison]).all(axis=0)
-    assert 0 < finite.sum() < finite.size
-    for row, result in zip(data.methods, comparison, strict=True):
-        assert row["supported"] == finite.sum()
-        assert row["supported_size"] == result.sets.sizes[finite].mean()
-
-
-def test_a_method_without_support_anywhere_is_passed_over(world, comparison: Comparison, monkeypatch) -> None:
-    monkeypatch.setitem(METHODS, "nowhere", never_supported)
-    among = compare(**(world | {"methods": [*FOUR, "nowhere"], "alphas": CURVE_ALPHAS}))
-    rows = page_data(among).methods
-    finite = np.isfinite([result.sets.thresholds for result in comparison]).all(axis=0)
-    assert [row["supported"] for row in rows] == [finite.sum()] * 5
-    assert [row["supported_size"] for row in rows[:4]] == [result.sets.sizes[finite].mean() for result in comparison]
-    assert np.isnan(rows[4]["supported_size"])
+        for name in ("pccv", "infinite", *result.measures):
+            assert row[name] == getattr(result, name) or math.isnan(row[name])
 
 
 def test_the_lowest_neighbourhood_explains_pccv(data: ReportData) -> None:
@@ -66,48 +52,172 @@ def test_the_lowest_neighbourhood_explains_pccv(data: ReportData) -> None:
         assert worst == pytest.approx(row["pccv"])
 
 
-@pytest.mark.parametrize(("title", "name"), [*zip(TITLES, FOUR, strict=True)])
-def test_classes_and_degrees_add_up_to_the_whole(
-    data: ReportData, comparison: Comparison, title: str, name: str
-) -> None:
-    for rows in (data.by_class, data.by_degree):
-        mine = of_method(rows, title)
-        count = sum(row["nodes"] for row in mine)
-        assert count == len(comparison[name].sets)
-        assert sum(row["coverage"] * row["nodes"] for row in mine) / count == pytest.approx(comparison[name].coverage)
-
-
-@pytest.mark.parametrize(("title", "name"), [*zip(TITLES, FOUR, strict=True)])
-def test_set_sizes_add_up_to_all_nodes(data: ReportData, comparison: Comparison, title: str, name: str) -> None:
-    mine = of_method(data.by_size, title)
-    assert sum(row["nodes"] for row in mine) == len(comparison[name].sets)
-    assert sum(row["share"] for row in mine) == pytest.approx(1)
-    mean = sum(row["size"] * row["share"] for row in mine)
-    assert mean == pytest.approx(comparison[name].mean_size)
+def test_groups_add_up_to_the_whole_each_with_its_chance_band(data: ReportData) -> None:
+    names = [name for name in ("by_class", "by_degree", "by_width", "by_prediction") if hasattr(data, name)]
+    assert len(names) >= 2
+    for name in names:
+        for result, title in zip(data.comparison, data.kind.titles, strict=True):
+            rows = of_method(getattr(data, name), title)
+            count = sum(row["nodes"] for row in rows)
+            assert count == data.comparison.nodes.size
+            assert sum(row["coverage"] * row["nodes"] for row in rows) / count == pytest.approx(result.coverage)
+            for row in rows:
+                assert (row["chance_low"], row["chance_high"]) == chance_band(row["nodes"], 0.9)
+                assert row[SIZE[data.comparison.prediction.noun]] >= 0
 
 
 def test_the_curve_runs_from_one_percent_to_a_half(data: ReportData) -> None:
-    for title in TITLES:
-        alphas = [row["alpha"] for row in of_method(data.curve, title)]
-        assert alphas[0] == 0.01
-        assert alphas[-1] == 0.5
-        assert alphas == sorted(alphas)
+    for result, title in zip(data.comparison, data.kind.titles, strict=True):
+        rows = of_method(data.curve, title)
+        assert [row["alpha"] for row in rows] == list(CURVE_ALPHAS)
+        assert [row["coverage"] for row in rows] == result.curve_coverage.tolist()
+        assert [row["gap"] for row in rows] == pytest.approx(result.curve_coverage - 1 + np.array(CURVE_ALPHAS))
 
 
-def test_balls_carry_each_methods_coverage(data: ReportData, comparison: Comparison, world: dict[str, Any]) -> None:
-    balls = ns.neighbourhood_partition(world["graph"], world["nodes"], min_size=10, seed=3)
-    assert len(data.balls) == len(balls)
-    covered = comparison["naps"].sets.contains(world["labels"])
-    for row, members in zip(data.balls, balls, strict=True):
-        inside = np.isin(comparison["naps"].sets.nodes, members)
-        assert row["nodes"] == members.size
-        assert row["NAPS"] == covered[inside].mean()
-        assert row["judged"] == (members.size >= 30)
-    assert data.left_out + sum(row["nodes"] for row in data.balls) == world["nodes"].size
+def test_the_band_is_where_a_method_that_keeps_its_promise_would_be(data: ReportData) -> None:
+    calibrated = data.comparison.results[data.explorer.focus].calibrated
+    labels = (calibrated.scored.level_nodes if calibrated.is_exact else calibrated.scored.calibration).size
+    nodes = data.comparison.nodes.size
+    for row, alpha in zip(data.band, CURVE_ALPHAS, strict=True):
+        place = math.ceil((labels + 1) * (1 - alpha) - 1e-9)
+        if place > labels:
+            assert row["gap_low"] == row["gap_high"] == pytest.approx(alpha)
+            continue
+        law = betabinom(nodes, place, labels + 1 - place)
+        assert row["gap_low"] == pytest.approx(law.ppf(0.025) / nodes - (1 - alpha))
+        assert row["gap_high"] == pytest.approx(law.ppf(0.975) / nodes - (1 - alpha))
+
+
+def test_neighbourhoods_carry_each_methods_coverage_and_size(data: ReportData) -> None:
+    comparison = data.comparison
+    balls = ns.neighbourhood_partition(comparison.graph, comparison.nodes, min_size=10, seed=3)
+    assert len(data.balls) == len(balls) > 0
+    for m, (result, title) in enumerate(zip(comparison, data.kind.titles, strict=True)):
+        covered = hits(data, m)
+        for row, members in zip(data.balls, balls, strict=True):
+            inside = np.isin(comparison.nodes, members)
+            sizes = [size for size in result.sizes[inside].tolist() if math.isfinite(size)]
+            assert row["nodes"] == members.size
+            assert row["judged"] == (members.size >= 30)
+            assert row[title] == pytest.approx(covered[inside].mean())
+            assert row[f"{title} {data.kind.ball_size.field}"] == pytest.approx(sum(sizes) / len(sizes))
+    assert data.left_out + sum(row["nodes"] for row in data.balls) == comparison.nodes.size
+
+
+def test_the_front_has_sizes_where_all_are_finite_and_the_gaps(data: ReportData) -> None:
+    sizes = np.stack([result.sizes for result in data.comparison])
+    finite = np.isfinite(sizes).all(axis=0)
+    for row, own, result in zip(data.front, sizes, data.comparison, strict=True):
+        assert row[data.kind.size.field] == pytest.approx(own[finite].mean())
+        assert row["size_low"] < row[data.kind.size.field] < row["size_high"]
+        assert row["taken"] == (result.name == data.verdict.method)
+        gap = result.gaps["neighbourhood"]
+        if gap.groups.size > 2:
+            assert (row["gap"], row["chance"]) == (gap.gap, gap.chance)
+
+
+def test_the_front_has_each_methods_gap_beside_chance(world: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    source = rng.integers(1500, size=9000)
+    ring = ns.Graph.from_edge_index([source, (source + rng.integers(1, 40, size=9000)) % 1500], num_nodes=1500)
+    comparison = compare(**(world | {"graph": ring}), alphas=CURVE_ALPHAS)
+    data = page_data(comparison)
+    groups = ns.groups_by_neighbourhood(ring, world["nodes"], seed=3)
+    for row, result in zip(data.front, comparison, strict=True):
+        gap = ns.coverage_gap(result.sets, world["labels"], groups)
+        assert gap.groups.size > 3
+        assert (row["mean_size"], row["gap"], row["chance"]) == (result.mean_size, gap.gap, gap.chance)
+        assert row["gap_low"] < row["gap"] < row["gap_high"]
+    held = f"with {100 * gap.share:.0f} % of the evaluation nodes"
+    assert data.front_over == f"{gap.groups.size} neighbourhoods {held}"
+
+
+def test_without_neighbourhoods_the_front_is_over_degrees(world: dict[str, Any]) -> None:
+    lone = ns.Graph.from_edge_index(np.arange(1500).reshape(2, 750), num_nodes=1500)
+    data = page_data(compare(**(world | {"graph": lone}), alphas=CURVE_ALPHAS))
+    assert data.front_over == "1 group by degree with 100 % of the evaluation nodes"
+    assert all(row["gap_low"] == row["gap"] == row["gap_high"] for row in data.front)
+
+
+def test_the_page_is_about_the_method_to_take_or_the_first_beside_it(world: dict[str, Any], data: ReportData) -> None:
+    taken = [result.name for result in data.comparison].index(data.verdict.method)
+    assert data.explorer.focus == max(taken, 1)
+    assert data.record["method"] == data.comparison.results[max(taken, 1)].name
+    assert {row["method"] for row in data.front if row["taken"]} == {data.shown[taken].title}
+
+
+def test_the_verdict_decides_what_the_page_is_about(world: dict[str, Any], sets_data: ReportData) -> None:
+    assert (sets_data.verdict.method, sets_data.record["method"]) == ("split", "naps")
+    other = page_data(compare(**(world | {"methods": ["split", "naps", "informed"]}), alphas=CURVE_ALPHAS))
+    assert (other.verdict.method, other.explorer.focus, other.record["method"]) == ("informed", 2, "informed")
+
+
+def test_cards_and_tables_say_what_the_rows_say(data: ReportData) -> None:
+    row = data.methods[data.explorer.focus]
+    cards = {card["name"]: card for card in data.kind.cards(data)}
+    assert cards["Coverage"]["value"] == percent(row["coverage"])
+    assert cards["Worst neighbourhood"]["value"] == percent(row["lowest"])
+    held = sum(part.size for part in data.comparison.partition) / row["nodes"]
+    note = f"{row['neighbourhoods']} neighbourhoods compared, with {percent(held, 0)} of the evaluation nodes"
+    assert cards["Worst neighbourhood"]["note"].endswith(note)
+    assert list(cards.values())[-1]["value"] == f"{row['infinite']:,}"
+    for table in (data.kind.method_table(data), data.kind.size_table(data)):
+        assert [cells[0][0] for cells in table] == data.kind.titles
+    for cells, row in zip(data.kind.size_table(data), data.methods, strict=True):
+        assert cells[-1][0] == f"{row['infinite']:,}"
+
+
+def test_the_truth_of_a_neighbour_is_shown_only_where_it_calibrates(data: ReportData) -> None:
+    """Truth that judges is shown of the node itself, and of nobody else."""
+    explorer, truth = data.explorer, data.comparison.truth
+    shown = getattr(explorer, "neighbour_label", None)
+    known = ~np.isnan(explorer.neighbour_target) if shown is None else shown >= 0
+    shown = explorer.neighbour_target if shown is None else shown
+    calibrates = set(data.comparison.data.calibration.tolist())
+    assert known.tolist() == [int(name) in calibrates for name in explorer.neighbour_names]
+    nodes = np.array([int(name) for name in explorer.neighbour_names])
+    assert np.array_equal(shown[known], truth[nodes[known]])
+
+
+def test_a_page_wants_the_error_rates_that_it_draws() -> None:
+    compared = compare_intervals(**make_numbers(n=300, labelled=150), methods=["split"])
+    with pytest.raises(ns.InvalidInputError, match="must hold the error rates that the page draws"):
+        page_data(compared)
+
+
+def test_class_names_must_match(comparison, interval_comparison) -> None:
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name per class, 5; got 2"):
+        page_data(comparison, class_names=["a", "b"])
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must be left out of a page about intervals; got 2"):
+        page_data(interval_comparison, class_names=["a", "b"])
+
+
+def test_ids_must_have_an_entry_per_node(data: ReportData) -> None:
+    with pytest.raises(ns.InvalidInputError, match=r"`ids` must have one entry per node, \d+; got shape \(2,\)"):
+        page_data(data.comparison, ids=["a", "b"])
+
+
+def test_subgraphs_show_the_ids_of_the_graph_they_came_from(world: dict[str, Any]) -> None:
+    keep = np.arange(100, 1500)
+    calibration, nodes = (np.flatnonzero(np.isin(keep, world[name])) for name in ("calibration", "nodes"))
+    part = [world["graph"].subgraph(keep), world["probabilities"][keep], world["labels"][keep]]
+    data = page_data(compare(*part, calibration, nodes, methods=FOUR, alphas=CURVE_ALPHAS))
+    assert data.explorer.names == [str(node + 100) for node in data.explorer.nodes]
+
+
+def test_the_same_comparison_gives_the_same_bytes_and_every_chart_has_its_place(data, tmp_path: Path) -> None:
+    paths = [ns.report.write_page(tmp_path / name, data.comparison) for name in ("a.html", "b.html")]
+    first, second = (path.read_text("utf-8") for path in paths)
+    assert first == second
+    places = re.findall(r'data-chart="([^"]+)"', first.split('<script type="application/json"')[0])
+    specs = re.search(r'id="data-specs">(.*?)</script>', first, re.DOTALL)
+    assert specs is not None
+    assert sorted(places) == sorted(json.loads(specs[1]))
+    assert len(first) < 3_000_000
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 7), (7, 7), (90, 100), (1, 3)])
-def test_intervals_are_wilsons(hits: int, count: int) -> None:
+def test_intervals_of_shares_are_wilsons(hits: int, count: int) -> None:
     expected = binomtest(hits, count).proportion_ci(0.95, method="wilson")
     assert wilson(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
@@ -116,107 +226,11 @@ def test_no_nodes_have_no_interval() -> None:
     assert all(math.isnan(end) for end in wilson(0, 0))
 
 
-def test_class_names_must_match(world: dict[str, Any]) -> None:
-    found = compare(**world, alphas=CURVE_ALPHAS)
-    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name a class, 5; got 2"):
-        page_data(found, class_names=["a", "b"])
-
-
-def test_subgraphs_show_the_ids_of_the_graph_they_came_from(world: dict[str, Any]) -> None:
-    keep = np.arange(100, 1500)
-    calibration, nodes = (np.flatnonzero(np.isin(keep, world[name])) for name in ("calibration", "nodes"))
-    found = page_data(
-        compare(
-            world["graph"].subgraph(keep),
-            world["probabilities"][keep],
-            world["labels"][keep],
-            calibration,
-            nodes,
-            alphas=CURVE_ALPHAS,
-        )
-    )
-    assert found.explorer.names == [str(node + 100) for node in found.explorer.nodes]
-
-
-def test_cards_say_what_the_rows_say(data: ReportData) -> None:
-    naps = data.methods[1]
-    by_name = {card["name"]: card for card in cards(data)}
-    assert by_name["Coverage"]["value"] == percent(naps["coverage"])
-    assert by_name["Too little support"]["value"] == f"{naps['infinite']:,}"
-    assert by_name["Worst neighbourhood"]["value"] == percent(naps["lowest"])
-    held = sum(part.size for part in data.comparison.partition) / naps["nodes"]
-    note = f"{naps['neighbourhoods']} neighbourhoods compared, with {percent(held, 0)} of the judged nodes"
-    assert by_name["Worst neighbourhood"]["note"].endswith(note)
-
-
-def test_the_page_is_about_the_method_to_take_or_the_first_beside_it(world: dict[str, Any], data: ReportData) -> None:
-    assert data.verdict.method == "split"
-    assert (data.explorer.focus, data.record["method"]) == (1, "naps")
-    other = page_data(compare(**(world | {"methods": ["split", "naps", "informed"]}), alphas=CURVE_ALPHAS))
-    assert other.verdict.method == "informed"
-    assert (other.explorer.focus, other.record["method"]) == (2, "informed")
-
-
-def test_the_front_has_each_methods_size_and_gap_beside_chance(world: dict[str, Any]) -> None:
-    rng = np.random.default_rng(0)
-    source = rng.integers(1500, size=9000)
-    ring = ns.Graph.from_edge_index([source, (source + rng.integers(1, 40, size=9000)) % 1500], num_nodes=1500)
-    compared = compare(**(world | {"graph": ring}), alphas=CURVE_ALPHAS)
-    found = page_data(compared)
-    groups = ns.groups_by_neighbourhood(ring, world["nodes"], seed=3)
-    assert [row["method"] for row in found.front] == TITLES
-    assert [row["taken"] for row in found.front] == [one.name == found.verdict.method for one in compared]
-    for row, result in zip(found.front, compared, strict=True):
-        gap = ns.coverage_gap(result.sets, world["labels"], groups)
-        assert gap.groups.size > 3
-        assert (row["mean_size"], row["gap"], row["chance"]) == (result.mean_size, gap.gap, gap.chance)
-        assert row["gap_low"] < row["gap"] < row["gap_high"]
-    held = f"which hold {100 * gap.share:.0f} % of the judged nodes"
-    assert found.front_over == f"{gap.groups.size} neighbourhoods, {held}"
-
-
-def test_without_neighbourhoods_the_front_is_over_degrees(world: dict[str, Any]) -> None:
-    lone = ns.Graph.from_edge_index(np.arange(1500).reshape(2, 750), num_nodes=1500)
-    found = page_data(compare(**(world | {"graph": lone}), alphas=CURVE_ALPHAS))
-    assert found.front_over == "1 groups by degree, which hold 100 % of the judged nodes"
-    assert all(row["gap_low"] == row["gap"] == row["gap_high"] for row in found.front)
-
-
-def test_classes_come_with_the_largest_first(data: ReportData) -> None:
-    mine = of_method(data.by_class, "NAPS")
-    assert [row["order"] for row in mine] == [0, 1, 2, 3, 4]
-    sizes = [row["nodes"] for row in mine]
-    assert sizes == sorted(sizes, reverse=True)
-
-
 @pytest.mark.parametrize("count", [1, 20, 333])
 def test_chance_bands_are_binomial(count: int) -> None:
     low, high = chance_band(count, 0.9)
     assert binom.cdf(round(low * count) - 1, count, 0.9) <= 0.025 <= binom.cdf(round(low * count), count, 0.9)
     assert binom.cdf(round(high * count) - 1, count, 0.9) <= 0.975 <= binom.cdf(round(high * count), count, 0.9)
-
-
-def test_every_group_has_its_chance_band(data: ReportData) -> None:
-    for row in [*data.by_class, *data.by_degree, *size_groups(data.by_size, 5, 0.9)]:
-        if row["nodes"]:
-            assert (row["chance_low"], row["chance_high"]) == chance_band(row["nodes"], 0.9)
-
-
-def test_few_set_sizes_stand_alone_and_many_share_ranges() -> None:
-    rows = [{"method": "m", "size": size, "nodes": 10, "share": 10 / 590, "coverage": size / 58} for size in range(59)]
-    names = [row["sizes"] for row in size_groups(rows, 58, 0.9)]
-    assert names == ["0", "1", "2", "3", "4", "5–6", "7–9", "10–14", "15–21", "22–32", "33–48", "49–57", "58"]
-    found = size_groups(rows, 58, 0.9)
-    assert sum(row["nodes"] for row in found) == 590
-    assert sum(row["share"] for row in found) == pytest.approx(1)
-    assert found[5]["coverage"] == pytest.approx(5.5 / 58)
-    assert [row["sizes"] for row in size_groups(rows[:6], 5, 0.9)] == ["0", "1", "2", "3", "4", "5"]
-
-
-def test_tables_have_a_line_a_method(data: ReportData) -> None:
-    for table in (method_table(data), summary_table(data)):
-        assert [line[0][0] for line in table] == TITLES
-    assert summary_table(data)[1][1][0] == f"{data.methods[1]['empty']:,}"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation.comparison import COMPARED, Comparison
+from worlds import make_numbers
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,17 @@ def test_reproduction_tables_stand_there_only_when_given(text: str, world: dict[
 def test_the_same_results_give_the_same_bytes(world: dict[str, Any], tmp_path: Path) -> None:
     first, second = (ns.report.write_report(tmp_path / name, **world).read_bytes() for name in ("a.html", "b.html"))
     assert first == second
+
+
+def test_the_score_decides_what_a_report_is_about(tmp_path: Path) -> None:
+    numbers = make_numbers(n=300, labelled=150)
+    shared = {name: numbers[name] for name in ("graph", "calibration", "nodes")} | {"methods": ["split", "naps"]}
+    path = ns.report.write_report(
+        tmp_path / "r.html", **shared, probabilities=numbers["outputs"], labels=numbers["targets"], score="cqr"
+    )
+    text = path.read_text(encoding="utf-8")
+    assert "<h1>Prediction intervals on a graph</h1>" in text
+    assert embedded(text, "data-record")["task"] == "regression"
 
 
 def test_another_process_gives_the_same_bytes(world: dict[str, Any], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ CALIBRATION, REST = np.arange(0, 600, 2), np.arange(1, 600, 2)
 
 
 def calibrated(score, seed=0, graph=GRAPH, p=P, y=Y, calibration=CALIBRATION, ids=None):
-    return ns.Method(score, level=ns.Exact(), seed=seed).calibrate(graph, p, y, calibration, ids=ids)
+    return ns.Method(score, level=ns.Exact(), seed=seed).calibrate_rows(graph, p, y, calibration, ids)
 
 
 # -- the definition ------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_bad_settings_are_named(change, message):
 def test_labels_kept_apart_change_nothing_of_the_correction():
     one = calibrated(QUICK)
     changed = Y.copy()
-    changed[one.scored.apart] = (changed[one.scored.apart] + 1) % 3
+    changed[one.scored.level_nodes] = (changed[one.scored.level_nodes] + 1) % 3
     other = calibrated(QUICK, y=changed)
     assert one.score.correction.epochs > 0
     assert np.array_equal(one.score.probabilities, other.score.probabilities)
@@ -281,7 +281,7 @@ import sys
 sys.modules["torch"] = None  # importing it fails
 import numpy as np
 from napsets.methods import load
-kind, again = load({str(tmp_path / "made.npz")!r})
+again = load({str(tmp_path / "made.npz")!r})
 expected = np.load({str(tmp_path / "sets.npz")!r})
 for i, sets in enumerate(again.predict(np.arange(1, 600, 2), [0.1, 0.3])):
     assert np.array_equal(sets.member, expected["member"][i])
@@ -296,7 +296,7 @@ print(again.method)
 def test_a_file_keeps_what_became_of_the_training(tmp_path):
     made = calibrated(QUICK)
     save(made, tmp_path / "made.npz")
-    assert load(tmp_path / "made.npz")[1].score.correction == made.score.correction
+    assert load(tmp_path / "made.npz").score.correction == made.score.correction
 
 
 def test_without_torch_the_error_names_the_extra(monkeypatch):

@@ -109,7 +109,7 @@ def test_features_make_two_scores_different_and_are_no_part_of_a_file(tmp_path):
     assert method.score == one
     made = method.calibrate(GRAPH, P, Y, EVERYONE[::2])
     save(made, tmp_path / "s.npz")
-    again = load(tmp_path / "s.npz")[1]
+    again = load(tmp_path / "s.npz")
     assert again.method == made.method
     assert np.array_equal(again.predict(EVERYONE[1::2]).thresholds, made.predict(EVERYONE[1::2]).thresholds)
     with pytest.raises(ns.InvalidInputError, match="`features` must be given again to score nodes"):
@@ -156,11 +156,14 @@ def test_tuned_diffusion_takes_the_strength_with_the_smallest_sets(likeness):
         (lambda: Similarity(similar=0.7, near=0.7), "`similar` and `near` must be at most 1 together; got 0.7 and 0.7"),
         (
             lambda: Similarity(features=[1.0, 2.0]),
-            r"`features` must be a table of numbers, a row a node; got shape \(2,\)",
+            r"`features` must be a table of numbers, one row per node; got shape \(2,\)",
         ),
         (lambda: Similarity(features=[[np.nan]]), "`features` must be finite"),
         (lambda: Similarity(neighbours=-1), "`neighbours` must be at least 0"),
-        (lambda: Similarity(features=X[:5]).bind(P, U, GRAPH, None), "`features` must have one row a node, 240; got 5"),
+        (
+            lambda: Similarity(features=X[:5]).bind(P, U, GRAPH, None),
+            "`features` must have one row per node, 240; got 5",
+        ),
         (lambda: Similarity().bind(P, U, None, None), "`graph` must be given to a score that looks at neighbours"),
         (lambda: TunedDiffused(strengths=()), "`strengths` must hold at least one number"),
         (lambda: TunedDiffused(strengths=(2,)), r"`strengths` must lie in \[0, 1\]; got 2"),

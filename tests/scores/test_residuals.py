@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import napsets as ns
-from napsets.scores import Labelled
+from napsets.scores import Labelled, prediction_type
 from napsets.scores.informed_intervals import BoundInformedIntervals, neighbour_residuals, quantile_regression
-from napsets.scores.residuals import IntervalScore, is_regression
+from napsets.scores.residuals import IntervalScore
 
 NUMBERS = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
 SCORES = [ns.CQR(), ns.AbsoluteResidual(), ns.NormalisedResidual()]
@@ -64,8 +64,8 @@ def test_outputs_that_cannot_be_are_refused(score, outputs, message):
 
 
 def test_scores_of_numbers_are_told_from_those_of_labels_also_inside_others():
-    assert is_regression(ns.InformedIntervals("absolute"))
-    assert not is_regression(ns.Informed("aps"))
+    assert prediction_type(ns.InformedIntervals("absolute")) is ns.PredictionIntervals
+    assert prediction_type(ns.Informed("aps")) is ns.PredictionSets
     assert all(isinstance(score, IntervalScore) for score in SCORES)
 
 
@@ -141,7 +141,7 @@ def test_with_few_labels_the_models_own_quantiles_stay():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_outputs": np.zeros((9, 2))}, "`model_outputs` must have one row a node, 200; got 9"),
+        ({"model_outputs": np.zeros((9, 2))}, "`model_outputs` must have one row per node, 200; got 9"),
         ({"coefficients": np.zeros((2, 9))}, "`coefficients` must have a row for each of 2 outputs"),
         ({"coefficients": np.full((2, 5), np.nan)}, "`coefficients` must be finite"),
         ({"evidence_nodes": np.array([0, 0])}, "`evidence_nodes`"),

@@ -52,7 +52,7 @@ def test_the_deterministic_form_is_never_below_the_randomised_one(score):
 
 @pytest.mark.parametrize("score", [ns.APS(), ns.RAPS(), ns.SAPS(), ns.THR()])
 def test_rows_and_columns_of_any_number_are_scored_alike(score, monkeypatch):
-    from napsets.scores import ranks as scores
+    from napsets.scores import rows as scores
 
     rng = np.random.default_rng(1)
     p, u = rng.dirichlet(np.ones(70), 300).astype(np.float32), rng.random(300)

@@ -30,7 +30,7 @@ class Case:
     def expected(self, hops: int, decay: Any, alpha: float, seed: int, **settings: Any) -> ns.PredictionSets:
         """What one machine gives."""
         naps = ns.NAPS(hops=hops, decay=decay, seed=seed, **settings)
-        naps.calibrate(self.graph, self.probabilities, self.labels, self.calibration, ids=self.ids)
+        naps.calibrate_rows(self.graph, self.probabilities, self.labels, self.calibration, self.ids)
         return naps.predict(self.nodes, alpha=alpha)
 
     def tables(self, spark: Any) -> dict[str, Any]:

@@ -19,13 +19,15 @@ from skips import PACKAGES, lacking
 #: Where the package under test lies, so that Spark's workers find the same one, installed or not.
 PACKAGE_ROOT = str(Path(ns.__file__).parents[1])
 
-#: Small data: interpreted plans start sooner than compiled ones run.
+#: Small data: interpreted plans start sooner than compiled ones run, Java compiles simply, and no tasks are skewed.
 SMALL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
     "spark.executorEnv.PYTHONPATH": PACKAGE_ROOT,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
@@ -54,3 +56,15 @@ def spark() -> Iterator[Any]:
     yield session
     session.stop()
     os.environ["PYTHONPATH"] = path
+
+
+@pytest.fixture(params=["graph-on-every-worker", "joins"])
+def plan(request: pytest.FixtureRequest) -> str:
+    """Both plans, which give the same bits."""
+    return str(request.param)
+
+
+@pytest.fixture
+def in_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tasks do what the driver does itself with tables as small as those of the tests."""
+    monkeypatch.setattr("napsets.spark.plans._GATHERED", 0)

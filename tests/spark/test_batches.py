@@ -110,10 +110,9 @@ def test_what_was_written_serves_no_other_rows_and_no_other_settings(spark: Any,
         tables = case.tables(spark) | changed.pop("tables", {})
         job = job_of(case, spark, changed.pop("hops", 2))
         settings = replace(job.settings, **changed.pop("settings", {}))
-        contents = {name: None if table is None else content(table) for name, table in tables.items()}
-        return str(replace(job, settings=settings, **changed).fingerprint(contents, None))
+        return str(replace(job, settings=settings, **changed).fingerprint(contents(tables), None))
 
-    from napsets.spark.fingerprint import content
+    from napsets.spark.batches import contents
 
     frames = case.tables(spark)
     names = [
@@ -178,10 +177,10 @@ def test_hubs_are_split_into_parts_of_bounded_work_and_nothing_changes(
 ) -> None:
     from pyspark.sql import functions as sf
 
-    from napsets.spark import adjacency
+    from napsets.spark import walk
 
     case = random_case(11, hubs=3)
-    monkeypatch.setattr(adjacency, "_SMALLEST_PART", 4)
+    monkeypatch.setattr(walk, "_SMALLEST_PART", 4)
     job = job_of(case, spark, 2, pairs_per_part=100)
     walker = job.walker()
     parts = walker.adjacency.through.select("node", "part", sf.size("entries").alias("size")).toArrow().to_pydict()
@@ -237,7 +236,7 @@ def places(spark: Any, case: Case) -> np.ndarray:
     if not PLACES:
         from pyspark.sql import functions as sf
 
-        from napsets.spark.adjacency import place_of
+        from napsets.spark.walk import place_of
 
         told = case.tables(spark)["probabilities"].select("node", place_of(sf.col("node")).alias("place")).toArrow()
         PLACES.update(zip(*told.to_pydict().values(), strict=True))

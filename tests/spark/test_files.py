@@ -79,7 +79,7 @@ def test_bad_input_is_told_in_plain_words_and_leaves_nothing_behind(spark: Any, 
     paths = write(case, tmp_path / "in", ".csv")
     labels = Path(paths["labels"])
     labels.write_text(labels.read_text() + f"{case.ids[case.calibration[0]]},class-1\n")
-    with pytest.raises(ns.InvalidInputError, match=r"^`labels` must have one row a node; node -?\d+ has 2 rows$"):
+    with pytest.raises(ns.InvalidInputError, match=r"^`labels` must have one row per node; node -?\d+ has 2 rows$"):
         ns.spark.predict_files(**paths, output=str(tmp_path / "sets.parquet"), hops=1)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -161,7 +161,7 @@ def test_after_the_driver_is_killed_the_same_call_goes_on(case: Case, tmp_path: 
     need_spark()
     output = tmp_path / "out" / "sets.parquet"
     arguments = write(case, tmp_path / "in", ".parquet") | {"output": str(output), "seed": 3, "alpha": 0.4}
-    arguments |= {"batch_size": 10, "config": SMALL}
+    arguments |= {"batch_size": 10, "config": SMALL, "plan": "joins"}
     driver = start_driver(arguments)
     while not (first := list(output.parent.glob(".sets.parquet.work/*/batch-00000/_SUCCESS"))):
         assert driver.poll() is None
@@ -244,9 +244,25 @@ def test_integer_labels_stay_integers_and_text_stays_text(
         pq.write_table(table, paths["labels"])
     output, here = tmp_path / "sets.parquet", tmp_path / "here.parquet"
     ns.spark.predict_files(**paths, output=str(output), alpha=0.2, plan=plan)
-    inputs = read_inputs(**paths)
+    inputs = read_inputs(*(paths[name] for name in ("edges", "probabilities", "labels", "nodes") if name in paths))
     write_predictions(inputs, here, inputs.calibrate(make_method("naps")), alpha=0.2, metadata={})
     found, expected = (pq.read_table(path).select(["node", "labels", "prediction"]) for path in (output, here))
     assert pa.types.is_integer(found.schema.field("prediction").type) is not text
     assert found.schema.field("labels").type.value_type == expected.schema.field("labels").type.value_type
     assert found.sort_by("node").to_pylist() == expected.sort_by("node").to_pylist()
+
+
+@pytest.mark.filterwarnings("error:joins are:napsets.NapsetsWarning")
+def test_an_output_at_an_address_takes_the_graph_on_every_worker_too(spark: Any, case: Case, tmp_path: Path) -> None:
+    """A file system of Hadoop's that is no path of this machine, as ``hdfs://`` and ``s3a://`` are."""
+    import pyarrow.parquet as pq
+
+    paths = write(case, tmp_path / "in", ".parquet")
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.far.link./out", f"file://{tmp_path}/out")
+    (tmp_path / "out").mkdir()
+    ns.spark.predict_files(**paths, output="viewfs://far/out/sets.parquet", hops=1, alpha=0.4, seed=3)
+    written = tmp_path / "out" / "sets.parquet"
+    assert json.loads((written / "_napsets.json").read_text())["plan"] == "graph-on-every-worker"
+    assert_same_bits(Rows(pq.read_table(written)), case, case.expected(1, "uniform", 0.4, 3))
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".crc"] == ["sets.parquet"]

@@ -36,7 +36,7 @@ def case() -> Case:
 
 def one_machine(case: Case, method: Any, alpha: float) -> tuple[ns.PredictionSets, np.ndarray]:
     """The sets, and the probabilities that they were made of."""
-    calibrated = method.calibrate(case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids)
+    calibrated = method.calibrate_rows(case.graph, case.probabilities, case.labels, case.calibration, case.ids)
     return calibrated.predict(case.nodes, alpha), calibrated.score.probabilities[case.nodes]
 
 
@@ -68,6 +68,7 @@ NAMES = [
 
 
 @pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+@pytest.mark.usefixtures("in_tasks")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_of_the_table_gives_the_bits_of_one_machine(
     spark: Any, case: Case, tmp_path: Path, name: str
@@ -91,14 +92,15 @@ def test_every_method_of_the_table_gives_the_bits_of_one_machine(
     ],
     ids=["strings", "directed"],
 )
+@pytest.mark.usefixtures("in_tasks")
 def test_ids_of_any_type_one_way_edges_and_any_settings(
     spark: Any, tmp_path: Path, ids: str, directed: bool, dtype: Any, method: Method
 ) -> None:
     case = random_case(41, nodes=90, edges=140, ids=ids, directed=directed, dtype=dtype)
-    from napsets.spark.predict import predict
+    from napsets.spark.predict import Options, predict
 
-    how = {"alpha": 0.3, "directed": directed, "plan": PLAN, "checkpoint_dir": str(tmp_path), "batch_size": 17}
-    result = predict(spark, case.tables(spark), method, **how)
+    options = Options(0.3, directed=directed, plan=PLAN, checkpoint_dir=str(tmp_path), batch_size=17)
+    result = predict(spark, case.tables(spark), method, options)
     assert (result.plan, len(result.files)) == (PLAN, -(-case.nodes.size // 17))
     assert_same_bits(result.sets, case, *one_machine(case, method, 0.3))
 
@@ -113,7 +115,7 @@ def test_hops_against_the_edges_and_both_ways(spark: Any, tmp_path: Path, direct
 
 
 def test_what_was_written_for_one_direction_is_not_taken_for_another(spark: Any) -> None:
-    from napsets.spark import fingerprint
+    from napsets.spark.batches import fingerprint_of
     from napsets.spark.predict import _job
     from napsets.spark.tables import as_tables
 
@@ -122,7 +124,7 @@ def test_what_was_written_for_one_direction_is_not_taken_for_another(spark: Any)
         methods = [Method(ns.APS(), Hops(2, decay, direction=direction)) for direction in ("out", "in", "both")]
         jobs = [_job(spark, tables, method, 0.1, "auto", True, None) for method in methods]
         assert len({job.fingerprint({}, None) for job in jobs}) == 3
-        assert len({fingerprint.of({}, {"method": method}) for method in methods}) == 3
+        assert len({fingerprint_of({}, {"method": method}) for method in methods}) == 3
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_from_files_nodes_are_numbered_as_one_machine_numbers_them(
     output = tmp_path / "out" / "sets [2].parquet"  # which is no pattern
     output.parent.mkdir()
     summary = ns.spark.predict_files(**paths, output=str(output), method=name, alpha=0.2, seed=1)
-    inputs = read_inputs(**paths)
+    inputs = read_inputs(*(paths[name] for name in ("edges", "probabilities", "labels", "nodes") if name in paths))
     assert inputs.ids.take(np.arange(9)).to_pylist() == case.ids[:9].tolist()
     calibrated = inputs.calibrate(make_method(name, alpha=0.2, seed=1))
     expected = calibrated.predict(case.nodes, 0.2)
@@ -154,6 +156,7 @@ def test_from_files_nodes_are_numbered_as_one_machine_numbers_them(
     assert [path.name for path in output.parent.iterdir()] == ["sets [2].parquet"]
 
 
+@pytest.mark.usefixtures("in_tasks")
 def test_nodes_of_edges_alone_are_walked_through(spark: Any, tmp_path: Path) -> None:
     case = random_case(42, nodes=90, edges=140, ids="string")
     asked = np.union1d(case.calibration, case.nodes)
@@ -178,6 +181,83 @@ def test_by_default_all_nodes_without_a_label_are_predicted(spark: Any, case: Ca
     assert_same_bits(sets, unlabelled, unlabelled.expected(1, "uniform", 0.4, 0))
 
 
+# -- the default ---------------------------------------------------------------------------------------------------
+
+
+def jobs_of(spark: Any, group: str) -> int:
+    return len(spark.sparkContext.statusTracker().getJobIdsForGroup(group))
+
+
+@pytest.mark.filterwarnings("error:joins are:napsets.NapsetsWarning")
+@pytest.mark.parametrize("gathered", [True, False])
+def test_by_default_the_graph_is_on_every_worker_and_nobody_names_a_folder(
+    spark: Any, case: Case, request: pytest.FixtureRequest, gathered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    if not gathered:
+        request.getfixturevalue("in_tasks")
+    caplog.set_level("INFO", "napsets")
+    sets = ns.spark.predict_sets(spark, **case.tables(spark), alpha=0.2, pool=20)
+    assert f"plan {PLAN}" in caplog.text
+    assert_same_bits(sets, case, case.expected(2, "uniform", 0.2, 0, pool=20))
+    store = Path(sets.inputFiles()[0].removeprefix("file://")).parents[1]
+    assert store.is_relative_to(spark.sparkContext._temp_dir)  # which goes when the session ends
+    assert not list(store.glob("*.npy"))
+
+
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+@pytest.mark.parametrize("name", ["daps", "auto"])
+def test_methods_that_look_at_other_nodes_need_no_folder_either(spark: Any, case: Case, name: str) -> None:
+    ordered, settings = by_id(case), {"alpha": 0.2, "seed": 3}
+    sets = ns.spark.predict_sets(spark, **case.tables(spark), method=name, **settings)
+    assert_same_bits(sets, ordered, *one_machine(ordered, make_method(name, **settings), 0.2))
+
+
+def test_a_small_job_reads_each_table_once_to_count_and_once_to_gather_and_starts_no_worker(
+    spark: Any, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = case.tables(spark)
+    # The two ways in which Python workers get something to do.
+    monkeypatch.setattr(type(tables["edges"]), "mapInArrow", lambda *_: pytest.fail("a worker was started"))
+    monkeypatch.setattr(type(spark.sparkContext), "parallelize", lambda *_: pytest.fail("a worker was started"))
+    spark.sparkContext.setJobGroup("small", "a small job")
+    ns.spark.predict_sets(spark, **tables, alpha=0.2, pool=20)
+    # Two aggregates may be a stage or a job each; then one job for each of the four tables.
+    assert jobs_of(spark, "small") <= 7
+    spark.sparkContext.setJobGroup("other", "all others")
+
+
+def test_joins_say_what_they_cost(spark: Any, case: Case) -> None:
+    with pytest.warns(ns.NapsetsWarning, match=r"slow plan: 10⁷ edges took them \d+ s .* because they were asked for"):
+        ns.spark.predict_sets(spark, **case.tables(spark), plan="joins")
+    with pytest.warns(ns.NapsetsWarning, match=r"because `max_neighbourhood` cuts joins only"):
+        ns.spark.predict_sets(spark, **case.tables(spark), max_neighbourhood=5)
+
+
+def test_nodes_without_probabilities_are_walked_through_in_the_driver_too(spark: Any) -> None:
+    case = random_case(42, nodes=90, edges=140, ids="string")
+    asked = np.union1d(case.calibration, case.nodes)
+    asked = asked[asked % 5 > 0]
+    few = replace(case, calibration=np.intersect1d(case.calibration, asked), nodes=np.intersect1d(case.nodes, asked))
+    tables = dict(few.tables(spark))
+    tables["probabilities"] = tables["probabilities"].where(
+        tables["probabilities"]["node"].isin(few.ids[asked].tolist())
+    )
+    sets = ns.spark.predict_sets(spark, **tables, alpha=0.3)
+    assert_same_bits(sets, few, few.expected(2, "uniform", 0.3, 0))
+
+
+def test_tables_come_to_the_driver_in_pieces_that_spark_lets_through(spark: Any, case: Case) -> None:
+    from napsets.spark.arrays import Arrays, Route
+    from napsets.spark.mapped import Folder
+    from napsets.spark.tables import as_tables
+
+    tables = as_tables(**case.tables(spark))
+    arrays = Arrays(spark, tables, Folder("nowhere"), Route(here=True, pieces=3), False, "auto", ordered=False)
+    rows = [row for batch in arrays._gathered(tables.edges) for row in batch.to_pylist()]
+    whole = tables.edges.toArrow().to_pylist()
+    assert sorted(map(tuple, map(dict.values, rows))) == sorted(map(tuple, map(dict.values, whole)))
+
+
 # -- faults --------------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +267,7 @@ def written(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in found}
 
 
+@pytest.mark.usefixtures("in_tasks")
 def test_after_a_lost_driver_finished_steps_and_shares_are_kept(spark: Any, case: Case, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -234,6 +315,7 @@ def kill_workers(done: int, total: int) -> None:
                 process.kill()
 
 
+@pytest.mark.usefixtures("in_tasks")
 def test_killed_workers_cost_what_they_were_at_and_no_more(spark: Any, case: Case, tmp_path: Path) -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -279,12 +361,11 @@ def test_a_full_disk_leaves_no_half_of_anything_and_the_same_call_goes_on(
 
 @pytest.mark.parametrize("name", ["naps", "informed", "daps"])
 def test_a_worker_maps_every_large_array_and_copies_none(tmp_path: Path, name: str) -> None:
-    from napsets.spark.mapped import Folder
-    from napsets.spark.state import pack, unpack
+    from napsets.spark.mapped import Folder, pack, unpack
 
     case = random_case(44, nodes=6000, edges=30_000)
-    calibrated = make_method(name, hops=2, seed=1).calibrate(
-        case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids
+    calibrated = make_method(name, hops=2, seed=1).calibrate_rows(
+        case.graph, case.probabilities, case.labels, case.calibration, case.ids
     )
     expected = calibrated.predict(case.nodes, 0.2)
     folder = Folder(str(tmp_path))
@@ -303,14 +384,13 @@ def test_a_worker_maps_every_large_array_and_copies_none(tmp_path: Path, name: s
 
 
 def _owner(array: Any) -> Any:
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    while isinstance(array.base, np.ndarray | memoryview):
+        array = array.base.obj if isinstance(array.base, memoryview) else array.base
     return array
 
 
 def test_an_array_that_was_mapped_is_not_written_again(tmp_path: Path) -> None:
-    from napsets.spark.mapped import Folder
-    from napsets.spark.state import pack, unpack
+    from napsets.spark.mapped import Folder, pack, unpack
 
     folder = Folder(str(tmp_path))
     folder.save("p", np.arange(5000.0))
@@ -325,17 +405,16 @@ def test_an_array_that_was_mapped_is_not_written_again(tmp_path: Path) -> None:
 # -- the choice of a plan ------------------------------------------------------------------------------------------
 
 
-def chosen(spark: Any, tmp_path: Path, asked: str = "auto", name: str = "naps", **changed: Any) -> Any:
-    from napsets.spark.choice import Size, choose_plan
-    from napsets.spark.methods import joins_know
+def chosen(spark: Any, tmp_path: Path, plan: str = "auto", name: str = "naps", **changed: Any) -> Any:
+    from napsets.spark.plans import Size, choose_plan, joins_know
 
     method = make_method(name)
     how = {"folder": str(tmp_path), "joins": joins_know(method), "capped": False, "memory": 10**9} | changed
-    return choose_plan(spark, asked, method, Size(10**6, 10**7, 8, 8, directed=False), **how)
+    return choose_plan(spark, plan, method, Size(10**6, 10**7, 8, 8, directed=False), **how)
 
 
 def test_the_plan_is_chosen_by_size_and_memory_and_says_why(spark: Any, tmp_path: Path) -> None:
-    from napsets.spark.choice import Size, mapped_bytes
+    from napsets.spark.plans import Size, mapped_bytes
 
     size = Size(10**6, 10**7, 8, 8, directed=False)
     assert mapped_bytes(size) == 8 * 2 * 10**7 + 10**6 * (100 + 8 * 8)
@@ -344,8 +423,7 @@ def test_the_plan_is_chosen_by_size_and_memory_and_says_why(spark: Any, tmp_path
     small = chosen(spark, tmp_path, memory=5 * 10**8)
     assert (small.plan, small.reason[:32]) == ("joins", "0.3 GB of arrays would be more t")
     assert chosen(spark, tmp_path, capped=True).reason == "`max_neighbourhood` cuts joins only"
-    assert "needs a folder" not in chosen(spark, tmp_path).reason
-    assert "a folder that all machines see" in chosen(spark, tmp_path, folder=None).reason
+    assert chosen(spark, tmp_path, folder=None).plan == PLAN
     assert chosen(spark, tmp_path, "joins").plan == "joins"
     assert chosen(spark, tmp_path, PLAN, memory=10**6).plan == PLAN  # asked for
 
@@ -355,13 +433,14 @@ def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
         chosen(spark, tmp_path, "joins", "informed")
     with pytest.raises(ns.InvalidInputError, match=r"`plan` cannot be graph-on-every-worker: .* 60% of the 1\.0 MB"):
         chosen(spark, tmp_path, "auto", "auto", memory=10**6)
-    with pytest.raises(ns.InvalidInputError, match=r"cuts joins only\. Take joins"):
+    with pytest.raises(ns.InvalidInputError, match=r"cuts joins only\. Take joins\."):
         chosen(spark, tmp_path, PLAN, capped=True)
 
 
 # -- bad tables ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("in_tasks")
 def test_what_is_wrong_with_rows_is_told_in_plain_words(spark: Any, tmp_path: Path) -> None:
     case = random_case(43, nodes=40, edges=60, ids="string")
     tables = case.tables(spark)
@@ -369,10 +448,10 @@ def test_what_is_wrong_with_rows_is_told_in_plain_words(spark: Any, tmp_path: Pa
     first = p.limit(1).collect()[0]["node"]
     stranger = spark.createDataFrame([("nobody",)], "node string")
     bad = {
-        f"`probabilities` must have one row a node; node {first} has 2 rows": {
+        f"`probabilities` must have one row per node; node {first} has 2 rows": {
             "probabilities": p.unionByName(p.where(p["node"] == first))
         },
-        r"`labels` must have one row a node; node .* has 2 rows": {"labels": labels.unionByName(labels.limit(1))},
+        r"`labels` must have one row per node; node .* has 2 rows": {"labels": labels.unionByName(labels.limit(1))},
         r"`probabilities` must have rows that sum to 1; node": {
             "probabilities": p.withColumn("class-0", p["class-0"] + 1.0)
         },

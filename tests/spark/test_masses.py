@@ -21,8 +21,11 @@ pytest.importorskip("pyspark")
 
 from napsets.randomness import split_seed  # noqa: E402
 from napsets.spark.arrow import Settings, ranks, thresholds  # noqa: E402
-from napsets.spark.masses import AllScores  # noqa: E402
-from napsets.spark.parts import Split, signed_words  # noqa: E402
+from napsets.spark.masses import (  # noqa: E402
+    AllScores,
+    Split,
+    signed_words,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:`nodes` holds:napsets.NapsetsWarning")
 
@@ -67,8 +70,8 @@ def test_thresholds_ranks_and_sizes_are_those_of_one_machine(localiser: Any, lev
     case = random_case(100 + seed, nodes=nodes, edges=70 + 40 * seed)
     if seed == 3:
         case.calibration = case.calibration[:6]
-    calibrated = Method(ns.THR(), localiser, level).calibrate(
-        case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids
+    calibrated = Method(ns.THR(), localiser, level).calibrate_rows(
+        case.graph, case.probabilities, case.labels, case.calibration, case.ids
     )
     for alpha in (0.05, 0.2, 0.5):
         compare(case, calibrated, alpha, rows_a_batch=(1, 7, 10**6)[seed % 3])
@@ -95,7 +98,7 @@ def compare(case: Case, calibrated: Calibrated, alpha: float, rows_a_batch: int)
     if settings.far:
         shared = SimpleNamespace(value=AllScores.of(reference.scores, reference.predicted[reference.nodes]))
     if isinstance(calibrated.level, FittedExact):
-        apart, own = calibrated.scored.apart, calibrated.scored.apart_scores
+        apart, own = calibrated.scored.level_nodes, calibrated.scored.level_scores
         met = rows_of(case, apart, reference.nodes, reference.scores, own.tolist(), hops)
         got = pa.Table.from_batches(ranks(iter(met.to_batches(rows_a_batch)), settings, shared))
         assert got["share"].to_numpy().tobytes() == calibrated.local.ranks(apart, own).tobytes()
@@ -114,11 +117,11 @@ def compare(case: Case, calibrated: Calibrated, alpha: float, rows_a_batch: int)
 
 @pytest.mark.parametrize("ids", ["integer", "string"])
 def test_the_reference_part_is_that_of_one_machine(ids: str) -> None:
-    from napsets.methods.given import Given
+    from napsets.methods import CalibrationData
 
     case = random_case(7, ids=ids)
     named = case.ids[case.calibration]
-    given = Given.check(None, case.probabilities, case.labels, case.calibration, case.ids)
+    given = CalibrationData.check(None, case.probabilities, case.labels, case.calibration, ids=case.ids)
     for seed in (0, 1, 2**64 - 1):
         size = Exact().reference_size(case.calibration.size)
         reference, _ = given.parts(size, seed)

@@ -31,7 +31,7 @@ def case() -> Case:
 
 
 def one_machine(case: Case, method: Any, alpha: float) -> ns.PredictionSets:
-    calibrated = method.calibrate(case.graph, case.probabilities, case.labels, case.calibration, ids=case.ids)
+    calibrated = method.calibrate_rows(case.graph, case.probabilities, case.labels, case.calibration, case.ids)
     return calibrated.predict(case.nodes, alpha)
 
 
@@ -48,8 +48,8 @@ def in_parts(case: Case, spark: Any, parts: int = 3) -> dict[str, Any]:
         (0.1, {"hops": 0, "pool": 4.0, "alike": 30.0}),
     ],
 )
-def test_pools_and_those_alike(spark: Any, case: Case, alpha: float, settings: dict[str, Any]) -> None:
-    table = ns.spark.predict_sets(spark, **in_parts(case, spark), alpha=alpha, seed=7, **settings)
+def test_pools_and_those_alike(spark: Any, case: Case, plan: Any, alpha: float, settings: dict[str, Any]) -> None:
+    table = ns.spark.predict_sets(spark, **in_parts(case, spark), alpha=alpha, seed=7, plan=plan, **settings)
     expected = case.expected(settings.get("hops", 2), settings.get("decay", "uniform"), alpha, 7, **without(settings))
     assert np.isfinite(expected.thresholds).any()
     assert_same_bits(table, case, expected)
@@ -66,31 +66,32 @@ def without(settings: dict[str, Any]) -> dict[str, Any]:
         ("string", {"hops": 2, "decay": "geometric", "pool": 5.0, "alike": 20.0}),
     ],
 )
-def test_an_exact_level_and_what_is_told_of_it(spark: Any, ids: str, settings: dict[str, Any]) -> None:
+def test_an_exact_level_and_what_is_told_of_it(spark: Any, plan: Any, ids: str, settings: dict[str, Any]) -> None:
     case = random_case(31, nodes=90, edges=110, isolated=9, ids=ids)
-    table = ns.spark.predict_sets(spark, **in_parts(case, spark), alpha=0.25, seed=3, exact=True, **settings)
+    how = {"alpha": 0.25, "seed": 3, "exact": True, "plan": plan}
+    table = ns.spark.predict_sets(spark, **in_parts(case, spark), **how, **settings)
     decay = settings.get("decay", "uniform")
     expected = case.expected(settings["hops"], decay, 0.25, 3, exact=True, **without(settings))
     assert table.schema["alpha"].metadata == {"level": expected.level}
     assert_same_bits(table, case, expected)
 
 
-def test_too_few_labels_for_a_level_give_full_sets_and_no_level(spark: Any, case: Case) -> None:
+def test_too_few_labels_for_a_level_give_full_sets_and_no_level(spark: Any, case: Case, plan: Any) -> None:
     few = replace(case, calibration=case.calibration[:6], frames={})
-    table = ns.spark.predict_sets(spark, **few.tables(spark), hops=1, alpha=0.05, exact=True)
+    table = ns.spark.predict_sets(spark, **few.tables(spark), hops=1, alpha=0.05, exact=True, plan=plan)
     expected = few.expected(1, "uniform", 0.05, 0, exact=True)
     assert expected.level == math.inf
     assert table.schema["alpha"].metadata == {"level": None}
     assert_same_bits(table, few, expected)
 
 
-def test_one_label_is_too_few_to_keep_any_apart(spark: Any, case: Case) -> None:
+def test_one_label_is_too_few_to_keep_any_apart(spark: Any, case: Case, plan: Any) -> None:
     one = replace(case, calibration=case.calibration[:1], frames={})
     with pytest.raises(ns.InvalidInputError, match=r"`labels` must hold at least two known labels .* it holds 1"):
-        ns.spark.predict_sets(spark, **one.tables(spark), exact=True)
+        ns.spark.predict_sets(spark, **one.tables(spark), exact=True, plan=plan)
     none = {**one.tables(spark), "labels": one.tables(spark)["labels"].limit(0)}
     with pytest.raises(ns.InvalidInputError, match="`labels` must hold at least one known label"):
-        ns.spark.predict_sets(spark, **none, pool=1.0)
+        ns.spark.predict_sets(spark, **none, pool=1.0, plan=plan)
 
 
 def test_after_a_lost_driver_an_exact_level_is_not_made_again(spark: Any, case: Case, tmp_path: Path) -> None:
@@ -170,20 +171,20 @@ def test_methods_of_the_table_from_files(spark: Any, case: Case, tmp_path: Path,
     "method", [Method(ns.THR(), Everyone(), Exact(0.5)), Method(ns.APS(), Hops(1), Nominal("global"))], ids=str
 )
 def test_any_method_that_is_everyone_or_hops(spark: Any, case: Case, method: Method) -> None:
-    from napsets.spark.predict import predict
+    from napsets.spark.predict import Options, predict
 
-    result = predict(spark, case.tables(spark), method, alpha=0.2)
+    result = predict(spark, case.tables(spark), method, Options(alpha=0.2))
     expected = one_machine(case, method, 0.2)
     assert result.level == expected.level
     assert_same_bits(result.sets, case, expected)
 
 
 def test_one_threshold_for_all_unlabelled_nodes_needs_no_join_of_theirs(spark: Any, case: Case) -> None:
-    from napsets.spark.predict import predict
+    from napsets.spark.predict import Options, predict
 
     rest = replace(case, nodes=np.setdiff1d(np.arange(case.labels.size), case.calibration), frames={})
     given = {**case.tables(spark), "nodes": None}
-    sets = predict(spark, given, make_method("split"), alpha=0.2).sets
+    sets = predict(spark, given, make_method("split"), Options(alpha=0.2)).sets
     assert_same_bits(sets, rest, one_machine(rest, make_method("split"), 0.2))
 
 
@@ -201,7 +202,7 @@ def test_a_method_says_at_which_level() -> None:
 
 def test_joins_know_no_groups_and_spark_knows_no_intervals() -> None:
     pytest.importorskip("pyspark")
-    from napsets.spark.methods import check_method, joins_know
+    from napsets.spark.plans import check_method, joins_know
 
     assert joins_know(make_method("naps-exact"))
     assert not joins_know(make_method("by-class"))

@@ -18,7 +18,7 @@ import pytest
 
 import napsets as ns
 from napsets.files import read_sets
-from napsets.files.sets_file import COLUMNS
+from napsets.files.prediction_columns import SETS
 from worlds import World, make_world, write
 
 pytestmark = pytest.mark.spark
@@ -42,14 +42,9 @@ def written(spark: Any, world: World, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-def test_the_settings_are_those_of_the_local_engine(written: Path, world: World, tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from napsets.cli import make_app
-
+def test_the_settings_are_those_of_the_local_engine(written: Path, world: World, tmp_path: Path, must_run: Any) -> None:
     here = tmp_path / "here.parquet"
-    shown = CliRunner().invoke(make_app(), ["predict", *world.files, "-k", "1", "-a", "0.4", "-o", str(here)])
-    assert shown.exit_code == 0, shown.output
+    must_run("predict", *world.files, "-k", "1", "-a", "0.4", "-o", here)
     one, many = read_sets(here), read_sets(written)
     # Spark says how it went about it, and knows no logits.
     assert many.metadata.pop("plan") == "graph-on-every-worker"
@@ -100,7 +95,7 @@ def foreign_table(folder: Path) -> None:
 
 
 def unknown_parts(folder: Path) -> None:
-    pq.write_table(pa.table({name: [1] for name in COLUMNS}), folder / "part-0.parquet")
+    pq.write_table(pa.table({name: [1] for name in SETS.required}), folder / "part-0.parquet")
 
 
 def damaged_parts(folder: Path) -> None:
@@ -226,15 +221,63 @@ def test_what_killed_runs_left_is_removed_and_what_living_ones_write_is_not(
     assert sorted(os.listdir(tmp_path)) == sorted([*kept, "sets.parquet"])
 
 
-def test_the_work_of_a_living_run_is_left_to_it(spark: Any, world: World, tmp_path: Path) -> None:
+def test_where_another_job_is_writing_this_one_ends_and_leaves_its_work_alone(
+    spark: Any, world: World, tmp_path: Path
+) -> None:
     from napsets.files.drafts import draft_mark
 
     work = tmp_path / ".sets.parquet.work"
     (work / f".claim.{draft_mark()}").mkdir(parents=True)
     (work / f"napsets-{'0' * 16}").mkdir()
     (work / "mine.txt").write_text("mine")
-    predict(world, tmp_path / "sets.parquet")
-    assert {f"napsets-{'0' * 16}", "mine.txt"} < set(os.listdir(work))
+    before = sorted(os.listdir(work))
+    with pytest.raises(ns.InvalidInputError, match="`output` must be written by one job at a time; another is writing"):
+        predict(world, tmp_path / "sets.parquet")
+    assert sorted(os.listdir(work)) == before
+    assert os.listdir(tmp_path) == [".sets.parquet.work"]
+
+
+def test_of_two_jobs_with_one_output_one_is_refused_and_the_other_is_unharmed(
+    spark: Any, world: World, tmp_path: Path
+) -> None:
+    output, refused = tmp_path / "sets.parquet", []
+
+    def start_another(done: int, total: int) -> None:
+        with pytest.raises(ns.InvalidInputError, match="another is writing") as error:
+            predict(world, output, alpha=0.3)
+        refused.append(error)
+
+    predict(world, output, progress=start_another)
+    assert refused
+    assert read_sets_alpha(output) == 0.4
+    assert os.listdir(tmp_path) == ["sets.parquet"]
+
+
+def test_of_two_jobs_that_do_the_same_in_one_folder_one_is_refused(spark: Any, tmp_path: Path) -> None:
+    from napsets.spark.places import claimed
+
+    folder = str(tmp_path / "work")
+    with (
+        claimed(spark, folder, "taken"),
+        pytest.raises(ns.InvalidInputError, match=r"^taken\. Wait until it ends"),
+        claimed(spark, folder, "taken"),
+    ):
+        pytest.fail("claimed twice")
+    with claimed(spark, folder, "taken"):
+        assert [path.name[:7] for path in (tmp_path / "work").iterdir() if path.suffix != ".crc"] == [".claim."]
+    assert os.listdir(tmp_path / "work") == []
+
+
+def test_groups_are_those_of_one_machine_and_are_written_down(spark: Any, world: World, tmp_path: Path) -> None:
+    from napsets.files import read_inputs
+    from napsets.methods.table import make_method
+
+    inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
+    for by in ("class", "degree"):
+        predict(world, tmp_path / f"{by}.parquet", by=by)
+        one = inputs.calibrate(make_method("naps", hops=1, by=by)).predict(world.rest, 0.4)
+        assert sorted(read_sets(tmp_path / f"{by}.parquet").sets.sizes) == sorted(one.sizes)
+        assert json.loads((tmp_path / f"{by}.parquet" / "_napsets.json").read_text())["by"] == by
 
 
 def test_a_result_that_a_killed_run_had_put_aside_comes_back(spark: Any, tmp_path: Path) -> None:

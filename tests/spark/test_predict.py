@@ -33,9 +33,10 @@ def case() -> Case:
     ],
 )
 def test_the_sets_are_those_of_one_machine_bit_for_bit(
-    spark: Any, case: Case, hops: int, decay: Any, alpha: float
+    spark: Any, case: Case, plan: Any, hops: int, decay: Any, alpha: float
 ) -> None:
-    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=hops, decay=decay, alpha=alpha, seed=7)
+    how = {"hops": hops, "decay": decay, "alpha": alpha, "seed": 7, "plan": plan}
+    table = ns.spark.predict_sets(spark, **case.tables(spark), **how)
     assert table.columns == COLUMNS
     expected = case.expected(hops, decay, alpha, 7)
     assert np.isfinite(expected.thresholds).any()
@@ -80,44 +81,44 @@ def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, ho
             assert [row["effective_size"] for row in got] == expected.effective_size[d].tolist()
 
 
-def test_string_ids_draw_the_same_numbers_as_on_one_machine(spark: Any) -> None:
+def test_string_ids_draw_the_same_numbers_as_on_one_machine(spark: Any, plan: Any) -> None:
     case = random_case(1, ids="string")
-    table = ns.spark.predict_sets(spark, **case.tables(spark), alpha=0.2, seed=5)
+    table = ns.spark.predict_sets(spark, **case.tables(spark), alpha=0.2, seed=5, plan=plan)
     assert_same_bits(table, case, case.expected(2, "uniform", 0.2, 5))
 
 
 @pytest.mark.parametrize("score", [ns.THR(), ns.RAPS(penalty=0.1, free_ranks=1)])
-def test_other_scores_in_single_precision_and_without_empty_sets(spark: Any, score: Any) -> None:
+def test_other_scores_in_single_precision_and_without_empty_sets(spark: Any, plan: Any, score: Any) -> None:
     case = random_case(3, dtype=np.float32)
     settings = {"score": score, "allow_empty": False}
-    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=1, alpha=0.5, seed=2, **settings)
+    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=1, alpha=0.5, seed=2, plan=plan, **settings)
     assert_same_bits(table, case, case.expected(1, "uniform", 0.5, 2, **settings))
 
 
-def test_without_hops_every_set_is_full(spark: Any, case: Case) -> None:
-    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=0)
+def test_without_hops_every_set_is_full(spark: Any, case: Case, plan: Any) -> None:
+    table = ns.spark.predict_sets(spark, **case.tables(spark), hops=0, plan=plan)
     expected = case.expected(0, "uniform", 0.1, 0)
     assert expected.member.all()
     assert_same_bits(table, case, expected)
 
 
-def test_nothing_runs_before_the_result_is_asked_for(spark: Any, case: Case) -> None:
+def test_joins_run_nothing_before_the_result_is_asked_for(spark: Any, case: Case) -> None:
     tables = case.tables(spark)
     bad = tables["probabilities"].withColumn("class-0", tables["probabilities"]["class-0"] + 1)
     spark.sparkContext.setJobGroup("lazy", "making the plan")
-    ns.spark.predict_sets(spark, tables["edges"], bad, tables["labels"], tables["nodes"])
+    ns.spark.predict_sets(spark, tables["edges"], bad, tables["labels"], tables["nodes"], plan="joins")
     assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("lazy")) == []
 
 
-def test_by_default_all_nodes_without_a_label_are_predicted(spark: Any, case: Case) -> None:
+def test_by_default_all_nodes_without_a_label_are_predicted(spark: Any, case: Case, plan: Any) -> None:
     tables = {name: table for name, table in case.tables(spark).items() if name != "nodes"}
     rest = np.setdiff1d(np.arange(case.labels.size), case.calibration)
     unlabelled = Case(case.edge_index, case.probabilities, case.labels, case.calibration, case.ids, rest, case.directed)
-    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4)
+    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, plan=plan)
     assert_same_bits(table, unlabelled, unlabelled.expected(1, "uniform", 0.4, 0))
 
 
-def test_list_columns_and_class_numbers_stand_for_columns_and_names(spark: Any, case: Case) -> None:
+def test_list_columns_and_class_numbers_stand_for_columns_and_names(spark: Any, case: Case, plan: Any) -> None:
     from pyspark.sql import functions as sf
 
     tables = dict(case.tables(spark))
@@ -128,7 +129,7 @@ def test_list_columns_and_class_numbers_stand_for_columns_and_names(spark: Any, 
     numbers = tables["labels"].withColumn("label", sf.substring("label", 7, 1).cast("int"))
     unknown = spark.createDataFrame([(10**6, -1), (10**6 + 1, None)], "node long, label int")
     tables["labels"] = numbers.unionByName(unknown)
-    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, class_names=names)
+    table = ns.spark.predict_sets(spark, **tables, hops=1, alpha=0.4, class_names=names, plan=plan)
     assert_same_bits(table, case, case.expected(1, "uniform", 0.4, 0))
 
 
@@ -167,9 +168,9 @@ def one_machine(indices: list[int]) -> list[float]:
     ],
 )
 def test_labels_are_names_if_all_are_and_numbers_if_none_is(
-    spark: Any, labels: list[str], labels_are: str, indices: list[int]
+    spark: Any, plan: Any, labels: list[str], labels_are: str, indices: list[int]
 ) -> None:
-    assert one_two_three(spark, labels, labels_are=labels_are) == one_machine(indices)
+    assert one_two_three(spark, labels, labels_are=labels_are, plan=plan) == one_machine(indices)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,8 @@ def test_labels_are_names_if_all_are_and_numbers_if_none_is(
         (["1"], "numbers", "`labels_are` must be one of auto, names, indices"),
     ],
 )
-def test_labels_that_could_be_either_ask_to_be_told(spark: Any, labels: list[str], labels_are: str, told: str) -> None:
+def test_labels_that_could_be_either_ask_to_be_told(
+    spark: Any, plan: Any, labels: list[str], labels_are: str, told: str
+) -> None:
     with pytest.raises(ns.InvalidInputError, match=told):
-        one_two_three(spark, labels, labels_are=labels_are)
+        one_two_three(spark, labels, labels_are=labels_are, plan=plan)

@@ -79,6 +79,38 @@ def master(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
             process.wait()
 
 
+#: What a user writes who has DataFrames and names no folder; the plan is run twice.
+PROGRAM = """
+import sys, logging
+import napsets as ns
+
+logging.basicConfig(level=logging.INFO)
+master, folder = sys.argv[1:]
+spark = ns.spark.start_session(master)
+names = ("edges", "probabilities", "labels", "nodes")
+tables = (spark.read.parquet(f"{folder}/in/{name}.parquet") for name in names)
+sets = ns.spark.predict_sets(spark, *tables, alpha=0.4, seed=3, pool=5)
+sets.write.parquet(f"{folder}/sets.parquet")
+print(sets.count())
+"""
+
+
+def test_without_a_folder_spark_carries_the_graph_to_its_executors(
+    master: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    import pyarrow.parquet as pq
+
+    case = random_case(22, nodes=80, edges=120, ids="string")
+    write(case, tmp_path / "in", ".parquet")
+    command = [sys.executable, "-c", PROGRAM, master, str(tmp_path)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ran.stdout.split()[-1] == str(case.nodes.size)
+    assert "plan graph-on-every-worker" in ran.stderr
+    assert list(tmp_path.glob("app-*/*/napsets-*/indptr.npy"))  # where the executor has it
+    assert_same_bits(Rows(pq.read_table(tmp_path / "sets.parquet")), case, case.expected(2, "uniform", 0.4, 3, pool=5))
+
+
 def test_the_command_gives_the_sets_of_one_machine_on_a_standalone_cluster(
     master: str, environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import napsets as ns
+from napsets.methods.method import Method
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +30,7 @@ def predict(spark: Any, settings: dict[str, Any] | None = None, **schemas: str) 
         ({"edges": "source long, to long"}, "`edges` must have the columns source, target; target is missing among"),
         ({"labels": "node long"}, "`labels` must have the columns node, label; label is missing"),
         ({"probabilities": "a double"}, "`probabilities` must have the column node; node is missing among a"),
-        ({"probabilities": "node long"}, "`probabilities` must have one column a class besides node"),
+        ({"probabilities": "node long"}, "`probabilities` must have one column per class besides node"),
         ({"probabilities": "node long, a string"}, "`probabilities` must have a column of numbers .* a is string"),
         ({"probabilities": "node long, probabilities string"}, "must have a list of numbers .* got string"),
         ({"labels": "node long, label date"}, "`labels` must have class names or indices .* got date"),
@@ -54,18 +55,18 @@ def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], 
         ({"pool": -1}, "`pool` must be"),
         ({"alike": float("nan")}, "`alike` must be"),
         ({"exact": "yes"}, "`exact` must be"),
-        ({"score": ns.Diffused()}, "`checkpoint_dir` must be given to a method whose scores look at other nodes"),
         (
-            {"score": ns.Informed(), "exact": True},
-            "`checkpoint_dir` must be given .* a directory that all machines see",
+            {"score": ns.Diffused(), "plan": "joins"},
+            "`plan` must be auto or graph-on-every-worker; the method looks at",
         ),
-        ({"method": "auto"}, "`checkpoint_dir` must be given to a method"),
-        ({"plan": "graph-on-every-worker"}, "`checkpoint_dir` must be given to the plan graph-on-every-worker"),
+        ({"by": "class", "plan": "joins"}, "`plan` must be auto or graph-on-every-worker; the method looks at"),
+        ({"by": "klass"}, "`by` must be one of class, clusters, group, degree, community"),
+        ({"by": "class", "method": Method()}, "`by` must be left out where `method` is a Method"),
         ({"plan": "graph"}, "`plan` must be one of auto, graph-on-every-worker, joins"),
         ({"method": "naps", "exact": True}, "`exact` must be left out where a `method` is given"),
         ({"max_neighbourhood": 0}, "`max_neighbourhood` must be at least 1; got 0"),
         ({"batch_size": 10}, "`batch_size` must come with `checkpoint_dir`"),
-        ({"class_names": ["a"]}, "`class_names` must have one name a class, 2; got 1"),
+        ({"class_names": ["a"]}, "`class_names` must have one name per class, 2; got 1"),
     ],
 )
 def test_wrong_settings_are_named(spark: Any, settings: dict[str, Any], told: str) -> None:
@@ -90,7 +91,7 @@ def test_a_missing_id_stops_the_job_with_the_name_of_the_column(spark: Any) -> N
 
     frames = {name: spark.createDataFrame([], schema) for name, schema in GOOD.items()}
     frames["nodes"] = spark.createDataFrame([(None,)], "node long")
-    sets = ns.spark.predict_sets(spark, **frames, hops=0)
+    sets = ns.spark.predict_sets(spark, **frames, hops=0, plan="joins")
     with (
         pytest.raises(ns.InvalidInputError, match=r"^`nodes` must have an id in every row; the column node"),
         plain_errors(),
@@ -102,6 +103,6 @@ def test_adaptive_execution_is_missed_where_it_is_off(spark: Any) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
         with pytest.warns(ns.NapsetsWarning, match=r"spark\.sql\.adaptive\.enabled is off"):
-            predict(spark)
+            predict(spark, {"plan": "joins"})
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", "true")

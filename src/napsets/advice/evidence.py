@@ -1,8 +1,12 @@
-"""What changed a node's probabilities: the model's word, and which labels around it spoke, for what and how loudly.
+"""What changed a node's prediction: the model's word, and which labelled nodes around it spoke, and how loudly.
 
-An informed score multiplies powers of several factors (see `napsets.scores.informed`). On the scale of log odds powers
-become products and products sums: each factor adds its exponent times its logarithm, and what they add up to, brought
-back to sum 1, is the informed probability of each label.
+An informed score of labels multiplies powers of several factors (see `napsets.scores.informed`). On the scale of log
+odds powers become products and products sums: each factor adds its exponent times its logarithm, and what they add up
+to, brought back to sum 1, is the informed probability of each label.
+
+Informed intervals make each output of the model a linear function of all its outputs and of the mean residuals of
+labelled nodes one and two hops away (see `napsets.scores.informed_intervals`): a sum of terms, each a coefficient, the
+same for all nodes, times something of the node's own.
 """
 
 from __future__ import annotations
@@ -13,12 +17,80 @@ import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.graph import Graph
-from napsets.scores.informed import PRIOR, BoundInformed, Evidence, Exponents
+from napsets.methods import Calibrated
+from napsets.scores.evidence import Evidence
+from napsets.scores.exponents import PRIOR, Exponents
+from napsets.scores.informed import BoundInformed, evidence_of
+from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals, residual_sums
 
-__all__ = ["LabelledAround", "NodeEvidence", "Voice", "Witnesses", "labelled_around"]
+__all__ = ["IntervalEvidence", "LabelledAround", "NodeEvidence", "ResidualVoice", "ResidualWitnesses", "Voice"]
+__all__ += ["Witnesses", "labelled_around", "witnesses_of"]
 
 #: The hops at which labels are counted one by one; the exponents say which of them count.
 _HOPS = 2
+#: What the terms of residuals are called, by hop.
+_TERMS = ("near", "far")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledAround:
+    """The labelled nodes within two hops of one that is not among them, and how much each is counted.
+
+    Attributes
+    ----------
+    nodes, hops : numpy.ndarray
+        The nodes in ascending order, and the hop of each: 1 or 2.
+    near, far : numpy.ndarray
+        How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
+    """
+
+    nodes: IntArray
+    hops: IntArray
+    near: FloatArray
+    far: FloatArray
+
+    def loudest(self, loudness: FloatArray) -> IntArray:
+        """Return the places of those that say something, the loudest first, then by number."""
+        order = np.lexsort((self.nodes, -loudness))
+        speaking: IntArray = order[loudness[order] != 0.0]
+        return speaking
+
+
+def labelled_around(
+    graph: Graph,
+    labelled: BoolArray,
+    node: int,
+    parts: FloatArray,
+    quiet: tuple[BoolArray, FloatArray] | None = None,
+) -> LabelledAround:
+    """Return who is labelled within two hops of a node, and how much each is counted there.
+
+    Parameters
+    ----------
+    graph, labelled, node
+        The graph, which of its nodes are labelled, and the node in question.
+    parts : numpy.ndarray
+        What each node passes on of the labels around it.
+    quiet : tuple of arrays, optional
+        Which nodes are of a bag, and what each node passes on of their labels.
+    """
+    near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
+    rows = [graph.indices[graph.indptr[other] : graph.indptr[other + 1]] for other in near]
+    met = np.concatenate([near, *rows]).astype(np.int64)
+    # Each neighbour passes on its share of what its own neighbours say.
+    lengths = [row.size for row in rows]
+    shares = np.concatenate([np.zeros(near.size), np.repeat(parts[near], lengths)])
+    if quiet is not None:
+        passed = np.concatenate([np.zeros(near.size), np.repeat(quiet[1][near], lengths)])
+        shares = np.where(quiet[0][met], passed, shares)
+    direct = np.arange(met.size) < near.size
+    kept = labelled[met] & (met != node)
+    nodes, place = np.unique(met[kept], return_inverse=True)
+    counts: list[FloatArray] = [
+        np.bincount(place, weights=column, minlength=nodes.size).astype(np.float64)
+        for column in (direct[kept].astype(np.float64), shares[kept])
+    ]
+    return LabelledAround(nodes, np.where(np.isin(nodes, near), 1, 2), *counts)
 
 
 @dataclass(frozen=True)
@@ -92,9 +164,14 @@ class Witnesses:
     def __init__(self, informed: BoundInformed, graph: Graph) -> None:
         self.informed, self.graph = informed, graph
         # What the exponents leave out weighs nothing, so that hops may be looked at which the score did not ask for.
-        self.evidence = Evidence(informed.outputs, graph, informed.reference, _HOPS)
+        wide = bool(informed.exponents.wide)
+        evidence = Evidence(informed.outputs, graph, informed.reference, _HOPS, wide=wide, learned=informed.learned)
+        self.evidence = evidence if informed.bag is None else evidence.hear(informed.bag.labelled)
         self.labels = np.full(informed.outputs.shape[0], -1, dtype=np.int64)
-        self.labels[informed.reference.nodes] = informed.reference.labels
+        for labelled in (informed.reference, *(() if informed.bag is None else (informed.bag.labelled,))):
+            self.labels[labelled.nodes] = labelled.labels
+        self.taught = np.zeros(self.labels.size, dtype=bool)
+        self.taught[informed.reference.nodes] = True
 
     @property
     def sentence(self) -> str:
@@ -118,53 +195,182 @@ class Witnesses:
 
     def voices(self, node: int) -> tuple[Voice, ...]:
         """Return the labelled nodes within two hops that speak, the strongest first, then by number."""
-        around = labelled_around(self.graph, self.labels >= 0, node)
+        quiet = None if self.informed.bag is None else (~self.taught, self.evidence.quiet)
+        around = labelled_around(self.graph, self.labels >= 0, node, self.evidence.parts, quiet)
         labels = self.labels[around.nodes]
-        said = np.zeros(around.nodes.size)
+        log_odds = np.zeros(around.nodes.size)
         for name, mine in (("near", around.near), ("far", around.far)):
             prior = PRIOR[name] * self.evidence.shares[labels]
             total = self.evidence.counts[name][node, labels]
             without = np.maximum(total - mine, 0.0)
-            said += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
-        order = np.lexsort((around.nodes, -np.abs(said)))
+            log_odds += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
         return tuple(
-            Voice(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(said[i]))
-            for i in order
-            if said[i] != 0.0
+            Voice(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(log_odds[i]))
+            for i in around.loudest(np.abs(log_odds))
         )
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledAround:
-    """The labelled nodes within two hops of one that is not among them, and how much each is counted.
+class ResidualVoice:
+    """A labelled node near another, and where it moves that one's outputs.
 
     Attributes
     ----------
-    nodes, hops : numpy.ndarray
-        The nodes in ascending order, and the hop of each: 1 or 2.
-    near, far : numpy.ndarray
-        How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
+    node : int
+        Who speaks.
+    hop : int
+        1 for a neighbour, 2 for a neighbour's neighbour.
+    target, residual : float
+        Its target, and that less the model's best guess for it.
+    shifts : numpy.ndarray
+        How much smaller each output would be without it, all else as it is.
     """
 
-    nodes: IntArray
-    hops: IntArray
-    near: FloatArray
-    far: FloatArray
+    node: int
+    hop: int
+    target: float
+    residual: float
+    shifts: FloatArray
 
 
-def labelled_around(graph: Graph, labelled: BoolArray, node: int) -> LabelledAround:
-    """Return who is labelled within two hops of a node, and how much each is counted there."""
-    near = graph.neighbours(node).astype(np.int64)
-    rows = [graph.neighbours(int(other)) for other in near]
-    each = np.concatenate([near, *rows]).astype(np.int64)
-    # Each neighbour passes on its share of what its own neighbours say.
-    passed = np.repeat([1.0 / max(row.size, 1) for row in rows], [row.size for row in rows])
-    shares = np.concatenate([np.zeros(near.size), passed])
-    direct = np.arange(each.size) < near.size
-    kept = labelled[each] & (each != node)
-    nodes, place = np.unique(each[kept], return_inverse=True)
-    counts: list[FloatArray] = [
-        np.bincount(place, weights=column, minlength=nodes.size).astype(np.float64)
-        for column in (direct[kept].astype(np.float64), shares[kept])
-    ]
-    return LabelledAround(nodes, np.where(np.isin(nodes, near), 1, 2), *counts)
+@dataclass(frozen=True, eq=False)
+class IntervalEvidence:
+    """What a node's shifted outputs are made of.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        What the outputs are: lower and upper, or prediction and maybe spread.
+    model, informed : numpy.ndarray
+        Of each output: what the model said, and what the interval is made of.
+    terms : tuple of str
+        What is added up: constant, the model's outputs, near and, with two hops, far.
+    coefficients : numpy.ndarray
+        Shape (outputs, terms): how much each counts, for all nodes alike.
+    values : numpy.ndarray
+        Of each term, what it is for this node: 1, the model's outputs, the mean residuals near and far.
+    counts : numpy.ndarray
+        How many labelled nodes the residuals near and far are of; far, each neighbour counts its share of its own.
+    voices : tuple of ResidualVoice
+        The labelled nodes within reach that speak, the strongest first.
+    sentence : str
+        What one labelled neighbour does to the outputs, and what those two hops away do together.
+    """
+
+    outputs: tuple[str, ...]
+    model: FloatArray
+    informed: FloatArray
+    terms: tuple[str, ...]
+    coefficients: FloatArray
+    values: FloatArray
+    counts: FloatArray
+    voices: tuple[ResidualVoice, ...]
+    sentence: str
+
+    @property
+    def contributions(self) -> FloatArray:
+        """Shape (outputs, terms): what each term adds. Their sums are `informed`."""
+        return self.coefficients * self.values
+
+    @property
+    def shifts(self) -> FloatArray:
+        """How far each output was moved."""
+        return self.informed - self.model
+
+
+class ResidualWitnesses:
+    """All that can be said of the evidence on any node's interval; made once for many of them, in O(edges).
+
+    Parameters
+    ----------
+    informed : BoundInformedIntervals
+        The score.
+    graph : Graph
+        The graph that it looked at.
+    """
+
+    def __init__(self, informed: BoundInformedIntervals, graph: Graph) -> None:
+        self.informed, self.graph = informed, graph
+        reference, model = informed.reference, informed.model
+        centre = informed.score.centre(model)
+        self.sums = residual_sums(graph, centre, reference, informed.hops)
+        self.labelled = np.zeros(model.shape[0], dtype=bool)
+        self.labelled[reference.nodes] = True
+        self.targets = np.full(model.shape[0], np.nan)
+        self.targets[reference.nodes] = reference.labels
+        self.residuals = self.targets - centre
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """What is added up."""
+        return ("constant", *self.informed.score.columns, *_TERMS[: self.informed.hops])
+
+    @property
+    def sentence(self) -> str:
+        """What one labelled neighbour does to the outputs, and what those two hops away do together."""
+        weights = self._weights
+        if not weights.any():
+            return "the targets of labelled neighbours move nothing"
+        near = self._moves(weights[:, 0] / (1.0 + RESIDUAL_PRIOR))
+        sentence = f"one labelled neighbour whose target is 1 above the model's best guess moves {near}"
+        if weights.shape[1] == 1:
+            return sentence
+        return f"{sentence}; a mean residual of 1 two hops away moves {self._moves(weights[:, 1])}"
+
+    def _moves(self, shifts: FloatArray) -> str:
+        """Say how far outputs are moved, but for those that nothing moves."""
+        named = zip(self.informed.score.columns, shifts, np.abs(self._weights).max(axis=1) > 0, strict=True)
+        return " and ".join(f"{name} by {shift:+.3g}" for name, shift, moved in named if moved)
+
+    @property
+    def _weights(self) -> FloatArray:
+        """The coefficients of residuals, shape (outputs, hops)."""
+        return self.informed.coefficients[:, 1 + self.informed.model.shape[1] :]
+
+    def of(self, node: int) -> IntervalEvidence:
+        """Return what one node's outputs are made of."""
+        informed = self.informed
+        means = [sums[node, 0] / (sums[node, 1] + RESIDUAL_PRIOR) for sums in self.sums]
+        return IntervalEvidence(
+            outputs=informed.score.columns,
+            model=informed.model[node],
+            informed=informed.outputs[node],
+            terms=self.terms,
+            coefficients=informed.coefficients,
+            values=np.concatenate([[1.0], informed.model[node], means]),
+            counts=np.array([sums[node, 1] for sums in self.sums]),
+            voices=self.voices(node),
+            sentence=self.sentence,
+        )
+
+    def voices(self, node: int) -> tuple[ResidualVoice, ...]:
+        """Return the labelled nodes within reach that speak, those that move an output furthest first."""
+        around = labelled_around(self.graph, self.labelled, node, 1.0 / np.maximum(self.graph.degrees, 1))
+        residuals = self.residuals[around.nodes]
+        shifts = np.zeros((around.nodes.size, self.informed.model.shape[1]))
+        for hop, (sums, mine) in enumerate(zip(self.sums, (around.near, around.far), strict=False)):
+            total, count = sums[node]
+            without = np.maximum(count - mine, 0.0)
+            moved = total / (count + RESIDUAL_PRIOR) - (total - mine * residuals) / (without + RESIDUAL_PRIOR)
+            shifts += moved[:, None] * self._weights[:, hop]
+        return tuple(
+            ResidualVoice(
+                int(around.nodes[i]),
+                int(around.hops[i]),
+                float(self.targets[around.nodes[i]]),
+                float(residuals[i]),
+                shifts[i],
+            )
+            for i in around.loudest(np.abs(shifts).max(axis=1))
+        )
+
+
+def witnesses_of(calibrated: Calibrated) -> Witnesses | ResidualWitnesses | None:
+    """Return what can be said of the evidence on any node; None where the model alone spoke."""
+    graph, bound = calibrated.graph, calibrated.score
+    if graph is None:
+        return None
+    if isinstance(bound, BoundInformedIntervals):
+        return ResidualWitnesses(bound, graph)
+    informed = evidence_of(bound)
+    return None if informed is None else Witnesses(informed, graph)

@@ -3,28 +3,150 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.advice.evidence import NodeEvidence, Witnesses
-from napsets.advice.interval_evidence import IntervalEvidence, ResidualWitnesses
-from napsets.advice.threshold import HopSummary, ThresholdInspection, hop_rings, inspect_threshold
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_node
+from napsets.advice.evidence import IntervalEvidence, NodeEvidence, witnesses_of
+from napsets.advice.threshold import HopSummary, hop_rings, inspect_threshold
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_node
+from napsets.checks.values import in_digits
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
-from napsets.scores.informed import evidence_of
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
-__all__ = ["HopSummary", "IntervalInspection", "NodeInspection", "ThresholdInspection", "hop_rings", "inspect_node"]
+__all__ = ["HopSummary", "IntervalInspection", "NodeInspection", "SetInspection", "hop_rings", "inspect_node"]
+__all__ += ["inspect_row"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NodeInspection(ThresholdInspection):
-    """Everything that one node's set follows from; what its threshold does is in `ThresholdInspection`.
+class NodeInspection(ABC):
+    """Everything that one node's prediction follows from: a `SetInspection` or an `IntervalInspection`.
 
-    `member`, `threshold`, `support` and `effective_size` are what `predict` gives for the node, to the last bit.
+    All that is predicted, and `threshold`, `support` and `effective_size`, is what `predict` gives for the node, to the
+    last bit.
+
+    Attributes
+    ----------
+    node : int
+        The node.
+    alpha : float
+        Error rate.
+    threshold : float
+        τ; +∞ where the mass falls short and nothing else was asked for.
+    support : int
+        How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
+        threshold of all stands in.
+    effective_size : float
+        (Σw)²/Σw² over them.
+    calibrates : bool
+        Whether the node itself is a calibration node. Its own score is left out here.
+    hops : tuple of HopSummary
+        The neighbourhood by distance.
+    neighbours : numpy.ndarray
+        The calibration nodes in reach, by score and then by number.
+    neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
+        Their distances (0 where distance does not count, as in split conformal prediction), weights and scores.
+    total_mass, needed_mass, reached_mass : float
+        Of the neighbours, and of those pooled with them: Σw, (1−α)(1+Σw) or what an exact level asks for, and the
+        weight of all scores that are at most the threshold.
+    neighbourhood_support : int
+        How many of the neighbours have positive weight.
+    neighbourhood_effective_size : float
+        (Σw)²/Σw² over the neighbours.
+    level : float or None
+        With an exact level, the share of 1 + Σw that the labels kept apart ask for.
+    is_quantile : bool
+        Whether the threshold is a quantile of scores at all; where it is not, there are no neighbours and no masses.
+    fell_back : bool
+        Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
+        of all calibration nodes.
+    neighbour_distances : numpy.ndarray or None
+        Where neighbours count by the length of paths, how far they are; there are no hops then.
+    evidence : NodeEvidence, IntervalEvidence or None
+        What the score was made of, where it takes the labels, or targets, around a node as evidence.
+    """
+
+    #: What a threshold of +∞ gives.
+    everything: ClassVar[str]
+
+    node: int
+    alpha: float
+    threshold: float
+    support: int
+    effective_size: float
+    calibrates: bool
+    hops: tuple[HopSummary, ...]
+    neighbours: IntArray
+    neighbour_hops: IntArray
+    neighbour_weights: FloatArray
+    neighbour_scores: FloatArray
+    total_mass: float
+    needed_mass: float
+    reached_mass: float
+    neighbourhood_support: int
+    neighbourhood_effective_size: float
+    fell_back: bool
+    level: float | None = None
+    is_quantile: bool = True
+    neighbour_distances: FloatArray | None = None
+    evidence: Any = None
+
+    @classmethod
+    @abstractmethod
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+        """Return what only this kind of inspection has, of a prediction of one row, by the names of its attributes."""
+
+    @abstractmethod
+    def reason(self) -> str:
+        """Say where the threshold comes from, and where the prediction has another reason."""
+
+    def nearest(self, count: int) -> IntArray:
+        """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
+        scores = self.neighbour_scores
+        distance = np.abs(scores - self.threshold) if np.isfinite(self.threshold) else -scores
+        return np.sort(distance.argsort(kind="stable")[: check_count("count", count)])
+
+    def threshold_reason(self) -> str:
+        """Say where the threshold comes from."""
+        threshold = in_digits(self.threshold)
+        if not self.is_quantile:
+            return f"The threshold {threshold} is the method's own for this node: no quantile of others' scores."
+        if self.level is not None and np.isfinite(self.threshold):
+            return (
+                f"The labels kept apart ask for {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to the "
+                f"threshold {threshold} the calibration nodes that count weigh {self.reached_mass:.4g} of "
+                f"{self.total_mass:.4g}."
+            )
+        if self.level is not None and np.isinf(self.level):
+            start = f"Too few labels were kept apart to set a level at alpha = {self.alpha:g}"
+            return f"{start}: the threshold is ∞ and {self.everything}."
+        if self.neighbourhood_support == 0:
+            start = "No calibration node is in reach, so there is nothing to calibrate on"
+        elif self.fell_back:
+            share = "(1−α)(1+Σw)" if self.level is None else f"{self.level:.4g} of 1+Σw"
+            start = (
+                f"The {self.neighbourhood_support} calibration nodes in reach weigh {self.total_mass:.4g} together; a "
+                f"threshold needs {share} = {self.needed_mass:.4g}, which they cannot reach"
+            )
+        else:
+            return (
+                f"The threshold {threshold} is the smallest score at which the calibration nodes in reach "
+                f"gather {self.needed_mass:.4g} = (1−α)(1+Σw) of their weight {self.total_mass:.4g}; up to it they "
+                f"weigh {self.reached_mass:.4g}."
+            )
+        if np.isinf(self.threshold):
+            return f"{start}: the threshold is ∞ and {self.everything}."
+        return f"{start}: the threshold {threshold} of all calibration nodes stands in."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SetInspection(NodeInspection):
+    """Everything that one node's set follows from; what its threshold does is in `NodeInspection`.
 
     Attributes
     ----------
@@ -35,10 +157,13 @@ class NodeInspection(ThresholdInspection):
     member : numpy.ndarray
         Which labels are in the set: those with a score of at most the threshold, and the best one where the set would
         be empty and the predictor does not allow that.
-    evidence : NodeEvidence or None
-        What `probabilities` are made of, where the score takes the labels around a node as evidence.
     label_thresholds : numpy.ndarray or None
         The threshold of each label, where each has its own; `threshold` is then the smallest.
+    base_threshold : float or None
+        Where each candidate is evidence for the labels held out: the threshold without any candidate. What a
+        candidate itself changed is the difference.
+    listeners : numpy.ndarray or None
+        The labelled nodes held out that hear the candidate.
     """
 
     everything: ClassVar[str] = "the set has every label"
@@ -49,11 +174,30 @@ class NodeInspection(ThresholdInspection):
     member: BoolArray
     evidence: NodeEvidence | None = None
     label_thresholds: FloatArray | None = None
+    base_threshold: float | None = None
+    listeners: IntArray | None = None
+
+    @classmethod
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+        """Return the labels' probabilities, scores and thresholds, and which of them are in the set."""
+        node = int(row.nodes[0])
+        parts: dict[str, Any] = {
+            "u": float(calibrated.scored.u[node]),
+            "probabilities": calibrated.score.probabilities[node].astype(np.float64),
+            "scores": calibrated.score.matrix(row.nodes)[0],
+            "member": row.member[0],
+        }
+        if row.label_thresholds is not None:
+            parts |= {"label_thresholds": row.label_thresholds[0], "is_quantile": False}
+        judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
+        if judge.full is not None:
+            parts |= {"base_threshold": judge.full.base(node, row.alpha), "listeners": judge.full.listeners(node)}
+        return parts
 
     def reason(self) -> str:
         """Say where the threshold comes from, and where a label is in the set for another reason."""
-        each = self.threshold if self.label_thresholds is None else self.label_thresholds
-        if not self.member.any() or (self.scores <= each).any():
+        thresholds = self.threshold if self.label_thresholds is None else self.label_thresholds
+        if not self.member.any() or (self.scores <= thresholds).any():
             return self.threshold_reason()
         return f"{self.threshold_reason()} No label's score is that low: the best label stands in for the empty set."
 
@@ -61,6 +205,14 @@ class NodeInspection(ThresholdInspection):
         """Say where the threshold comes from, or the thresholds of the labels."""
         if self.label_thresholds is None:
             return super().threshold_reason()
+        if self.base_threshold is not None and self.listeners is not None and np.isfinite(self.threshold):
+            moved = int(np.abs(self.label_thresholds - self.base_threshold).argmax())
+            return (
+                f"Each label is judged by labels held out, with itself among their evidence: {self.listeners.size} of "
+                f"them hear it. Without it the threshold is {self.base_threshold:.4f}; with it, thresholds go from "
+                f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}, and label {moved} moves it "
+                f"most."
+            )
         return (
             f"Each label is judged by labelled nodes of its own group of labels: thresholds go from "
             f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
@@ -68,11 +220,8 @@ class NodeInspection(ThresholdInspection):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class IntervalInspection(ThresholdInspection):
-    """Everything that one node's interval follows from; what its threshold does is in `ThresholdInspection`.
-
-    `lower`, `upper`, `centre`, `threshold`, `support` and `effective_size` are what `predict` gives for the node, to
-    the last bit.
+class IntervalInspection(NodeInspection):
+    """Everything that one node's interval follows from; what its threshold does is in `NodeInspection`.
 
     Attributes
     ----------
@@ -90,8 +239,6 @@ class IntervalInspection(ThresholdInspection):
         The score of the target that fits best.
     neighbour_targets : numpy.ndarray or None
         The targets of the neighbours; None where they are not known any more, as in a predictor from a file.
-    evidence : IntervalEvidence or None
-        What `outputs` are made of, where the targets around a node have shifted them.
     """
 
     everything: ClassVar[str] = "the interval is the whole line"
@@ -107,6 +254,22 @@ class IntervalInspection(ThresholdInspection):
     neighbour_targets: FloatArray | None = None
     evidence: IntervalEvidence | None = None
 
+    @classmethod
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+        """Return the ends, what the model said and what the interval is made of."""
+        bound, node = calibrated.score, int(row.nodes[0])
+        return {
+            "lower": float(row.lower[0]),
+            "upper": float(row.upper[0]),
+            "centre": float(row.centre[0]),
+            "columns": bound.score.columns,
+            "model": bound.outputs[node] if evidence is None else evidence.model,
+            "outputs": bound.outputs[node],
+            "rule": bound.score.rule,
+            "smallest_score": float(bound.at(row.nodes, row.centre)[0]),
+            "neighbour_targets": _targets(calibrated, neighbours),
+        }
+
     @property
     def width(self) -> float:
         """How far the ends are apart."""
@@ -119,9 +282,16 @@ class IntervalInspection(ThresholdInspection):
         return f"{self.threshold_reason()} No target's score is that low: the interval is the best guess alone."
 
 
+#: How each kind of prediction is taken apart.
+_INSPECTIONS: Mapping[type[Prediction], type[NodeInspection]] = {
+    PredictionSets: SetInspection,
+    PredictionIntervals: IntervalInspection,
+}
+
+
 def inspect_node(
     predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated, node: ArrayLike, alpha: float = 0.1
-) -> NodeInspection | IntervalInspection:
+) -> NodeInspection:
     """Take apart the prediction of one node: its set of labels, or its interval of numbers.
 
     Parameters
@@ -155,57 +325,22 @@ def inspect_node(
     alpha = check_alpha(alpha)
     calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
     place = check_node("node", node, calibrated.num_nodes)
-    return (_inspect_interval if calibrated.is_regression else _inspect_set)(calibrated, place, alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
+        prediction = calibrated.predict([place], alpha, threads=1)
+    witnesses = witnesses_of(calibrated)
+    return inspect_row(calibrated, prediction, 0, None if witnesses is None else witnesses.of(place))
 
 
-def _inspect_set(calibrated: Calibrated, node: int, alpha: float) -> NodeInspection:
-    sets = _predicted(calibrated, node, alpha)
-    seen = inspect_threshold(calibrated, node, alpha, float(sets.thresholds[0]))
-    if sets.label_thresholds is not None:
-        seen["is_quantile"] = False
-    return NodeInspection(
-        u=float(calibrated.scored.u[node]),
-        probabilities=calibrated.score.probabilities[node].astype(np.float64),
-        scores=calibrated.score.matrix(np.array([node]))[0],
-        member=sets.member[0],
-        support=int(sets.support[0]),
-        effective_size=float(sets.effective_size[0]),
-        evidence=_evidence(calibrated, node),
-        label_thresholds=None if sets.label_thresholds is None else sets.label_thresholds[0],
-        **seen,
-    )
-
-
-def _inspect_interval(calibrated: Calibrated, node: int, alpha: float) -> IntervalInspection:
-    found = _predicted(calibrated, node, alpha)
-    seen = inspect_threshold(calibrated, node, alpha, float(found.thresholds[0]))
-    bound: Any = calibrated.score
-    evidence = None
-    if isinstance(bound, BoundInformedIntervals) and calibrated.graph is not None:
-        evidence = ResidualWitnesses(bound, calibrated.graph).of(node)
-    return IntervalInspection(
-        lower=float(found.lower[0]),
-        upper=float(found.upper[0]),
-        centre=float(found.centre[0]),
-        columns=bound.score.columns,
-        model=bound.outputs[node] if evidence is None else evidence.model,
-        outputs=bound.outputs[node],
-        rule=bound.score.rule,
-        smallest_score=float(bound.at(np.array([node]), found.centre)[0]),
-        support=int(found.support[0]),
-        effective_size=float(found.effective_size[0]),
-        neighbour_targets=_targets(calibrated, seen["neighbours"]),
-        evidence=evidence,
-        **seen,
-    )
-
-
-def _evidence(calibrated: Calibrated, node: int) -> NodeEvidence | None:
-    """Return what the node's probabilities are made of, if more than the model spoke."""
-    informed = evidence_of(calibrated.score)
-    if informed is None or calibrated.graph is None:
-        return None
-    return Witnesses(informed, calibrated.graph).of(node)
+def inspect_row(
+    calibrated: Calibrated, prediction: Prediction, row: int, evidence: NodeEvidence | IntervalEvidence | None = None
+) -> NodeInspection:
+    """Take apart one row of a prediction that a method gave, without predicting anew; nothing is checked."""
+    this = prediction[row : row + 1]
+    inspection = _INSPECTIONS[type(prediction)]
+    parts = inspect_threshold(calibrated, int(this.nodes[0]), prediction.alpha, float(this.thresholds[0]))
+    parts |= {"support": int(this.support[0]), "effective_size": float(this.effective_size[0]), "evidence": evidence}
+    return inspection(**parts | inspection.own_parts(calibrated, this, parts["neighbours"], evidence))
 
 
 def _targets(calibrated: Calibrated, nodes: IntArray) -> FloatArray | None:
@@ -216,13 +351,6 @@ def _targets(calibrated: Calibrated, nodes: IntArray) -> FloatArray | None:
         known, targets = bound.reference.nodes, bound.reference.labels
     if targets.size != known.size:
         return None
-    found = np.full(calibrated.num_nodes, np.nan)
-    found[known] = targets
-    return found[nodes]
-
-
-def _predicted(calibrated: Calibrated, node: int, alpha: float) -> Any:
-    """Return the very set, or interval, that is explained, whatever the method's settings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
-        return calibrated.predict([node], alpha, threads=1)
+    of_node = np.full(calibrated.num_nodes, np.nan)
+    of_node[known] = targets
+    return of_node[nodes]

@@ -23,12 +23,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napsets.advice.theory import coverage_gap_bound, expected_homophily
+from napsets.advice.candidates import Candidate, Candidates, hop_counts, label_counts, mean_and_error
+from napsets.advice.theory import expected_homophily
 from napsets.advice.trials import Trials, try_methods
 from napsets.checks.arguments import (
     ArrayLike,
-    FloatArray,
-    IntArray,
     as_column,
     check_alpha,
     check_count,
@@ -39,10 +38,7 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
-from napsets.localisers.decay import DECAYS, hop_weights
-from napsets.localisers.depth import useful_hops
-from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
-from napsets.quantile import ROUNDING, effective_size
+from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
 
 __all__ = ["Candidate", "Recommendation", "recommend"]
 
@@ -51,48 +47,6 @@ _DEEPEST = 256
 
 #: Nodes whose hop counts are held at a time.
 _CHUNK = 1 << 17
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One choice of hops and decay.
-
-    Attributes
-    ----------
-    hops, decay
-        The choice.
-    bound : float
-        Mean of the coverage-gap bound, with "has another label" for the distance in total variation.
-    bound_se : float
-        Its standard error over the labelled nodes that were looked at.
-    slack : float
-        Mean of 1 / (1 + Σw): how far coverage may lie above 1−α for want of calibration nodes.
-    spread : float
-        Mean of √(α(1−α) / (1 + effective size)): how far it fluctuates with the sample.
-    effective_size : float
-        Mean effective size of the neighbourhoods of the nodes to predict.
-    short : int
-        How many of those nodes lack support: they would get every label.
-    short_share : float
-        The same as a share.
-    """
-
-    hops: int
-    decay: str
-    bound: float
-    bound_se: float
-    slack: float
-    spread: float
-    effective_size: float
-    short: int
-    short_share: float
-
-    @property
-    def cost(self) -> float:
-        """Bound, slack and spread together; a node without support counts as 1."""
-        if np.isnan(self.bound):
-            return 1.0
-        return (1.0 - self.short_share) * (self.bound + self.slack + self.spread) + self.short_share
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,28 +96,28 @@ class Recommendation:
     evidence: Trials | None = None
 
     def __str__(self) -> str:
-        rests = "what methods did on held-out labels" if self.evidence else "the graph alone"
-        told = self.evidence.reasons()[0] if self.evidence else self._on_homophily()
-        return f"{self.verdict} (by {rests}): {told}"
+        basis = "what methods did on held-out labels" if self.evidence else "the graph alone"
+        reason = self.evidence.reasons()[0] if self.evidence else self._on_homophily()
+        return f"{self.verdict} (by {basis}): {reason}"
 
     def __repr__(self) -> str:
         return f"Recommendation({self})"
 
     def _repr_html_(self) -> str:
         """Return verdict, reasons and candidates, for notebooks."""
-        told = [*(self.evidence.reasons() if self.evidence else []), *self.reasons()]
-        points = "".join(f"<li>{escape(text)}</li>" for text in told)
+        reasons = [*(self.evidence.reasons() if self.evidence else []), *self.reasons()]
+        points = "".join(f"<li>{escape(text)}</li>" for text in reasons)
         head = "".join(f"<th>{name}</th>" for name in ("", "hops", "decay", "bound", "effective size", "lack support"))
         rows = "".join(
-            f"<tr><td>{'→' if one == self.best else ''}</td><td>{one.hops}</td><td>{escape(one.decay)}</td>"
-            f"<td>{one.bound:.3f}</td><td>{one.effective_size:.0f}</td><td>{one.short_share:.1%}</td></tr>"
-            for one in self.candidates
+            f"<tr><td>{'→' if c == self.best else ''}</td><td>{c.hops}</td><td>{escape(c.decay)}</td>"
+            f"<td>{c.bound:.3f}</td><td>{c.effective_size:.0f}</td><td>{c.short_share:.1%}</td></tr>"
+            for c in self.candidates
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         return f"<p><b>{self.verdict}</b></p><ul>{points}</ul>{table}"
 
     def reasons(self) -> list[str]:
-        """Say what the graph alone says, a sentence or two a point; for what labels say, see ``evidence.reasons()``."""
+        """Say what the graph alone says, point by point; for what labels say, see ``evidence.reasons()``."""
         return [self._on_homophily(), self._on_bounds(), self._on_hops(), self._on_decay(), self._on_support()]
 
     def resting_on(self, evidence: Trials) -> Recommendation:
@@ -192,6 +146,12 @@ class Recommendation:
         return seen + "The graph is not homophilous: near nodes tell no more about a node than far ones do."
 
     def _on_bounds(self) -> str:
+        if np.isnan(self.best.bound):
+            return (
+                f"The bound on the coverage gap of NAPS is not known: no labelled node has the weight "
+                f"{self.needed:.3g} = (1−α)/α of other labelled nodes around it. That of split conformal prediction, "
+                f"with the slack of its sample, is {self.split_bound:.3f}."
+            )
         verb = "below" if self.favourable else "not clearly below"
         return (
             f"Taking 'has another label' for the distance in total variation, the bound on the coverage gap and the "
@@ -210,7 +170,8 @@ class Recommendation:
 
     def _on_decay(self) -> str:
         by_hop = ", ".join(
-            "–" if np.isnan(share) else f"{share:.0%} at hop {k}" for k, share in enumerate(self.agreement, start=1)
+            f"{'not known' if np.isnan(share) else f'{share:.0%}'} at hop {k}"
+            for k, share in enumerate(self.agreement, start=1)
         )
         if self.best.hops == 1:
             choice = "with one hop there is nothing to weigh against it"
@@ -270,38 +231,33 @@ def recommend(
     progress : callable, optional
         Called as ``progress(done, total)`` in nodes to predict.
     """
-    given = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
-    graph = given.along(direction)
-    alpha, asked_hops = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
-    y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
+    whole = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
+    walked = whole.along(direction)
+    alpha, deepest = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
+    y = check_labels(labels, size=walked.num_nodes, num_classes=np.iinfo(np.int64).max)
     calibration = np.flatnonzero(y >= 0)
     if calibration.size == 0:
         raise InvalidInputError("`labels` must have at least one known label; all are −1")
-    asked = np.flatnonzero(y < 0) if nodes is None else check_index("nodes", nodes, graph.num_nodes)
-    asked = asked if asked.size else np.arange(graph.num_nodes)
+    targets = np.flatnonzero(y < 0) if nodes is None else check_index("nodes", nodes, walked.num_nodes)
+    targets = targets if targets.size else np.arange(walked.num_nodes)
     rng = np.random.default_rng(check_seed(seed))
     chosen = np.sort(rng.choice(calibration, min(check_count("sample", sample, minimum=1), calibration.size), False))
-    max_hops = max(1, useful_hops(graph, np.concatenate([asked, chosen]), asked_hops))
-    if max_hops > _DEEPEST:
-        raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} where the graph is so deep; got {asked_hops}")
-    total, same = _label_counts(graph, y, calibration, chosen, max_hops)
-    support = _Support(alpha, max_hops)
-    index = CalibrationIndex(graph, np.zeros(calibration.size), calibration)
-    for start in range(0, asked.size, _CHUNK):
-        support.add(_hop_counts(index, asked[start : start + _CHUNK], max_hops))
+    depth = max(1, useful_hops(walked, np.concatenate([targets, chosen]), deepest))
+    if depth > _DEEPEST:
+        raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} where the graph is so deep; got {deepest}")
+    total, same = label_counts(walked, y, calibration, chosen, depth)
+    choices = Candidates(alpha, depth)
+    index = CalibrationIndex(walked, np.zeros(calibration.size), calibration)
+    for start in range(0, targets.size, _CHUNK):
+        choices.add(hop_counts(index, targets[start : start + _CHUNK], depth))
         if progress is not None:
-            progress(min(start + _CHUNK, asked.size), asked.size)
-    candidates = tuple(
-        support.candidate(hops, decay, total, same)
-        for hops in range(1, max_hops + 1)
-        for decay in (DECAYS if hops > 1 else ["uniform"])
-    )
+            progress(min(start + _CHUNK, targets.size), targets.size)
+    candidates = choices.all(total, same)
     best = min(candidates, key=lambda candidate: candidate.cost)
     random = expected_homophily(y)
-    split = 1.0 - random * calibration.size / (calibration.size + 1.0)
     met = total[:, 0] > 0
-    homophily, homophily_se = _mean(same[met, 0] / total[met, 0])
-    found = Recommendation(
+    homophily, homophily_se = mean_and_error(same[met, 0] / total[met, 0])
+    recommendation = Recommendation(
         verdict=_verdict(best, homophily - 2.0 * homophily_se > random),
         best=best,
         candidates=candidates,
@@ -309,70 +265,19 @@ def recommend(
         homophily=homophily,
         homophily_se=homophily_se,
         expected_homophily=random,
-        agreement=tuple(_share(same[:, k].sum(), total[:, k].sum()) for k in range(max_hops)),
-        split_bound=split,
-        mean_degree=graph.num_edges / max(graph.num_nodes, 1),
+        agreement=tuple(_share(same[:, k].sum(), total[:, k].sum()) for k in range(depth)),
+        split_bound=1.0 - random * calibration.size / (calibration.size + 1.0),
+        mean_degree=walked.num_edges / max(walked.num_nodes, 1),
         needed=(1.0 - alpha) / alpha,
-        nodes=int(asked.size),
+        nodes=int(targets.size),
         calibration=int(calibration.size),
     )
     if probabilities is None:
-        return found
-    return found.resting_on(
-        try_methods(
-            given,
-            probabilities,
-            y,
-            alpha=alpha,
-            hops=best.hops,
-            decay=best.decay,
-            direction=direction,
-            seed=check_seed(seed),
-            ids=ids,
-        )
+        return recommendation
+    trials = try_methods(
+        whole, probabilities, y, alpha=alpha, hops=best.hops, decay=best.decay, direction=direction, seed=seed, ids=ids
     )
-
-
-class _Support:
-    """Sums over the nodes to predict, for each choice of hops and decay."""
-
-    def __init__(self, alpha: float, max_hops: int) -> None:
-        self.alpha = alpha
-        self.weights = {(k, decay): hop_weights(decay, k) for k in range(1, max_hops + 1) for decay in DECAYS}
-        self.short = dict.fromkeys(self.weights, 0)
-        self.size = dict.fromkeys(self.weights, 0.0)
-        self.nodes = 0
-
-    def add(self, counts: IntArray) -> None:
-        self.nodes += counts.shape[0]
-        for key, weights in self.weights.items():
-            mass, size = _mass_and_size(counts, weights)
-            self.short[key] += int(self._lacks(mass).sum())
-            self.size[key] += float(size.sum())
-
-    def _lacks(self, mass: FloatArray) -> Any:
-        # The largest score gathers all of the mass: the threshold is finite just where that is enough.
-        return mass < (1.0 - self.alpha) * (1.0 + mass) * (1.0 - ROUNDING)
-
-    def candidate(self, hops: int, decay: str, total: IntArray, same: IntArray) -> Candidate:
-        key = hops, decay
-        weights, counts = self.weights[key], total[:, :hops]
-        other = np.divide(counts - same[:, :hops], counts, out=np.zeros(counts.shape), where=counts > 0)
-        mass, size = _mass_and_size(counts, weights)
-        held = ~self._lacks(mass)
-        bounds = np.atleast_1d(coverage_gap_bound(weights, counts, other))
-        bound, bound_se = _mean(bounds[held])
-        return Candidate(
-            hops=hops,
-            decay=decay,
-            bound=bound,
-            bound_se=bound_se,
-            slack=_mean(1.0 / (1.0 + mass[held]))[0],
-            spread=_mean(np.sqrt(self.alpha * (1.0 - self.alpha) / (1.0 + size[held])))[0],
-            effective_size=self.size[key] / self.nodes,
-            short=self.short[key],
-            short_share=self.short[key] / self.nodes,
-        )
+    return recommendation.resting_on(trials)
 
 
 def _verdict(best: Candidate, homophilous: bool) -> Literal["maybe", "no"]:
@@ -380,34 +285,5 @@ def _verdict(best: Candidate, homophilous: bool) -> Literal["maybe", "no"]:
     return "maybe" if homophilous and best.short_share < 0.5 else "no"
 
 
-def _label_counts(
-    graph: Graph, labels: IntArray, calibration: IntArray, nodes: IntArray, hops: int
-) -> tuple[IntArray, IntArray]:
-    """Return, by hop, how many calibration nodes each node sees, and how many of those have its label."""
-    total = _hop_counts(CalibrationIndex(graph, np.zeros(calibration.size), calibration), nodes, hops)
-    same = np.zeros_like(total)
-    for label in np.unique(labels[nodes]):
-        alike = calibration[labels[calibration] == label]
-        rows = labels[nodes] == label
-        same[rows] = _hop_counts(CalibrationIndex(graph, np.zeros(alike.size), alike), nodes[rows], hops)
-    return total, same
-
-
-def _hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray:
-    return neighbourhood_thresholds(index, nodes, np.ones(hops), 0.5).hop_counts
-
-
-def _mass_and_size(counts: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    near = counts[:, : weights.size]
-    return near.astype(np.float64) @ weights, effective_size(weights[None], near)[0]
-
-
 def _share(part: int, whole: int) -> float:
     return float(part / whole) if whole else float("nan")
-
-
-def _mean(values: FloatArray) -> tuple[float, float]:
-    """Return a mean and its standard error."""
-    if values.size == 0:
-        return float("nan"), float("nan")
-    return float(values.mean()), float(values.std() / np.sqrt(values.size))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
@@ -29,6 +30,7 @@ __all__ = [
     "coverage_gap_bound",
     "expected_homophily",
     "fewest_labels",
+    "gap_bound",
     "measure_homophily",
     "node_homophily",
     "sbm_favours_naps",
@@ -99,15 +101,15 @@ def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | Non
     graph : Graph
         The graph.
     labels : array of integers
-        One label for each node, −1 where unknown.
+        One label per node, −1 where unknown.
     num_classes : int, optional
         Number of classes; by default those that the labels show.
 
     Examples
     --------
     >>> path = Graph.from_edge_index([[0, 1, 2], [1, 2, 3]], num_nodes=5)
-    >>> found = measure_homophily(path, [0, 0, 0, 1, 1])
-    >>> found.mean, found.where_met, found.unmet
+    >>> homophily = measure_homophily(path, [0, 0, 0, 1, 1])
+    >>> homophily.mean, homophily.where_met, homophily.unmet
     (0.5, 0.625, 1)
     """
     y, shares = _same_label_shares(graph, labels)
@@ -163,7 +165,7 @@ def weighted_gap_bound(weights: ArrayLike, tv: ArrayLike) -> float:
     """
     w, d = check_numbers("weights", weights, largest=LARGEST_WEIGHT), check_numbers("tv", tv, largest=1.0)
     if w.shape != d.shape:
-        raise InvalidInputError(f"`tv` must have one entry a weight, shape {w.shape}; got {d.shape}")
+        raise InvalidInputError(f"`tv` must have one entry per weight, shape {w.shape}; got {d.shape}")
     return float((w @ d) / (1.0 + w.sum()))
 
 
@@ -221,7 +223,7 @@ def coverage_gap_bound(
     counts = check_numbers("hop_counts", hop_counts, largest=LARGEST_COUNT)
     if w.ndim != 1 or counts.shape[-1:] != w.shape or d.shape[-1:] != w.shape:
         raise InvalidInputError(
-            f"`hop_counts` and `hop_tv` must have one entry a hop, {w.size}; got shapes {counts.shape} and {d.shape}"
+            f"`hop_counts` and `hop_tv` must have one entry per hop, {w.size}; got shapes {counts.shape} and {d.shape}"
         )
     pool = check_number("pool", pool, largest=LARGEST_WEIGHT)
     rest = check_numbers("rest_count", rest_count, largest=LARGEST_COUNT)
@@ -230,27 +232,30 @@ def coverage_gap_bound(
         np.broadcast_shapes(counts.shape[:-1], d.shape[:-1], rest.shape, rest_d.shape)
     except ValueError as error:
         raise InvalidInputError(
-            f"`rest_count` and `rest_tv` must have one entry a node, as `hop_counts` and `hop_tv` have; got shapes "
+            f"`rest_count` and `rest_tv` must have one entry per node, as `hop_counts` and `hop_tv` have; got shapes "
             f"{rest.shape} and {rest_d.shape} beside {counts.shape} and {d.shape}"
         ) from error
-    if pool:
-        bound = _pooled_bound(w, counts, d, pool, rest, rest_d)
-    else:
-        mass = counts * w
-        bound = np.sum(mass * d, axis=-1) / (1.0 + np.sum(mass, axis=-1))
+    bound = _pooled_bound(w, counts, d, pool, rest, rest_d) if pool else gap_bound(w, counts, d)
     return float(bound) if bound.ndim == 0 else bound
+
+
+def gap_bound(weights: FloatArray, counts: npt.NDArray[Any], tv: FloatArray) -> FloatArray:
+    """Return Σ w(k)·n_k·tv_k / (1 + Σ w(k)·n_k) of arrays that were checked; see `coverage_gap_bound`."""
+    mass = counts * weights
+    bound: FloatArray = np.asarray(np.sum(mass * tv, axis=-1) / (1.0 + np.sum(mass, axis=-1)))
+    return bound
 
 
 def _pooled_bound(
     w: FloatArray, counts: FloatArray, d: FloatArray, pool: float, rest: FloatArray, rest_d: FloatArray
 ) -> FloatArray:
     """Return (m − 1 + Σ w_i·tv_i) / (m + Σ w_i) with w_i = w(k) + pool/n, n the number of calibration nodes."""
-    each = pool / np.maximum(np.sum(counts, axis=-1) + rest, 1.0)  # without any calibration node it counts for none
-    weights = w + each[..., None]
-    mass, rest_mass = counts * weights, rest * each
+    pooled = pool / np.maximum(np.sum(counts, axis=-1) + rest, 1.0)  # without any calibration node it counts for none
+    weights = w + pooled[..., None]
+    mass, rest_mass = counts * weights, rest * pooled
     largest = np.maximum(
         np.max(weights, axis=-1, where=np.broadcast_to(counts > 0, weights.shape), initial=1.0),
-        np.where(rest > 0, each, 1.0),
+        np.where(rest > 0, pooled, 1.0),
     )
     bound: FloatArray = np.asarray(
         (largest - 1.0 + np.sum(mass * d, axis=-1) + rest_mass * rest_d) / (largest + np.sum(mass, axis=-1) + rest_mass)
@@ -312,11 +317,11 @@ def fewest_labels(alpha: float) -> int:
 
 def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
-    from napsets.kernels.balls import same_label_shares
+    from napsets.kernels.neighbour_sums import same_label_shares
 
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:
-        raise InvalidInputError(f"`labels` must have one entry a node, {graph.num_nodes}; got {y.size}")
+        raise InvalidInputError(f"`labels` must have one entry per node, {graph.num_nodes}; got {y.size}")
     shares = np.empty(y.size)
     same_label_shares(graph.indptr, graph.indices, y, shares)
     return y, shares

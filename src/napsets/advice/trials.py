@@ -21,15 +21,21 @@ import numpy as np
 from napsets.advice.theory import fewest_labels
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_labels, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.evaluation.gaps import gap_within
+from napsets.evaluation.groups import FIFTHS, groups_of_partition
+from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.verdict_words import named
 from napsets.graph import Direction, Graph, check_direction
+from napsets.groups import by_quantiles
 from napsets.localisers.decay import Decay
-from napsets.methods import Given, Settings, make_method, title
-from napsets.methods.auto import FEWEST, Choice, Choosing, Prefer
+from napsets.methods import AutoMethod, CalibrationData, Choice, Settings, make_method, title
+from napsets.methods.auto import FEWEST
+from napsets.methods.choice import Prefer
 
 __all__ = ["FOLDS", "TRIED", "Trial", "Trials", "try_methods"]
 
 #: What is tried, by the names of the table of methods; the first is what the others are compared with.
-TRIED: tuple[str, ...] = ("split", "naps", "naps-exact", "informed", "auto", "auto-small")
+TRIED: tuple[str, ...] = ("split", "thr", "naps", "naps-exact", "informed", "auto", "auto-small")
 #: Into so many parts the labelled nodes are cut.
 FOLDS = 5
 #: Labels of a fold that judge, at the most; all others of that fold are hidden too.
@@ -39,7 +45,7 @@ _ERRORS = 2.0
 #: A smaller change of size, as a share, is not worth another method.
 _WORTH = 0.01
 #: What those who want small sets above all may choose; the others are also meant to be even.
-_SMALL = "auto-small"
+_SMALL = ("thr", "auto-small")
 _PREFERENCES: tuple[Prefer, ...] = ("even", "small")
 
 
@@ -61,6 +67,8 @@ class Trial:
         Its size less that of the first method on the same nodes, and the standard error of that (paired).
     target : float
         The coverage asked for.
+    gap, chance : float
+        How far coverage is from the target in a neighbourhood (or in fifths by degree) on average, and by chance alone.
     """
 
     method: str
@@ -73,6 +81,8 @@ class Trial:
     difference: float
     difference_se: float
     target: float
+    gap: float = math.nan
+    chance: float = math.nan
 
     @property
     def falls_short(self) -> bool:
@@ -98,7 +108,7 @@ class Trials:
     Attributes
     ----------
     trials : tuple of Trial
-        One a method, the one that looks at no neighbours first; none where labels are too few.
+        One per method, the one that looks at no neighbours first; none where labels are too few.
     choices : tuple of Choice
         What `auto` chooses for even and for small sets, and why.
     alpha : float
@@ -157,42 +167,59 @@ class Trials:
         return smallest.method if smallest.smaller else plain
 
     def _fit(self) -> list[Trial]:
-        """Return those that look at the graph, are meant to be even, and cover."""
-        return [trial for trial in self.trials[1:] if trial.method != _SMALL and not trial.falls_short]
+        """Return those that use the graph, are meant to be even, and cover."""
+        return [trial for trial in self.trials[1:] if trial.method not in _SMALL and not trial.falls_short]
 
     def reasons(self) -> list[str]:
-        """Explain the verdict, a sentence or two a point."""
+        """Explain the verdict, a sentence or two per point."""
         if not self.enough:
             return [
-                f"{self.labels:,} labels are too few to try methods on: at alpha = {self.alpha:g} it takes "
-                f"{self.needed:,}, of which some are hidden to judge by and others set the level.",
+                f"{self.labels:,} labels are too few to try methods on them: alpha = {self.alpha:g} needs "
+                f"{self.needed:,}, because some evaluate and others set the level.",
                 *map(self._on_choice, self.choices),
             ]
-        return [self._on_sizes(), *self._on_coverage(), *map(self._on_choice, self.choices)]
+        return [self._on_sizes(), *self._on_small(), *self._on_coverage(), *map(self._on_choice, self.choices)]
 
     def _on_sizes(self) -> str:
         plain, others = self.trials[0], sorted(self._fit(), key=lambda trial: trial.size)
-        seen = f"On {self.judged:,} held-out labels {plain.title} makes sets of {plain.size:.2f} ± {plain.size_se:.2f}"
-        if not others:
-            return f"{seen}; of the methods that look at neighbourhoods, none covers as asked for."
-        best = others[0]
-        how = "smaller" if best.smaller else "larger" if best.larger else "no clear difference"
-        return (
-            f"{seen} labels; of the methods that look at neighbourhoods, {best.title} makes the smallest: "
-            f"{best.size:.2f} ± {best.size_se:.2f} ({best.difference:+.2f} ± {best.difference_se:.2f}: {how})."
+        seen = (
+            f"On {self.judged:,} held-out labels, the average set size of {named(plain.title)} is {plain.size:.2f} ± "
+            f"{plain.size_se:.2f}"
         )
+        if not others:
+            return f"{seen}; none of the methods that use neighbourhoods reaches the target coverage."
+        best = others[0]
+        how = "clearly smaller" if best.smaller else "clearly larger" if best.larger else "no clear difference"
+        difference = f"{best.difference:+.2f} ± {best.difference_se:.2f}, {how}"
+        return (
+            f"{seen}. Of the methods that use neighbourhoods and aim at even coverage, {named(best.title)} makes the "
+            f"smallest sets: {best.size:.2f} ± {best.size_se:.2f} ({difference})."
+        )
+
+    def _on_small(self) -> list[str]:
+        """Say which method makes the smallest sets of all, and how even it is."""
+        covering = [trial for trial in self.trials if not trial.falls_short]
+        smallest = min(covering, key=lambda trial: trial.size, default=self[self.method])
+        if smallest.method == self.method:
+            return []
+        return [
+            f"If small sets matter most: {smallest.method} makes the smallest, {smallest.size:.2f} ± "
+            f"{smallest.size_se:.2f}, with coverage {100 * smallest.gap:.1f} points off the target per group on "
+            f"average; {self.method}: {self[self.method].size:.2f}, {100 * self[self.method].gap:.1f} points."
+        ]
 
     def _on_coverage(self) -> list[str]:
         short = [trial for trial in self.trials if trial.falls_short]
         full = [trial for trial in self.trials if trial.full >= 0.1]
-        told = [f"{t.title} covers {t.coverage:.1%} ± {t.coverage_se:.1%}" for t in short]
-        empty = [f"{t.title} gives {t.full:.0%} of nodes every label" for t in full]
-        found = [f"Less than the {1 - self.alpha:.0%} asked for: {', '.join(told)}."] if told else []
-        return found + ([f"Sets that say nothing: {', '.join(empty)}."] if empty else [])
+        below = ", ".join(f"{t.title} covers {t.coverage:.1%} ± {t.coverage_se:.1%}" for t in short)
+        empty = ", ".join(f"{t.title} gives every label to {t.full:.0%} of the nodes" for t in full)
+        sentences = [f"Below the target of {1 - self.alpha:.0%}: {below}."] if below else []
+        return sentences + ([f"Full sets say nothing: {empty}."] if empty else [])
 
     @staticmethod
     def _on_choice(choice: Choice) -> str:
-        return f"For {choice.prefer} sets, auto chooses {choice}."
+        name = "auto" if choice.prefer == "even" else "auto-small"
+        return f"{name} would choose {choice}."
 
     def row(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -254,22 +281,23 @@ def try_methods(
     known = np.flatnonzero(y >= 0)
     if known.size == 0:
         raise InvalidInputError("`labels` must have at least one known label; all are −1")
-    given = Given.check(graph, probabilities, y, known, ids)
+    data = CalibrationData.check(graph, probabilities, y, known, ids=ids)
     settings = Settings(hops=hops, decay=decay, seed=seed, alpha=alpha, direction=check_direction(direction))
     needed = fewest(alpha)
-    choices = tuple(Choosing(alpha, prefer, seed).fit(given).choice for prefer in _PREFERENCES)
+    choices = tuple(AutoMethod(alpha, prefer, seed).fit(data).choice for prefer in _PREFERENCES)
     if known.size < needed:
         return Trials((), choices, alpha, int(known.size), 0, needed)
     fold = np.random.default_rng(seed).permutation(known.size) % FOLDS
     sizes: list[list[FloatArray]] = [[] for _ in TRIED]
     hits: list[list[FloatArray]] = [[] for _ in TRIED]
-    counts = []
+    counts, tried = [], []
     for f in range(FOLDS):
         judged = known[fold == f]
         if judged.size > _JUDGED:
             judged = judged[np.linspace(0, judged.size - 1, _JUDGED).astype(np.int64)]
         counts.append(judged.size)
-        rest = Given(graph, given.outputs, given.labels, known[fold != f], given.ids)
+        tried.append(judged)
+        rest = CalibrationData(graph, data.outputs, data.truth, known[fold != f], data.ids)
         for m, name in enumerate(TRIED):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NapsetsWarning)
@@ -279,20 +307,32 @@ def try_methods(
             if progress is not None:
                 progress(f * len(TRIED) + m + 1, FOLDS * len(TRIED))
     place = np.repeat(np.arange(FOLDS), counts)
-    of_sizes, of_hits = (np.stack([np.concatenate(parts) for parts in each]) for each in (sizes, hits))
+    of_sizes, of_hits = (np.stack([np.concatenate(folds) for folds in by_method]) for by_method in (sizes, hits))
+    nodes = np.concatenate(tried)
+    gaps = [gap_within(hit.astype(bool), own, alpha) for own in [_groups(graph, nodes, seed)] for hit in of_hits]
     trials = tuple(
         Trial(
             name,
             title(name),
             *_mean(of_sizes[m], place),
             *_mean(of_hits[m], place),
-            float((of_sizes[m] == given.outputs.shape[1]).mean()),
+            float((of_sizes[m] == data.outputs.shape[1]).mean()),
             *_mean(of_sizes[m] - of_sizes[0], place),
             1.0 - alpha,
+            gaps[m].gap,
+            gaps[m].chance,
         )
         for m, name in enumerate(TRIED)
     )
     return Trials(trials, choices, alpha, int(known.size), int(place.size), needed)
+
+
+def _groups(graph: Graph, nodes: IntArray, seed: int) -> IntArray:
+    """Return the groups over which evenness is measured: neighbourhoods, or fifths by degree if there are not two."""
+    partition = neighbourhood_partition(graph, nodes, seed=seed)
+    if len(partition) > 1:
+        return groups_of_partition(partition, graph.num_nodes)[nodes]
+    return by_quantiles(graph.degrees, FIFTHS, nodes)[nodes]
 
 
 def fewest(alpha: float) -> int:

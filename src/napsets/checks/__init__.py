@@ -1,1 +1,1 @@
-"""Arguments, looked at before anything is computed: what is wrong is said by name."""
+"""Checks of arguments before anything is computed; an error names the argument."""

@@ -1,4 +1,4 @@
-"""Turning what users pass into arrays, or into an error that names the argument.
+"""Convert what users pass to arrays, or raise an error that names the argument.
 
 Each function takes the argument's name first, because that name opens the message:
 what it must be, then what came.
@@ -12,19 +12,25 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from napsets.checks.progress import check_progress
 from napsets.checks.values import (
     LARGEST_HOPS,
     check_alpha,
     check_count,
+    check_finite,
     check_flag,
     check_hops,
     check_kind,
     check_list,
     check_names,
     check_number,
+    check_path,
     check_seed,
     check_settings,
     check_share,
+    check_threads,
+    is_several,
+    plain,
     shown,
 )
 from napsets.errors import InvalidInputError, NapsetsWarning
@@ -39,22 +45,31 @@ __all__ = [
     "as_column",
     "check_alpha",
     "check_count",
+    "check_finite",
     "check_flag",
     "check_hops",
     "check_index",
     "check_integers",
     "check_kind",
+    "check_known",
     "check_labels",
     "check_list",
     "check_names",
     "check_node",
     "check_number",
     "check_numbers",
+    "check_path",
     "check_probabilities",
+    "check_progress",
+    "check_row_count",
     "check_scores",
     "check_seed",
     "check_settings",
     "check_share",
+    "check_table",
+    "check_threads",
+    "is_several",
+    "plain",
     "refuse_masked",
     "shown",
 ]
@@ -68,8 +83,8 @@ BoolArray = npt.NDArray[np.bool_]
 ROW_SUM_TOLERANCE = 1e-3
 
 _SOFTMAX = (
-    "If they are logits or other scores, pass them through a softmax (scipy.special.softmax(x, axis=1)); if they were "
-    "rounded, divide each row by its sum."
+    "If they are logits, pass logits=True to calibrate(...), or put them through a softmax (scipy.special.softmax(x, "
+    "axis=1)); if they were rounded, divide each row by its sum."
 )
 
 
@@ -111,7 +126,7 @@ def as_column(name: str, value: object) -> npt.NDArray[Any]:
 
 
 def _on_host(value: Any) -> Any:
-    """Bring a tensor to memory that NumPy can read, in a type that it knows; leave anything else as it is."""
+    """Move a tensor to memory that NumPy can read, in a type that it supports; return anything else unchanged."""
     if not hasattr(value, "detach"):
         return value
     tensor = value.detach().cpu()
@@ -142,13 +157,13 @@ def check_integers(name: str, value: object, *, ndim: int = 1) -> npt.NDArray[An
     return array
 
 
-def check_index(name: str, value: object, size: int, *, unique: bool = False) -> IntArray:
-    """Node indices in 0..size−1, from an index array or a boolean mask of length `size`."""
+def check_index(name: str, value: object, size: int, *, unique: bool = False, quiet: bool = False) -> IntArray:
+    """Node indices in 0..size−1, from an index array or a boolean mask of length `size`; `quiet` without warnings."""
     array = as_array(name, value)
     if array.dtype == np.bool_:
         if array.shape != (size,):
             raise InvalidInputError(
-                f"`{name}` as a boolean mask must have one entry a node, shape ({size},); got {array.shape}"
+                f"`{name}` as a boolean mask must have one entry per node, shape ({size},); got {array.shape}"
             )
         return np.flatnonzero(array).astype(np.int64, copy=False)
     if array.ndim == 0:
@@ -158,9 +173,9 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
         low, high = int(array.min()), int(array.max())
         if low < 0 or high >= size:
             raise InvalidInputError(f"`{name}` must hold ids from 0 to {size - 1}; got {low if low < 0 else high}")
-        if (low, high) == (0, 1) and array.size == size > 2:
+        if (low, high) == (0, 1) and array.size == size > 2 and not quiet:
             _suspect_mask(name, refuse=unique)
-    index = array.astype(np.int64, copy=False)
+    index = np.ascontiguousarray(array, dtype=np.int64)  # as kernels are compiled for
     if unique and index.size:
         counts = np.bincount(index, minlength=0)
         if counts.max() > 1:
@@ -172,7 +187,7 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False) ->
 
 def _suspect_mask(name: str, *, refuse: bool) -> None:
     """Refuse integers that look like a mask where no node may repeat; elsewhere they could be meant, so warn."""
-    what = "integers 0 and 1, one a node. If they are a mask, pass it with .astype(bool)"
+    what = "integers 0 and 1, one per node. If they are a mask, pass it with .astype(bool)"
     if refuse:
         raise InvalidInputError(f"`{name}` must hold node ids or be a boolean mask; got {what}.")
     warnings.warn(f"`{name}` is taken for node ids, the nodes 0 and 1 again and again; got {what}", NapsetsWarning, 4)
@@ -194,10 +209,8 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
         raise InvalidInputError(
             f"`probabilities` must have shape (nodes, classes) with at least one class; got {array.shape}"
         )
-    if num_nodes is not None and array.shape[0] != num_nodes:
-        raise InvalidInputError(
-            f"`probabilities` must have one row a node of the graph, {num_nodes}; got {array.shape[0]} rows"
-        )
+    if num_nodes is not None:
+        check_row_count("probabilities", array, num_nodes)
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     elif array.dtype == np.float16:
@@ -224,27 +237,45 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
     return array
 
 
+def check_row_count(name: str, array: npt.NDArray[Any], num_nodes: int) -> None:
+    """Refuse a number of rows that differs from the number of nodes."""
+    if array.shape[0] != num_nodes:
+        raise InvalidInputError(
+            f"`{name}` must have one row per node of the graph, {num_nodes}; got {array.shape[0]} rows"
+        )
+
+
 def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:
-    """One label a node: 0..num_classes−1, or −1 for unknown."""
+    """One label per node: 0..num_classes−1, or −1 for unknown."""
     array = check_integers("labels", value)
     if array.shape[0] != size:
-        raise InvalidInputError(f"`labels` must have one entry a node, {size} (−1 where unknown); got {array.shape[0]}")
+        raise InvalidInputError(
+            f"`labels` must have one entry per node, {size} (−1 where unknown); got {array.shape[0]}"
+        )
     if array.size:
         low, high = int(array.min()), int(array.max())
         if low < -1 or high >= num_classes:
             raise InvalidInputError(
                 f"`labels` must be from 0 to {num_classes - 1}, or −1 for unknown; got {low if low < -1 else high}"
             )
-    return array.astype(np.int64, copy=False)
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def check_scores(name: str, value: object, *, size: int | None = None) -> FloatArray:
+def check_known(value: object, *, size: int, num_classes: int) -> IntArray:
+    """Labels as in `check_labels`, none of them unknown."""
+    labels = check_labels(value, size=size, num_classes=num_classes)
+    if (labels < 0).any():
+        raise InvalidInputError(f"`labels` must be known to be scored; entry {int((labels < 0).argmax())} is −1")
+    return labels
+
+
+def check_scores(name: str, value: object, *, size: int | None = None, each: str = "calibration node") -> FloatArray:
     """Return a vector of scores without NaN, as float64; −0.0 becomes 0.0, so that equal scores have equal bits."""
     array = as_array(name, value)
     if array.ndim != 1:
         raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
     if size is not None and array.shape[0] != size:
-        raise InvalidInputError(f"`{name}` must have one entry a calibration node, {size}; got {array.shape[0]}")
+        raise InvalidInputError(f"`{name}` must have one entry per {each}, {size}; got {array.shape[0]}")
     if array.dtype.kind not in "fiub":
         raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
     scores = array.astype(np.float64, copy=False) + 0.0
@@ -252,6 +283,17 @@ def check_scores(name: str, value: object, *, size: int | None = None) -> FloatA
     if missing.any():
         raise InvalidInputError(f"`{name}` must not be NaN; entry {int(missing.argmax())} is")
     return scores
+
+
+def check_table(name: str, value: object, rows: int) -> FloatArray:
+    """Return a table of numbers with one row per node, as float64; NaN and infinities are numbers too."""
+    array = as_array(name, value)
+    if array.ndim != 2 or array.shape[0] != rows or array.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`{name}` must be a table of numbers with one row per node, shape ({rows}, columns); got {array.dtype} of "
+            f"shape {array.shape}"
+        )
+    return array.astype(np.float64, copy=False)
 
 
 def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:

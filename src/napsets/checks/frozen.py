@@ -1,10 +1,9 @@
-"""Arrays that nobody can write to: what a value object keeps must not change under it."""
+"""Arrays that nobody writes to: what a value object keeps must not change under it."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -13,38 +12,37 @@ __all__ = ["Sealed", "frozen", "sealed"]
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
-#: The arrays that we sealed, by identity. Of a read-only array of somebody else nothing is known: its owner may have
-#: kept a view, may make it writeable again, or may write to the file that it maps.
-_OURS: WeakValueDictionary[int, npt.NDArray[Any]] = WeakValueDictionary()
-
 
 def frozen(array: Array) -> Array:
-    """Return the array itself if it is sealed, or a view of what is; otherwise a sealed copy.
+    """Return the array itself if it is read-only down to the memory that it is a view of, otherwise a read-only copy.
+
+    That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, memory maps
+    among it: somebody else may write to the file.
 
     Examples
     --------
-    >>> given = np.zeros(3)
-    >>> kept = frozen(given)
-    >>> kept is given, frozen(kept) is kept
+    >>> scores = np.zeros(3)
+    >>> kept = frozen(scores)
+    >>> kept is scores, frozen(kept) is kept
     (False, True)
     """
-    return array if _is_ours(array) else sealed(array.copy())
+    memory: Any = array
+    while isinstance(memory, np.ndarray) and not memory.flags.writeable:
+        memory = memory.base
+    closed = memory is None or isinstance(memory, bytes) or (isinstance(memory, memoryview) and memory.readonly)
+    return array if closed else sealed(array.copy())
 
 
 def sealed(array: Array) -> Array:
-    """Make an array that we made ourselves, and nobody else holds, read-only in place, so that it is never copied."""
-    array.flags.writeable = False
-    _OURS[id(array)] = array
+    """Make an array that we made ourselves, and nobody else holds, read-only in place, so that it is never copied.
+
+    Arrays that it is a view of become read-only with it: they are ours too.
+    """
+    view: Any = array
+    while isinstance(view, np.ndarray):
+        view.flags.writeable = False
+        view = view.base
     return array
-
-
-def _is_ours(array: npt.NDArray[Any]) -> bool:
-    owner: Any = array
-    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
-        if _OURS.get(id(owner)) is owner:
-            return True
-        owner = owner.base
-    return isinstance(owner, bytes)
 
 
 class Sealed:

@@ -1,19 +1,24 @@
-"""Checking what edges weigh: lengths, or strengths, which are lengths the other way up."""
+"""Checks of edge weights: lengths, or strengths, which are 1 / length."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+import warnings
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, as_array, shown
 from napsets.checks.names import choose
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, NapsetsWarning
 
-__all__ = ["LONGEST", "SHORTEST", "WeightsAre", "check_lengths", "check_weights_are", "lengths_from"]
+__all__ = ["LONGEST", "SHORTEST", "WeightsAre", "WeightsMean", "check_lengths", "check_weights_are", "lengths_from"]
+__all__ += ["weights_mean"]
 
-#: What the numbers beside edges say: how long an edge is, or how strong, a length of 1 / strength.
+#: The meanings of edge weights: the length of an edge, or its strength, which gives the length 1 / strength.
 WeightsAre = Literal["lengths", "strengths"]
+#: The same, or that they are not to be used.
+WeightsMean = Literal["lengths", "strengths", "ignored"]
 
 #: The shortest and the longest edge. Sums of as many as there are edges stay finite, and so does 1 / strength.
 SHORTEST, LONGEST = 1e-100, 1e100
@@ -25,11 +30,36 @@ _ZERO = {
 
 
 def check_weights_are(value: object) -> WeightsAre | None:
-    """Return what weights are said to be, or None where nothing is said."""
+    """Return the stated meaning of weights, or None if none is stated."""
     if value is None:
         return None
-    found: WeightsAre = choose("weights_are", value, {name: name for name in get_args(WeightsAre)})
-    return found
+    meaning: WeightsAre = choose("weights_are", value, {name: name for name in get_args(WeightsAre)})
+    return meaning
+
+
+def weights_mean(name: str, value: object, weights: npt.NDArray[Any]) -> WeightsAre | None:
+    """Return the stated meaning of a graph's weights; warn if none is stated and the weights differ.
+
+    Parameters
+    ----------
+    name : str
+        The argument that holds them, for the warning.
+    value : {"lengths", "strengths", "ignored"} or None
+        What is said.
+    weights : numpy.ndarray
+        The weights of the edges.
+    """
+    if value is not None:
+        meaning: Any = choose("weights_are", value, {name: name for name in get_args(WeightsMean)})
+        return None if meaning == "ignored" else cast(WeightsAre, meaning)
+    if weights.size and (weights != weights.flat[0]).any():
+        warnings.warn(
+            f"`{name}` has entries that differ between edges, and they are not used. Make the graph with weights_are="
+            f"'strengths' or weights_are='lengths' to use them, or with weights_are='ignored' if they do not count",
+            NapsetsWarning,
+            stacklevel=4,
+        )
+    return None
 
 
 def check_lengths(name: str, value: object, size: int, *, weights_are: WeightsAre = "lengths") -> FloatArray:
@@ -48,7 +78,7 @@ def check_lengths(name: str, value: object, size: int, *, weights_are: WeightsAr
     """
     array = as_array(name, value)
     if array.shape != (size,):
-        raise InvalidInputError(f"`{name}` must have one entry an edge, {size}; got shape {array.shape}")
+        raise InvalidInputError(f"`{name}` must have one entry per edge, {size}; got shape {array.shape}")
     if array.dtype.kind not in "fiu":
         raise InvalidInputError(f"`{name}` must hold numbers; got dtype {array.dtype}")
     numbers = array.astype(np.float64)

@@ -1,6 +1,7 @@
 """Checking single values: numbers, flags, names, settings.
 
-As in `_check`, which has them too, each function takes the argument's name first, because that name opens the message.
+As in `arguments`, which has them too, each function takes the argument's name first, because that name opens the
+message.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import copy
 import math
 import operator
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
@@ -19,15 +22,22 @@ __all__ = [
     "LARGEST_HOPS",
     "check_alpha",
     "check_count",
+    "check_finite",
     "check_flag",
     "check_hops",
     "check_kind",
     "check_list",
     "check_names",
     "check_number",
+    "check_path",
     "check_seed",
     "check_settings",
     "check_share",
+    "check_size",
+    "check_threads",
+    "in_digits",
+    "is_several",
+    "plain",
     "shown",
 ]
 
@@ -41,7 +51,7 @@ _NO_NUMBER = (TypeError, ValueError, OverflowError, RuntimeError)  # what float(
 
 
 def shown(value: object) -> str:
-    """Return what a message shows of a value: its repr, cut where it is long."""
+    """Return the repr of a value for a message, shortened if it is long."""
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
@@ -49,15 +59,56 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def plain(value: Any) -> Any:
+    """Return the number that an array without dimensions holds, which its owner could change; others as they are."""
+    return value.item() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def is_several(value: object) -> bool:
+    """Return whether a value is a list or an array of values, and not one."""
+    try:
+        return isinstance(value, list | tuple) or np.ndim(cast(Any, value)) > 0
+    except (TypeError, ValueError, RuntimeError):  # what looks like a sequence and is no array
+        return False
+
+
+def in_digits(value: float, decimals: int = 4, *, sign: str = "") -> str:
+    """Write a number for people with so many decimals, or with four digits where it is too small or large for that.
+
+    Examples
+    --------
+    >>> in_digits(0.0512), in_digits(4.8e-9), in_digits(-1.7e300), in_digits(0.0, sign="+")
+    ('0.0512', '4.8e-09', '-1.7e+300', '+0.0000')
+    """
+    plain = value == 0 or 0.5 * 10.0**-decimals < abs(value) < 1e9
+    return format(value, f"{sign}.{decimals}f" if plain else f"{sign}.4g")
+
+
 def check_alpha(value: object) -> float:
     """One error rate strictly between 0 and 1."""
     try:
-        alpha = float(cast(Any, value))
+        alpha = float(cast(Any, None if isinstance(value, str) else value))
     except _NO_NUMBER as error:
         raise InvalidInputError(f"`alpha` must be a number between 0 and 1; got {shown(value)}") from error
     if not 0.0 < alpha < 1.0:  # NaN fails this too
         raise InvalidInputError(f"`alpha` must lie strictly between 0 and 1; got {alpha:g}")
     return alpha
+
+
+#: Numbers that are predicted: differences, squares and sums of these are finite too.
+LARGEST_NUMBER = 1e150
+
+
+def check_size(name: str, numbers: Any) -> None:
+    """Refuse finite numbers that are too large to be squared; others may be NaN or infinite."""
+    sizes = np.abs(np.asarray(numbers, dtype=np.float64))
+    large = np.isfinite(sizes) & (sizes > LARGEST_NUMBER)
+    if large.any():
+        row = int(np.argwhere(large)[0][0])
+        raise InvalidInputError(
+            f"`{name}` must be numbers of at most {LARGEST_NUMBER:g} in size; row {row} has {sizes[large][0]:g}. "
+            f"Divide all of them by one number."
+        )
 
 
 def check_share(name: str, value: object) -> float:
@@ -82,8 +133,19 @@ def check_number(name: str, value: object, *, largest: float) -> float:
     return number
 
 
+def check_finite(name: str, value: object) -> float:
+    """One number, of either sign, neither NaN nor infinite."""
+    try:
+        number = float("nan") if isinstance(value, str) else float(cast(Any, value))
+    except _NO_NUMBER:
+        number = float("nan")
+    if not math.isfinite(number):
+        raise InvalidInputError(f"`{name}` must be a finite number; got {shown(value)}")
+    return number
+
+
 def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | None = None) -> int:
-    """Return an integer of at least `minimum` and, where given, at most `maximum`."""
+    """Return an integer of at least `minimum` and at most `maximum`."""
     try:
         count = operator.index(cast(SupportsIndex, value))
     except _NO_NUMBER as error:
@@ -99,7 +161,7 @@ def check_count(name: str, value: object, *, minimum: int = 0, maximum: int | No
 
 
 def check_hops(name: str, value: object, *, minimum: int = 0) -> int:
-    """Return a depth; one that no graph has is refused, one that this graph has not costs nothing."""
+    """Return a depth; absurd values are refused, and more than the depth of the graph costs nothing."""
     return check_count(name, value, minimum=minimum, maximum=LARGEST_HOPS)
 
 
@@ -114,6 +176,26 @@ def check_seed(value: object) -> int:
     return seed
 
 
+def check_threads(threads: object) -> int:
+    """Return how many threads to use: `threads`, or ``NAPSETS_THREADS``, or all cores."""
+    from napsets.kernels.threads import MOST_THREADS, available_threads
+
+    if threads is not None:
+        return check_count("threads", threads, minimum=1, maximum=MOST_THREADS)
+    try:
+        return available_threads()
+    except ValueError as error:
+        raise InvalidInputError(str(error)) from error
+
+
+def check_path(name: str, value: object) -> Path:
+    """Return the path of a file, from a string or a path-like object."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidInputError(f"`{name}` must be the path of a file; got {shown(value)}")
+    return Path(text)
+
+
 def check_flag(name: str, value: object) -> bool:
     """Return True or False, and nothing that merely counts as one of them: 'no' would count as True."""
     if not isinstance(value, bool | np.bool_):
@@ -122,7 +204,7 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_kind(name: str, value: object, kind: type[Kind], *, way: str) -> Kind:
-    """Return a value of one class, or say what came and how to get one."""
+    """Return a value of a class, or raise an error that says what was passed and how to get one."""
     if not isinstance(value, kind):
         raise InvalidInputError(f"`{name}` must be a {kind.__name__}; got {type(value).__name__}. {way}")
     return value

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from napsets.cli._signals import leave_at_once
+from napsets.cli._signals import listen, wind_down
 from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]
@@ -15,6 +15,7 @@ __all__ = ["main", "make_app", "run_app"]
 COMMANDS = (
     "demo",
     "predict",
+    "calibrate",
     "evaluate",
     "inspect",
     "recommend",
@@ -24,6 +25,10 @@ COMMANDS = (
     "reproduce",
     "datasets",
     "errors",
+    "serve",
+    "update",
+    "status",
+    "warm-up",
 )
 
 
@@ -34,8 +39,7 @@ def make_app() -> Any:
         import typer
     except ImportError as error:
         raise MissingDependencyError("typer", "cli") from error
-    from napsets.cli._command import Commands, add_command
-    from napsets.cli._version import version_option
+    from napsets.cli._command import Commands, add_command, version_option
 
     app = typer.Typer(
         name="napsets",
@@ -50,14 +54,15 @@ def make_app() -> Any:
     )
     app.callback()(version_option)
     for name in COMMANDS:
-        module = import_module(f"napsets.cli.{name}")
-        add_command(app, name, getattr(module, name), examples=module.EXAMPLES)
+        function = name.replace("-", "_")
+        module = import_module(f"napsets.cli.{function}")
+        add_command(app, name, getattr(module, function), examples=module.EXAMPLES)
     return app
 
 
 def main() -> None:
-    """Run the command; the process ends with 0 (fine), 1 (failed) or 2 (wrong use)."""
-    leave_at_once()
+    """Run the command; the process ends with 0 (fine), 1 (failed), 2 (wrong use), 130 (Ctrl-C) or 143 (SIGTERM)."""
+    listen()
     try:
         app = make_app()
     except MissingDependencyError as error:
@@ -71,13 +76,14 @@ def run_app(app: Any, name: str) -> None:
     from napsets.cli._errors import report_error
     from napsets.cli._terminal import PrintingError, flush, prepare_streams
 
-    leave_at_once()
+    listen()
     prepare_streams()
     try:
         try:
             app(prog_name=name)
         finally:
             flush()
+            wind_down()
     except OSError as error:  # of help and the like, which no command prints
-        told = error if isinstance(error, BrokenPipeError) else PrintingError(error.errno, error.strerror)
-        sys.exit(report_error("", told))
+        failure = error if isinstance(error, BrokenPipeError) else PrintingError(error.errno, error.strerror)
+        sys.exit(report_error("", failure))

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from napsets.cli._methods import takes
+from napsets.methods.table import settings_of
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 __all__ = ["command_with", "full_note", "support_note"]
 
@@ -23,9 +24,15 @@ _LEFT_OUT = {"json", "quiet", "debug", "config", "help"}
 
 _USUAL_HOPS = 2
 
+#: What nodes get that have too little support.
+_WITHOUT_SUPPORT: dict[type[Prediction], str] = {
+    PredictionSets: "sets ({}) hold every label",
+    PredictionIntervals: "intervals ({}) are the whole line",
+}
 
-def support_note(result: Mapping[str, Any], context: Any) -> str | None:
-    """Return a note on sets that are full for want of support, or None where there are few.
+
+def support_note(result: Mapping[str, Any], context: Any, prediction: type[Prediction]) -> str | None:
+    """Return a note on predictions that leave nothing out for want of support, or None where there are few.
 
     Parameters
     ----------
@@ -34,6 +41,8 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
         calibration.
     context : typer.Context
         The command and its options, from which the better one is made.
+    prediction : type
+        What was predicted.
     """
     from napsets.advice.theory import fewest_labels
 
@@ -41,26 +50,29 @@ def support_note(result: Mapping[str, Any], context: Any) -> str | None:
     if share < _WORTH_SAYING:
         return None
     alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
-    told = f"{result['infinite']:,} of {result['nodes']:,} sets ({share:.0%}) hold every label for want of support: "
-    method = result["method"]
-    everyone = {"fallback": "global"} if takes(method, "fallback") else {}
+    without = _WITHOUT_SUPPORT[prediction].format(f"{share:.0%}")
+    opening = f"{result['infinite']:,} of {result['nodes']:,} {without} for want of support: "
+    method, settings = result["method"], settings_of(result["method"])
+    everyone = {"fallback": "global"} if "fallback" in settings else {}
     needed = fewest_labels(alpha)
     if calibration is not None and calibration < needed:
         larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
-        return told + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **everyone)}"
-    if not (everyone or takes(method, "hops")):
-        return f"{told}{method} finds too few labels for them. To see what each method is for: napsets methods"
+        return (
+            opening + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **everyone)}"
+        )
+    if not (everyone or "hops" in settings):
+        return f"{opening}{method} finds too few labels for them. To see what each method is for: napsets methods"
     if hops == 0:
         reason = "no node is within 0 hops of another. Look around: "
         split = " (or use --fallback global: split conformal prediction)" if everyone else ""
-        return told + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
+        return opening + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
     reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
     if everyone:
         better = command_with(context, **everyone)
-        return f"{told}{reason}To give those the threshold of all calibration nodes: {better}"
+        return f"{opening}{reason}To give those the threshold of all calibration nodes: {better}"
     better = command_with(context, **_hops(result, hops + 1))
-    return f"{told}{reason}To look further: {better}"
+    return f"{opening}{reason}To look further: {better}"
 
 
 def full_note(result: Mapping[str, Any], context: Any) -> str | None:
@@ -69,11 +81,11 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
     Parameters
     ----------
     result : mapping
-        What the command tells of its run: nodes, infinite, full_rate, alpha and, if known, classes.
+        What the command tells of its run: nodes, infinite, alpha and, if known, full_rate and classes.
     context : typer.Context
         The command and its options, from which the better one is made.
     """
-    nodes, alpha, full = result["nodes"], result["alpha"], result["full_rate"]
+    nodes, alpha, full = result["nodes"], result["alpha"], result.get("full_rate", 0.0)
     reached = round(full * nodes) - result["infinite"]
     # One class alone fills every set; and where most full sets lack support, that is what there is to say.
     if full < _MOSTLY_FULL or 2 * reached < full * nodes or result.get("classes", 2) < 2:

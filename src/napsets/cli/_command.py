@@ -6,31 +6,30 @@ import functools
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from napsets.checks.text import visible
 from napsets.cli._config import PATHS, apply_config
 from napsets.cli._errors import report_error
+from napsets.cli._options import FILES_PANEL, Only
 from napsets.cli._output import Output
-from napsets.cli._places import wrong_use
-from napsets.cli._signals import Interrupted, stopping, working
-from napsets.cli._streams import standard_streams
-from napsets.cli._terminal import visible
+from napsets.cli._places import check_standard_output, inputs_of, standard_streams
+from napsets.cli._signals import Interrupted, at_work, stopped
 from napsets.errors import NapsetsWarning
-from napsets.files.dialect import FORMATS, Dialect, speaking
+from napsets.files.drafts import discard_drafts
 from napsets.files.places import protecting, recording
+from napsets.version import __version__
 
-__all__ = ["Command", "Commands", "add_command", "guarded"]
+__all__ = ["Command", "Commands", "add_command", "guarded", "version_option"]
 
 _COMMON = "Common options"
-_FILES = "How files are written"
-#: Arguments that are tables: a command with one of them has the options on how files are written.
-_TABLES = {"edges", "probabilities", "labels", "nodes", "sets"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.", rich_help_panel=_COMMON)]
 Quiet = Annotated[
@@ -45,33 +44,6 @@ Config = Annotated[
         callback=apply_config,
         is_eager=True,
         rich_help_panel=_COMMON,
-    ),
-]
-
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="What columns are called, where not node, source, target, label: node=id,source=src. In one file alone: "
-        "labels.node=uid. Of regression: prediction=yhat, labels.target=price. Sets files have names of their own.",
-        rich_help_panel=_FILES,
-    ),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        help="What separates the cells of CSV, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
-        rich_help_panel=_FILES,
-    ),
-]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help=f"Format of files whose name does not say it, - among them: {', '.join(FORMATS)}. Without it, - is CSV.",
-        autocompletion=lambda: list(FORMATS),
-        rich_help_panel=_FILES,
     ),
 ]
 
@@ -103,8 +75,8 @@ def _shown() -> Iterator[None]:
         yield
     except Exception as error:
         if hasattr(error, "format_message"):
-            told = visible(error.format_message(), lines=True)
-            error.format_message = lambda: told
+            message = visible(error.format_message(), lines=True)
+            error.format_message = lambda: message
         raise
 
 
@@ -135,33 +107,38 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
         The command's name.
     function : callable
         Its docstring is the help text; its other arguments, annotated for Typer, are the options. One that is a
-        `typer.Context` is given the running command's.
+        `typer.Context` is given the running command's. One that is a dataclass stands for its fields, which are
+        annotated likewise; with ``Annotated[..., Only("ids", ...)]`` for some of them. Choices arrive as plain text.
     examples : list of str
         Command lines that the help shows.
     """
     hints = {key: as_written(hint) for key, hint in get_type_hints(function, include_extras=True).items()}
     own = list(inspect.signature(function).parameters.values())[1:]
-    common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
-    written = {"columns": Columns, "separator": Separator, "format": FormatOption}
-    if not _TABLES & {parameter.name for parameter in own}:
-        written = {}
-    PATHS[name] = {parameter.name for parameter in own if _is_path(hints[parameter.name])}
+    records = {option.name: record for option in own if (record := _record(hints[option.name])) is not None}
+    declared: list[tuple[str, Any, Any]] = []
+    for parameter in own:
+        if parameter.name in records:
+            declared += _options(*records[parameter.name])
+        else:
+            declared.append((parameter.name, hints[parameter.name], parameter.default))
+    declared.sort(key=lambda option: _panel(option[1]) == FILES_PANEL)
+    PATHS[name] = {key for key, hint, _ in declared if _is_path(hint)}
 
     @functools.wraps(function)
     def run(**options: Any) -> None:
         config = options.pop("config", None)
         output = Output(**{key: options.pop(key) for key in ("json", "quiet", "debug")})
-        dialect = _dialect({key: options.pop(key) for key in written})
+        options = {key: getattr(value, "value", value) for key, value in options.items()}
         output.check_stream(options.get("output"))
-        # The function does not know of the settings file, and must not write over it.
-        with warnings.catch_warnings(), _heard(output), protecting(config), speaking(dialect):
+        inputs = inputs_of(options | {"config": config})
+        check_standard_output(inputs)
+        with warnings.catch_warnings(), _heard(output), protecting(*inputs):
             warnings.simplefilter("once", NapsetsWarning)
             warnings.showwarning = lambda message, *rest: output.note(_warned(message))
-            guarded(name, functools.partial(_with_streams, function, output, dialect), debug=output.debug)(**options)
+            guarded(name, functools.partial(_call, function, output, records), debug=output.debug)(**options)
 
-    options = [(parameter.name, hints[parameter.name], parameter.default) for parameter in own]
-    options += [(key, hint, None) for key, hint in written.items()]
-    options += [(key, hint, None if key == "config" else False) for key, hint in common.items()]
+    common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
+    options = declared + [(key, hint, None if key == "config" else False) for key, hint in common.items()]
     run.__annotations__ = {key: hint for key, hint, _ in options}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -171,8 +148,45 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
     )
     del run.__wrapped__  # or Typer would look through to the bare function
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
-    needy = any(parameter.default is inspect.Parameter.empty for parameter in own)
+    needy = any(default is inspect.Parameter.empty for _, hint, default in declared if hint is not typer.Context)
     app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)
+
+
+def _record(hint: Any) -> tuple[Any, tuple[str, ...]] | None:
+    """Return the dataclass that an annotation names, and which of its fields are options; None for anything else."""
+    kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if not is_dataclass(kind):
+        return None
+    only = next((extra.names for extra in extras if isinstance(extra, Only)), None)
+    return kind, tuple(field.name for field in fields(kind)) if only is None else (*only, *_files_fields(kind))
+
+
+def _files_fields(record: Any) -> list[str]:
+    """Return the fields of a record on how files are written, which every command has that has the record."""
+    return [
+        key for key, hint, _ in _options(record, [one.name for one in fields(record)]) if _panel(hint) == FILES_PANEL
+    ]
+
+
+def _options(record: Any, names: Iterable[str]) -> list[tuple[str, Any, Any]]:
+    """Return name, annotation and default of some fields of a record."""
+    hints = get_type_hints(record, include_extras=True)
+    defaults = {
+        field.name: inspect.Parameter.empty if field.default is MISSING else field.default for field in fields(record)
+    }
+    return [(key, as_written(hints[key]), defaults[key]) for key in names]
+
+
+def _panel(hint: Any) -> Any:
+    """Return the heading under which the help lists an option."""
+    return next((extra.rich_help_panel for extra in get_args(hint)[1:] if hasattr(extra, "rich_help_panel")), None)
+
+
+def _call(function: Callable[..., None], run: Output, records: Mapping[str, Any], /, **options: Any) -> None:
+    """Run a command with files in place of standard streams, and records in place of their options."""
+    with standard_streams(options) as values:
+        filled = {key: record(**{name: values.pop(name) for name in names}) for key, (record, names) in records.items()}
+        function(run, **filled, **values)
 
 
 def as_written(hint: Any) -> Any:
@@ -191,19 +205,6 @@ def _is_path(hint: Any) -> bool:
     """Whether an annotated argument is a path, or a path or None."""
     kind = get_args(hint)[0] if get_args(hint) else hint
     return Path in (kind, *get_args(kind))
-
-
-def _dialect(options: dict[str, Any]) -> Dialect:
-    """Return how files are written, as the options say, and call what cannot be wrong use."""
-    for key, value in options.items():
-        with wrong_use(f"--{key}"):
-            Dialect.parse(**{key: value})
-    return Dialect.parse(**options)
-
-
-def _with_streams(function: Callable[..., None], run: Output, dialect: Dialect, /, **options: Any) -> None:
-    with standard_streams(options, dialect) as given:
-        function(run, **given)
 
 
 @contextmanager
@@ -242,17 +243,17 @@ def guarded(name: str, function: Callable[..., None], *, debug: bool = False) ->
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         with recording() as written:
+            at_work(name, written, discard_drafts)
             try:
-                with working():
-                    function(*arguments, **options)
+                function(*arguments, **options)
             except typer.Exit:
                 raise
             except (Exception, KeyboardInterrupt) as error:
                 if hasattr(error, "format_message"):  # wrong use, which Typer explains
                     raise
-                # A library that is interrupted while it is loaded may say something else than that.
-                told = Interrupted() if stopping() else error
-                raise typer.Exit(report_error(name, told, written=written, debug=debug)) from None
+                failure = error if stopped() is None else Interrupted()
+                code = report_error(name, failure, written=written, debug=debug)
+                raise typer.Exit(stopped() or code) from None
 
     return run
 
@@ -261,3 +262,20 @@ def _joined(text: str | None) -> str:
     """Join the lines of each paragraph of a docstring, so that the terminal can wrap them."""
     paragraphs = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"napsets {__version__}")
+        raise typer.Exit
+
+
+def version_option(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Distribution-free prediction sets for node classification, calibrated on each node's own neighbourhood.
+
+    Exit codes: 0 fine, 1 failed, 2 wrong use. Tables go to standard output, progress and notes to standard error.
+    """

@@ -23,7 +23,7 @@ from typing import Any
 
 import typer
 
-from napsets.cli._streams import STANDARD
+from napsets.cli._places import STANDARD
 
 __all__ = ["PATHS", "apply_config"]
 

@@ -10,12 +10,14 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from napsets.cli._terminal import PrintingError, silence, tell, visible
+from napsets.checks.text import visible
+from napsets.cli._signals import INTERRUPTED, whole
+from napsets.cli._terminal import PrintingError, silence, tell
 from napsets.errors import NapsetsError
 
 __all__ = ["report_error"]
 
-#: The exit code; 2, for wrong use, is the parser's.
+#: The exit code of errors; 2, for wrong use, is the parser's.
 _FAILED = 1
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -44,17 +46,17 @@ def report_error(command: str, error: BaseException, *, written: Sequence[Path] 
         tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))
         if isinstance(error, NapsetsError):
             tell(f"help: napsets errors {error.topic}")
-    return _FAILED
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else _FAILED
 
 
 def _describe(error: BaseException, written: Sequence[Path]) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted; {_left(written)}."
+        return f"interrupted; {whole(written)}."
     if isinstance(error, NapsetsError):
         return str(error)
     if isinstance(error, PrintingError):
         reason = (error.strerror or "").lower()
-        return f"standard output could not take what was to be printed ({reason}); {_left(written)}."
+        return f"standard output could not take what was to be printed ({reason}); {whole(written)}."
     if isinstance(error, OSError) and error.errno is not None:
         return _describe_system(error, written)
     if isinstance(error, MemoryError):
@@ -68,20 +70,11 @@ def _describe(error: BaseException, written: Sequence[Path]) -> str:
     )
 
 
-def _left(written: Sequence[Path]) -> str:
-    """Say what is there now that was not before."""
-    if not written:
-        return "nothing was written"
-    if len(written) == 1:
-        return f"{written[0]} was written, and is whole"
-    return f"{len(written)} files were written, and are whole; the last of them is {written[-1]}"
-
-
 def _describe_system(error: OSError, written: Sequence[Path]) -> str:
     where = f" ({error.filename})" if error.filename else ""
     if error.errno in _FULL:
         return (
-            f"the disk is full or the file too large{where}; {_left(written)}. Free some space, or write to "
+            f"the disk is full or the file too large{where}; {whole(written)}. Free some space, or write to "
             "another place with --output."
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):

@@ -1,64 +1,331 @@
-"""What ``napsets inspect`` says of any threshold, be it of a set or of an interval."""
+"""What ``napsets inspect`` says of one node's set or interval, for tables and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.cli._output import number, percent, table
-from napsets.files.ids import NodeIds
+from napsets.cli._output import number, percent, signed, table
+from napsets.files import Inputs
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-if TYPE_CHECKING:
-    from napsets.advice.inspection import ThresholdInspection
+__all__ = ["explanation_of"]
 
-__all__ = ["head_table", "hop_tables", "neighbour_table", "support_rows", "told_of_threshold", "with_neighbours"]
-
-
-def told_of_threshold(seen: ThresholdInspection, ids: NodeIds, outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return what a threshold follows from, with what came out of it after the node and alpha."""
-    return {
-        "node": ids.take(np.array([seen.node]))[0].as_py(),
-        "alpha": seen.alpha,
-        **outcome,
-        "threshold": seen.threshold,
-        "support": seen.support,
-        "effective_size": seen.effective_size,
-        "fell_back": seen.fell_back,
-        "neighbourhood_support": seen.neighbourhood_support,
-        "neighbourhood_effective_size": seen.neighbourhood_effective_size,
-        "total_mass": seen.total_mass,
-        "needed_mass": seen.needed_mass,
-        "reached_mass": seen.reached_mass,
-        "hops": [vars(row) for row in seen.hops],
-    }
+#: Labels whose evidence the terminal shows; JSON has all of them.
+_SHOWN_LABELS = 8
 
 
-def with_neighbours(
-    seen: ThresholdInspection, ids: NodeIds, shown: int, name: str, truth: Callable[[int], Any]
-) -> list[dict[str, Any]]:
-    """Return the calibration nodes nearest to the threshold, with what is true of each under the given name."""
-    chosen = seen.nearest(shown)
-    nodes = seen.neighbours[chosen]
-    far = [None] * chosen.size if seen.neighbour_distances is None else seen.neighbour_distances[chosen].tolist()
-    around = zip(
-        ids.take(nodes).to_pylist(),
-        seen.neighbour_hops[chosen],
-        seen.neighbour_weights[chosen],
-        nodes,
-        seen.neighbour_scores[chosen],
-        far,
-        strict=True,
-    )
-    return [
-        {"node": who, "hop": int(hop) or None, "weight": weight, name: truth(int(place)), "score": score}
-        | ({} if distance is None else {"distance": distance})
-        for who, hop, weight, place, score, distance in around
-    ]
+class Explanation(ABC):
+    """What is said of one kind of prediction."""
+
+    #: What is true of one node.
+    truth: ClassVar[str]
+
+    def result(self, inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+        """Return all that is said, with at most so many neighbours and witnesses."""
+        evidence = inspection.evidence
+        return {
+            "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
+            "alpha": inspection.alpha,
+            **self.outcome(inspection, inputs),
+            "threshold": inspection.threshold,
+            "support": inspection.support,
+            "effective_size": inspection.effective_size,
+            "fell_back": inspection.fell_back,
+            "neighbourhood_support": inspection.neighbourhood_support,
+            "neighbourhood_effective_size": inspection.neighbourhood_effective_size,
+            "total_mass": inspection.total_mass,
+            "needed_mass": inspection.needed_mass,
+            "reached_mass": inspection.reached_mass,
+            "hops": [vars(row) for row in inspection.hops],
+            self.truth: self.truth_of(inputs, inspection.node),
+            "reason": inspection.reason(),
+            "neighbours": self._neighbours(inspection, inputs, shown),
+            "evidence": None if evidence is None else self.evidence(evidence, inputs, shown),
+        }
+
+    def tables(self, result: dict[str, Any], inspection: Any) -> tuple[Any, list[Any]]:
+        """Return the first table, and those that come after what the threshold follows from."""
+        title = f"Node {result['node']} at alpha = {result['alpha']:g}"
+        evidence = [] if result["evidence"] is None else self.evidence_tables(result["evidence"])
+        return table(title, ["", ""], [("method", result["method"]), *self.head_rows(result)]), [
+            *_hop_tables(inspection),
+            self.score_table(result),
+            *evidence,
+            _neighbour_table(result, inspection.neighbours.size, self.truth),
+        ]
+
+    def _neighbours(self, inspection: Any, inputs: Inputs, shown: int) -> list[dict[str, Any]]:
+        """Return the calibration nodes with scores nearest to the threshold."""
+        chosen = inspection.nearest(shown)
+        nodes, distances = inspection.neighbours[chosen], inspection.neighbour_distances
+        columns = zip(
+            inputs.ids.take(nodes).to_pylist(),
+            inspection.neighbour_hops[chosen],
+            inspection.neighbour_weights[chosen],
+            nodes,
+            inspection.neighbour_scores[chosen],
+            [None] * chosen.size if distances is None else distances[chosen].tolist(),
+            strict=True,
+        )
+        return [
+            {
+                "node": name,
+                "hop": int(hop) or None,
+                "weight": weight,
+                self.truth: self.truth_of(inputs, int(place)),
+                "score": score,
+            }
+            | ({} if distance is None else {"distance": distance})
+            for name, hop, weight, place, score, distance in columns
+        ]
+
+    @abstractmethod
+    def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
+        """Return what was predicted, and what it was made of."""
+
+    @abstractmethod
+    def truth_of(self, inputs: Inputs, node: int) -> Any:
+        """Return what is true of a node, None where it is unknown."""
+
+    @abstractmethod
+    def head_rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return the rows of the first table."""
+
+    @abstractmethod
+    def score_table(self, result: dict[str, Any]) -> Any:
+        """Return what the scores are made of."""
+
+    @abstractmethod
+    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+        """Return what the truth around the node told."""
+
+    @abstractmethod
+    def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
+        """Return it as tables."""
 
 
-def support_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+class _SetExplanation(Explanation):
+    truth = "label"
+
+    def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
+        names = inputs.class_names or []
+        return {
+            "set": [name for name, inside in zip(names, inspection.member, strict=True) if inside],
+            "u": inspection.u,
+            "labels": [
+                {"label": name, "probability": p, "score": s, "member": bool(inside)}
+                for name, p, s, inside in zip(
+                    names, inspection.probabilities, inspection.scores, inspection.member, strict=True
+                )
+            ],
+        }
+
+    def truth_of(self, inputs: Inputs, node: int) -> Any:
+        label = int(inputs.truth[node])
+        return (inputs.class_names or [])[label] if label >= 0 else None
+
+    def head_rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        return [
+            ("set", "{" + ", ".join(result["set"]) + "}"),
+            *_support_rows(result),
+            ("its uniform number u", number(result["u"], 6)),
+            ("its own label (not in its own threshold τ)", "–" if result["label"] is None else result["label"]),
+        ]
+
+    def score_table(self, result: dict[str, Any]) -> Any:
+        rows = [
+            (row["label"], number(row["probability"]), number(row["score"]), "in the set" if row["member"] else "out")
+            for row in sorted(result["labels"], key=lambda row: row["score"])
+        ]
+        return table("Labels: in the set where the score is at most τ", ["label", "probability", "score", ""], rows)
+
+    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+        names = inputs.class_names or []
+        spoken = evidence.voices[:shown]
+        return {
+            "sentence": evidence.sentence,
+            "exponents": {name: getattr(evidence.exponents, name) for name in evidence.factors},
+            "labels": [
+                {
+                    "label": name,
+                    "model": evidence.model[y],
+                    "informed": evidence.informed[y],
+                    "log_odds": dict(zip(evidence.factors, evidence.contributions[:, y].tolist(), strict=True)),
+                }
+                for y, name in enumerate(names)
+            ],
+            "voices": [
+                {"node": node, "hop": voice.hop, "label": names[voice.label], "odds": voice.odds}
+                for node, voice in zip(_names_of(spoken, inputs), spoken, strict=True)
+            ],
+            "speaking": len(evidence.voices),
+        }
+
+    def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
+        factors = list(evidence["exponents"])
+        likely = sorted(evidence["labels"], key=lambda row: -max(row["informed"], row["model"]))[:_SHOWN_LABELS]
+        rows = [
+            (
+                row["label"],
+                number(row["model"]),
+                number(row["informed"]),
+                *(f"{row['log_odds'][name]:+.2f}" for name in factors),
+            )
+            for row in sorted(likely, key=lambda row: -row["informed"])
+        ]
+        title = f"Labels around it as evidence: for the average label here, {evidence['sentence']}"
+        # The model is one of the factors, and what it says by itself a column of its own.
+        columns = ["label", "model says", "informed", *factors]
+        note = (
+            f"{len(rows)} of {len(evidence['labels'])} labels; from `{factors[0]}` on: what each adds to the log odds"
+        )
+        voices = [(row["node"], row["label"], row["hop"], f"× {row['odds']:.2f}") for row in evidence["voices"]]
+        return [
+            table(title, columns, rows),
+            note,
+            table(_spoken(evidence), ["node", "label", "hop", "odds of its label"], voices, left=2),
+        ]
+
+
+#: What the terms of shifted outputs are, in words; those of residuals say of how many labelled nodes.
+_WORDS = {
+    "constant": "constant",
+    "near": "near: mean residual of {:.4g} labelled neighbours",
+    "far": "far: mean residual two hops away, of {:.4g} in shares",
+}
+
+
+class _IntervalExplanation(Explanation):
+    truth = "target"
+
+    def outcome(self, inspection: Any, inputs: Inputs) -> dict[str, Any]:
+        columns = zip(inspection.columns, inspection.model.tolist(), inspection.outputs.tolist(), strict=True)
+        return {
+            "lower": inspection.lower,
+            "upper": inspection.upper,
+            "width": inspection.width,
+            "prediction": inspection.centre,
+            "rule": inspection.rule,
+            "outputs": [{"output": name, "model": model, "used": used} for name, model, used in columns],
+        }
+
+    def truth_of(self, inputs: Inputs, node: int) -> Any:
+        target = float(inputs.truth[node])
+        return None if math.isnan(target) else target
+
+    def head_rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        return [
+            ("interval", f"[{number(result['lower'])}, {number(result['upper'])}]"),
+            (f"how it is made ({result['score']})", result["rule"]),
+            ("width", number(result["width"])),
+            ("best guess", number(result["prediction"])),
+            *_support_rows(result),
+            ("its own target (left out of its own threshold τ)", number(result["target"])),
+        ]
+
+    def score_table(self, result: dict[str, Any]) -> Any:
+        if result["evidence"] is None:
+            rows = [(row["output"], number(row["model"])) for row in result["outputs"]]
+            return table("What the model said", ["", "model says"], rows)
+        shifted = [
+            (row["output"], number(row["model"]), number(row["used"]), signed(row["used"] - row["model"]))
+            for row in result["outputs"]
+        ]
+        title = "What the model said, and what the interval is made of"
+        return table(title, ["", "model says", "informed", "shift"], shifted)
+
+    def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
+        spoken, outputs = evidence.voices[:shown], evidence.outputs
+        counts = [None] * (len(evidence.terms) - evidence.counts.size) + evidence.counts.tolist()
+        columns = zip(
+            evidence.terms,
+            evidence.values.tolist(),
+            counts,
+            evidence.coefficients.T.tolist(),
+            evidence.contributions.T.tolist(),
+            strict=True,
+        )
+        return {
+            "sentence": evidence.sentence,
+            "outputs": list(outputs),
+            "terms": [
+                {
+                    "term": name,
+                    "value": value,
+                    "labelled": count,
+                    "coefficients": dict(zip(outputs, weights, strict=True)),
+                    "adds": dict(zip(outputs, adds, strict=True)),
+                }
+                for name, value, count, weights, adds in columns
+            ],
+            "voices": [
+                {
+                    "node": node,
+                    "hop": voice.hop,
+                    "target": voice.target,
+                    "residual": voice.residual,
+                    "moves": dict(zip(outputs, voice.shifts.tolist(), strict=True)),
+                }
+                for node, voice in zip(_names_of(spoken, inputs), spoken, strict=True)
+            ],
+            "speaking": len(evidence.voices),
+        }
+
+    def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
+        outputs = evidence["outputs"]
+        rows = [
+            (
+                _WORDS.get(term["term"], f"the model's {term['term']}").format(term["labelled"]),
+                number(term["value"]),
+                *(
+                    text
+                    for name in outputs
+                    for text in (f"{term['coefficients'][name]:.4g}", signed(term["adds"][name]))
+                ),
+            )
+            for term in evidence["terms"]
+        ]
+        columns = ["", "here", *(text for name in outputs for text in (f"× for {name}", f"adds to {name}"))]
+        voices = [
+            (
+                row["node"],
+                number(row["target"]),
+                row["hop"],
+                signed(row["residual"]),
+                *(signed(row["moves"][name]) for name in outputs),
+            )
+            for row in evidence["voices"]
+        ]
+        heads = ["node", "target", "hop", "residual", *(f"moves {name}" for name in outputs)]
+        title = f"Targets around it as evidence: {evidence['sentence']}"
+        return [table(title, columns, rows), table(_spoken(evidence), heads, voices)]
+
+
+_EXPLANATIONS: dict[type[Prediction], Explanation] = {
+    PredictionSets: _SetExplanation(),
+    PredictionIntervals: _IntervalExplanation(),
+}
+
+
+def explanation_of(prediction: type[Prediction]) -> Explanation:
+    """Return what is said of a kind of prediction."""
+    return _EXPLANATIONS[prediction]
+
+
+def _names_of(voices: Any, inputs: Inputs) -> list[Any]:
+    names: list[Any] = inputs.ids.take(np.array([voice.node for voice in voices], dtype=np.int64)).to_pylist()
+    return names
+
+
+def _spoken(evidence: dict[str, Any]) -> str:
+    return f"Labelled nodes that speak, the strongest first ({len(evidence['voices'])} of {evidence['speaking']})"
+
+
+def _support_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what the threshold rests on, and the neighbourhood's own where another stands in."""
     rows = [
         ("threshold τ", number(result["threshold"])),
@@ -74,15 +341,9 @@ def support_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def head_table(result: dict[str, Any], rows: list[tuple[str, str]]) -> Any:
-    """Return the first table: what came out, and what its threshold rests on."""
-    title = f"Node {result['node']} at alpha = {result['alpha']:g}"
-    return table(title, ["", ""], [("method", result["method"]), *rows])
-
-
-def hop_tables(seen: ThresholdInspection) -> list[Any]:
+def _hop_tables(inspection: Any) -> list[Any]:
     """Return the neighbourhood by hop, where hops count."""
-    if not seen.hops:
+    if not inspection.hops:
         return []
     rows = [
         (
@@ -91,17 +352,17 @@ def hop_tables(seen: ThresholdInspection) -> list[Any]:
             number(row.calibration),
             f"{row.weight:.4g}",
             f"{row.mass:.4g}",
-            percent(row.mass / seen.total_mass if seen.total_mass else 0.0),
+            percent(row.mass / inspection.total_mass if inspection.total_mass else 0.0),
             number(row.median_score),
             number(row.within),
         )
-        for row in seen.hops
+        for row in inspection.hops
     ]
     columns = ["hop", "nodes", "calibration", "weight w(k)", "mass", "share", "median score", "scores ≤ τ"]
     return [table("Neighbourhood by hop", columns, rows)]
 
 
-def neighbour_table(result: dict[str, Any], in_reach: int, name: str) -> Any:
+def _neighbour_table(result: dict[str, Any], in_reach: int, name: str) -> Any:
     """Return the calibration nodes nearest to the threshold, with the column of what is true of them."""
     by_length = any("distance" in row for row in result["neighbours"])
 

@@ -1,8 +1,9 @@
-"""``--like``: the settings, and the calibration nodes, that a file of sets or intervals, or a report, was made with."""
+"""``--like``: how a file of sets or intervals, or a report, was made, and what it has for a node."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,15 +13,19 @@ import typer
 
 from napsets.checks.arguments import IntArray, shown
 from napsets.cli._options import DEFAULT_SCORE
+from napsets.cli._output import number
 from napsets.errors import FileFormatError, NapsetsError
-from napsets.files import Inputs
+from napsets.files import Inputs, PredictionFile, Reading, read_prediction
 from napsets.files.formats import METADATA_KEY, TableFile, open_table
-from napsets.files.regression import INTERVAL_COLUMNS, RegressionInputs
-from napsets.files.sets_file import COLUMNS
+from napsets.files.prediction_columns import COLUMNS_OF
 from napsets.files.settings import check_recorded
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 
-__all__ = ["Like", "Record", "read_record"]
+__all__ = ["Like", "Record", "read_record", "written_otherwise"]
+
+#: Numbers that differ by a smaller share, ends by a smaller share of the width, were rounded on another machine.
+_ROUNDED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +57,24 @@ class Record:
             | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
         )
 
+    @property
+    def prediction(self) -> type[Prediction]:
+        """What it holds, or is about."""
+        return next(kind for kind in COLUMNS_OF if kind.task == self.settings["task"])
+
     def check_task(self, task: str) -> None:
         """Refuse to explain sets as intervals, or intervals as sets."""
         own = self.settings["task"]
         if task != own:
             holds = "is about" if self.report else "holds"
-            what = "intervals" if own == "regression" else "sets"
-            raise typer.BadParameter(f"must be {own}, or left out: {self.path} {holds} {what}", param_hint="--task")
+            raise typer.BadParameter(
+                f"must be {own}, or left out: {self.path} {holds} {self.prediction.noun}s", param_hint="--task"
+            )
 
-    def check_score(self, context: typer.Context, inputs: RegressionInputs) -> None:
+    def check_score(self, context: typer.Context, inputs: Inputs) -> None:
         """Refuse outputs of another kind than it was made from, unless a flag asks for their score."""
+        if inputs.score is None:
+            return
         own, here = self.written.get("score"), SCORES.name_of(type(inputs.score))
         asked = getattr(context.get_parameter_source("score"), "name", "") == "COMMANDLINE"
         if own is not None and own != here and not asked:
@@ -70,13 +83,13 @@ class Record:
                 f"{here}. Pass the files that it was made from."
             )
 
-    def calibrated_alike(self, inputs: Inputs | RegressionInputs) -> bool:
+    def calibrated_alike(self, inputs: Inputs) -> bool:
         """Return whether as many labels calibrated it as calibrate here; a report names them, and they are taken."""
         return self.report or bool(self.written.get("calibration") == inputs.calibration.size)
 
-    def calibration(self, inputs: Inputs | RegressionInputs) -> IntArray:
+    def calibration(self, inputs: Inputs) -> IntArray:
         """Return the nodes that calibrated, of files that should be those it was made from."""
-        here = inputs.class_names if isinstance(inputs, Inputs) else []
+        here = inputs.class_names or []
         names = self.written.get("class_names", here)
         if sorted(names) != sorted(here):
             raise FileFormatError(
@@ -96,13 +109,13 @@ class Record:
             )
         return nodes
 
-    def notes(self, options: Mapping[str, Any], inputs: Inputs | RegressionInputs) -> list[str]:
+    def notes(self, options: Mapping[str, Any], inputs: Inputs) -> list[str]:
         """Say where flags win over the record, and where the files are not those it was made from."""
         notes = []
         for name, recorded in self.settings.items():
-            given = getattr(options.get(name), "value", options.get(name))
-            if name in options and given != recorded:
-                notes.append(f"{name} is {given!r} as asked for, though {self.path} was made with {recorded!r}")
+            value = getattr(options.get(name), "value", options.get(name))
+            if name in options and value != recorded:
+                notes.append(f"{name} is {value!r} as asked for, though {self.path} was made with {recorded!r}")
         counts = {"num_nodes": ("nodes", len(inputs.ids))}
         if not self.report:
             counts["calibration"] = ("labels", int(inputs.calibration.size))
@@ -121,9 +134,10 @@ def read_record(path: Path) -> Record:
     table = None if report else _opened(path)
     written = _of_report(path) if table is None else table.about()
     check_recorded("like", path, written)
+    record = Record(path, report, written)
     if table is not None:
-        table.require(*(INTERVAL_COLUMNS if written.get("task") == "regression" else COLUMNS))
-    return Record(path, report, written)
+        table.require(*COLUMNS_OF[record.prediction].required)
+    return record
 
 
 def _of_report(path: Path) -> dict[str, Any]:
@@ -174,3 +188,59 @@ Like = Annotated[
         callback=_apply,
     ),
 ]
+
+
+# -- what the file has for a node --------------------------------------------------------------------------------------
+
+
+def written_otherwise(record: Record, result: dict[str, Any], inputs: Inputs, place: int) -> list[str]:
+    """Say where a file has another set, interval or threshold for a node; nothing of a report, which keeps few nodes.
+
+    Parameters
+    ----------
+    record : Record
+        The file.
+    result : dict
+        What was explained, as `Explanation.result` gives it.
+    inputs : Inputs
+        What was read.
+    place : int
+        The node.
+    """
+    if record.report:
+        return []
+    file = read_prediction(record.path, Reading(ids="string" if inputs.ids.is_string else "auto"))
+    if file.ids.is_string != inputs.ids.is_string:
+        return []
+    rows = [int(row) for row in file.ids.positions(inputs.ids.take(np.array([place]))) if row >= 0]
+    for row in rows:
+        threshold = float(file.prediction.thresholds[row])
+        text, same = _ROWS[type(file.prediction)](file, row, result)
+        if not same or not math.isclose(threshold, result["threshold"], rel_tol=_ROUNDED):
+            has = f"{text} at the threshold {_shown(threshold)}"
+            return [f"{record.path} has {has} for this node: the files or settings are others"]
+    return []
+
+
+def _set_row(file: PredictionFile, row: int, result: dict[str, Any]) -> tuple[str, bool]:
+    """Return a set of the file, and whether it is the one that was explained."""
+    names = file.prediction[row]
+    return f"{{{', '.join(names)}}}", sorted(names) == sorted(result["set"])
+
+
+def _interval_row(file: PredictionFile, row: int, result: dict[str, Any]) -> tuple[str, bool]:
+    """Return an interval of the file, and whether it is the one that was explained."""
+    lower, upper = file.prediction[row]
+    room = _ROUNDED * (upper - lower) if math.isfinite(upper - lower) else 0.0
+    same = np.isclose([result["lower"], result["upper"]], [lower, upper], rtol=1e-12, atol=room).all()
+    return f"[{_shown(lower)}, {_shown(upper)}]", bool(same)
+
+
+_ROWS: dict[type[Prediction], Callable[[PredictionFile, int, dict[str, Any]], tuple[str, bool]]] = {
+    PredictionSets: _set_row,
+    PredictionIntervals: _interval_row,
+}
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else number(value)

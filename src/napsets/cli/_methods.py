@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._options import direction_notes
+from napsets.cli._options import (
+    DEFAULT_SCORE,
+    AllowEmpty,
+    Alpha,
+    DecayOption,
+    FallbackName,
+    FallbackOption,
+    FeaturesOption,
+    Hops,
+    Radius,
+    ReadingOptions,
+    ScoreOption,
+    Seed,
+    make_decay,
+    make_score,
+)
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import COMPARED
+from napsets.evaluation.kinds import SETS, kind_of
 from napsets.files import Inputs, read_features, read_groups
-from napsets.files.regression import RegressionInputs
 from napsets.groups import GROUPS, ByGroup
 from napsets.methods import METHODS, Settings, make_method
-from napsets.methods.table import with_groups
-from napsets.scores import Similarity
+from napsets.methods.table import settings_of, with_groups
+from napsets.predictions import Prediction, PredictionSets
+from napsets.scores import SCORES, Similarity, prediction_type
 
 __all__ = [
-    "Alike",
-    "LevelName",
-    "LevelOption",
-    "MethodOption",
-    "MethodsOption",
-    "Pool",
-    "chosen_method",
+    "ComparisonOptions",
+    "MethodOptions",
+    "compares_nodes",
     "groups_file",
     "ignored",
     "is_given",
-    "make",
     "names_of",
     "recorded",
-    "takes",
-    "with_features",
-    "with_file_groups",
+    "score_of",
 ]
 
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
@@ -45,17 +53,8 @@ DEFAULT_METHOD = "auto"
 LOCAL_METHOD = "naps"
 #: What they use where a radius is asked for.
 LENGTH_METHOD = "naps-lengths"
-#: Two values of each setting; a method that is the same with both takes no notice of it.
-_PROBES: dict[str, tuple[Any, Any]] = {
-    "hops": (1, 2),
-    "decay": ("hyperbolic", "geometric"),
-    "pool": (1.0, 2.0),
-    "alike": (1.0, 2.0),
-    "fallback": ("full", "global"),
-    "level": ("nominal", "exact"),
-    "direction": ("in", "both"),
-    "radius": (1.0, 2.0),
-}
+#: Settings that some methods ignore.
+_CHOSEN_BY = ("hops", "decay", "pool", "alike", "fallback", "level", "direction", "radius")
 
 
 class LevelName(str, Enum):
@@ -87,8 +86,9 @@ def names_of(text: str) -> list[str]:
     return names
 
 
-def _check_names(text: str) -> str:
-    names_of(text)
+def _check_names(text: str | None) -> str | None:
+    if text is not None:
+        names_of(text)
     return text
 
 
@@ -97,30 +97,29 @@ MethodOption = Annotated[
     typer.Option(
         "--method",
         "-m",
-        help=f"How sets are made: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it "
-        f"{DEFAULT_METHOD}, or {LOCAL_METHOD} where --hops, --decay, --pool, --alike, --fallback, --level, --direction "
-        f"or --score is given, or {LENGTH_METHOD} where --radius is.",
+        help=f"The method: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it {DEFAULT_METHOD}; "
+        f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --direction or --score is given, "
+        f"and {LENGTH_METHOD} if --radius is.",
         autocompletion=_names,
         callback=_check_name,
     ),
 ]
 MethodsOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--methods",
-        help=f"What to compare, the baseline first, divided by commas: {', '.join(METHODS)}.",
+        help=f"Methods to compare, the baseline first, separated by commas: {', '.join(METHODS)}. Without it "
+        f"{', '.join(SETS.compared)}, as far as they suit the task.",
         autocompletion=_names,
         callback=_check_names,
     ),
 ]
-#: The default of `MethodsOption`.
-COMPARED_METHODS = ",".join(COMPARED)
 Pool = Annotated[
     float | None,
     typer.Option(
         "--pool",
         min=0,
-        help="How many neighbours all labelled nodes together count for. Without it, as the method has it.",
+        help="Weight of all labelled nodes together, in neighbours. Without it, the method's default.",
     ),
 ]
 Alike = Annotated[
@@ -128,7 +127,8 @@ Alike = Annotated[
     typer.Option(
         "--alike",
         min=0,
-        help="The same for labelled nodes with the same predicted label. Without it, as the method has it.",
+        help="Weight of the labelled nodes with the same predicted label, in neighbours. Without it, the method's "
+        "default.",
     ),
 ]
 
@@ -138,25 +138,159 @@ By = Annotated[
     str | None,
     typer.Option(
         "--by",
-        help=f"Within what coverage is to hold: {', '.join(GROUP_NAMES)}, or a file with the columns node and group.",
+        help=f"Groups within each of which coverage has to hold: {', '.join(GROUP_NAMES)}, or a file with the columns "
+        f"node and group.",
     ),
 ]
 LevelOption = Annotated[
     LevelName | None,
     typer.Option(
         "--level",
-        help="Thresholds at 1 − alpha (nominal), or at a level set on labels kept apart (exact: a guarantee). Without "
-        "it, as the method has it; auto sets its own.",
+        help="Thresholds at 1 − alpha (nominal), or at a level set on held-out labels (exact: with a guarantee). "
+        "Without it, the method's default; auto sets its own.",
     ),
 ]
 
 
-def make(name: str, settings: Mapping[str, Any]) -> Any:
-    """Return a method with those of the settings that a method may have."""
-    known = {field.name for field in fields(Settings)} - {"features"}  # which are read when the nodes are known
-    if settings.get("by") not in GROUP_NAMES:  # so are groups that a file has
-        known -= {"by"}
-    return make_method(name, **{key: value for key, value in settings.items() if key in known})
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """One method and its settings."""
+
+    method: MethodOption = None
+    alpha: Alpha = 0.1
+    hops: Hops = 2
+    decay: DecayOption = None
+    pool: Pool = None
+    alike: Alike = None
+    radius: Radius = None
+    features: FeaturesOption = None
+    by: By = None
+    score: ScoreOption = DEFAULT_SCORE
+    seed: Seed = 0
+    allow_empty: AllowEmpty = True
+    fallback: FallbackOption = FallbackName.full
+    level: LevelOption = None
+
+    def chosen(self, context: typer.Context, *, everywhere: bool = False) -> MethodOptions:
+        """Return the same with a method: the one asked for; without one, what the other options fit.
+
+        Hops, weights and scores are settings of NAPS, and a radius is one of NAPS by path length; `switched` says so.
+        With `everywhere`, the method must also be one that works on every engine.
+        """
+        if self.method is not None:
+            return self
+        local = everywhere or any(is_given(context, key) for key in (*_CHOSEN_BY, "score"))
+        name = LOCAL_METHOD if local else DEFAULT_METHOD
+        if self.features is not None and not everywhere:
+            name = "snaps"
+        return replace(self, method=LENGTH_METHOD if is_given(context, "radius") else name)
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.method or DEFAULT_METHOD
+
+    def switched(self, context: typer.Context) -> str | None:
+        """Say that other options than --method decided which method is used; None where they did not."""
+        flags = ("features", *_CHOSEN_BY, "score")
+        given = [f"--{key.replace('_', '-')}" for key in flags if is_given(context, key)]
+        if is_given(context, "method") or self.name == DEFAULT_METHOD or not given:
+            return None
+        options, verb = ("it", "is") if len(given) == 1 else ("they", "are")
+        return (
+            f"the method is {self.name}, not {DEFAULT_METHOD}, because of {', '.join(given)}: {options} {verb} not a "
+            f"setting of {DEFAULT_METHOD}. To choose the method yourself, add --method"
+        )
+
+    def settings(self, read: ReadingOptions) -> dict[str, Any]:
+        """Return the settings as files record them, None where they are left to the method."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        changes: dict[str, Any] = {
+            "decay": make_decay(self.decay, self.hops),
+            "features": None if self.features is None else str(self.features),
+            "directed": read.directed,
+        }
+        return named | changes | ({} if read.direction == "out" else {"direction": read.direction})
+
+    def make(self, read: ReadingOptions, score: Any = None) -> Any:
+        """Return the method, without what files have to say: features, and groups of one's own."""
+        settings = self.settings(read) | {"score": make_score(self.score) if score is None else score}
+        known = {field.name for field in fields(Settings)} - {"features"}
+        if self.by not in GROUP_NAMES:
+            known -= {"by"}
+        return make_method(self.name, **{key: value for key, value in settings.items() if key in known})
+
+    def check(self, read: ReadingOptions) -> None:
+        """Refuse settings that no file can mend, before files are read."""
+        score = make_score(self.score)
+        if prediction_type(score) is read.prediction:
+            self._check_features(self.make(read, score))
+
+    def _check_features(self, method: Any) -> None:
+        if self.features is not None and not compares_nodes(method):
+            raise typer.BadParameter("needs a method that compares nodes: --method snaps", param_hint="--features")
+
+    def make_for(
+        self, context: typer.Context, inputs: Inputs, read: ReadingOptions, stage: Callable[[str], None]
+    ) -> Any:
+        """Return the method for files that were read: with their score, features and groups."""
+        method, reading = self.make(read, score_of(context, self.score, inputs)), read.reading
+        self._check_features(method)
+        if self.features is not None:
+            stage("reading features")
+            features = read_features(self.features, inputs.ids, reading)
+            method = replace(method, score=replace(method.score, features=features))
+        path = groups_file(self.by)
+        if path is not None:
+            stage("reading groups")
+            method = with_groups(method, ByGroup(read_groups(path, inputs.ids, reading)))
+        return method
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """Several methods, and the settings that they share."""
+
+    methods: MethodsOption = None
+    alpha: Alpha = 0.1
+    hops: Hops = 2
+    pool: Pool = None
+    alike: Alike = None
+    fallback: FallbackOption = FallbackName.full
+    level: LevelOption = None
+
+    def names(self, prediction: type[Prediction] = PredictionSets) -> list[str]:
+        """Return the names of the methods: those that suit the task, where none is named."""
+        return list(kind_of(prediction).compared) if self.methods is None else names_of(self.methods)
+
+    def settings(self, prediction: type[Prediction] = PredictionSets) -> dict[str, Any]:
+        """Return what `compare` takes."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"methods": self.names(prediction)}
+
+
+# -- what follows from them --------------------------------------------------------------------------------------------
+
+
+def score_of(context: typer.Context, name: str, inputs: Inputs) -> Any:
+    """Return the score: that of the columns of the file of outputs, where these are of one, and no other then."""
+    if inputs.score is None:
+        return make_score(name)
+    score = make_score(name) if is_given(context, "score") else inputs.score
+    if score != inputs.score:
+        raise typer.BadParameter(
+            f"must be {SCORES.name_of(type(inputs.score))} for a file with the columns "
+            f"{', '.join(inputs.score.columns)}",
+            param_hint="--score",
+        )
+    return score
+
+
+def compares_nodes(method: Any) -> bool:
+    """Return whether a method compares nodes by their features."""
+    return isinstance(getattr(method, "score", None), Similarity)
 
 
 def groups_file(by: str | None) -> Path | None:
@@ -172,74 +306,28 @@ def groups_file(by: str | None) -> Path | None:
     return Path(by)
 
 
-def with_file_groups(
-    method: Any,
-    by: str | None,
-    inputs: Inputs | RegressionInputs,
-    reading: Mapping[str, Any],
-    stage: Callable[[str], None],
-) -> Any:
-    """Return a method that judges nodes by the groups of a file, where one is given."""
-    if by is None or by in GROUP_NAMES:
-        return method
-    stage("reading groups")
-    found = read_groups(by, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
-    return with_groups(method, ByGroup(found))
-
-
-def with_features(
-    method: Any, path: Path | None, inputs: Inputs, reading: Mapping[str, Any], stage: Callable[[str], None]
-) -> Any:
-    """Return a method whose score compares nodes by the features of a file, where one is given."""
-    if path is None:
-        return method
-    if not isinstance(getattr(method, "score", None), Similarity):
-        raise typer.BadParameter("needs a method that compares nodes: --method snaps", param_hint="--features")
-    stage("reading features")
-    found = read_features(path, inputs.ids, ids=reading["ids"], skip_unknown=reading["skip_unknown"])
-    return replace(method, score=replace(method.score, features=found))
-
-
 def recorded(method: Any) -> dict[str, Any]:
     """Return the weights that a method came to have, as JSON has them; those of functions are left out."""
     localiser = getattr(method, "localiser", None)
-    found = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike", "direction", "radius")}
-    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+    weights = {key: getattr(localiser, key, None) for key in ("decay", "pool", "alike", "direction", "radius")}
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in weights.items()}
     usual = {"direction": "out"}
     return {key: v for key, v in plain.items() if v is not None and not callable(v) and v != usual.get(key)}
 
 
-def takes(name: str, setting: str) -> bool:
-    """Return whether a setting makes a difference to a method."""
-    try:
-        first, second = (make_method(name, **{setting: value}) for value in _PROBES[setting])
-    except InvalidInputError:  # it does: it refuses one of them
-        return True
-    return bool(first != second)
-
-
-def chosen_method(context: typer.Context, name: str | None, *, everywhere: bool = False) -> str:
-    """Return the method asked for; without one, what the other options fit.
-
-    Whoever asks for hops, weights or a score means NAPS with them, and whoever names a radius NAPS by path length. With
-    `everywhere`, the method must also be one that works on every engine.
-    """
-    if name is not None:
-        return name
-    if is_given(context, "radius"):
-        return LENGTH_METHOD
-    if not everywhere and is_given(context, "features"):
-        return "snaps"
-    return LOCAL_METHOD if everywhere or any(is_given(context, key) for key in (*_PROBES, "score")) else DEFAULT_METHOD
-
-
 def is_given(context: typer.Context, key: str) -> bool:
     """Return whether an option was given, in the call or in a settings file."""
-    return getattr(context.get_parameter_source(key), "name", "DEFAULT") != "DEFAULT"
+    return _source(context, key) != "DEFAULT"
 
 
-def ignored(context: typer.Context, name: str) -> list[str]:
-    """Say which options were given that the method takes no notice of."""
-    given = [key for key in _PROBES if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"]
-    notes = [f"the method {name} takes no notice of --{key}" for key in given if not takes(name, key)]
-    return notes + direction_notes(asked="direction" in given, directed=bool(context.params.get("directed")))
+def _source(context: typer.Context, key: str) -> str:
+    return getattr(context.get_parameter_source(key), "name", "DEFAULT")
+
+
+def ignored(context: typer.Context, read: ReadingOptions, *names: str) -> list[str]:
+    """Say which options were given that all of the methods ignore; to be said before any work is done."""
+    flags = [key for key in _CHOSEN_BY if _source(context, key) == "COMMANDLINE"]
+    who = f"the method {names[0]} ignores" if len(names) == 1 else f"the methods {', '.join(names)} ignore"
+    known = set().union(*(settings_of(name) for name in names))
+    unused = [f"{who} --{key}" for key in flags if key not in known]
+    return unused + (read.direction_notes(asked=True) if "direction" in flags else [])

@@ -1,54 +1,59 @@
-"""The options that several commands share: one name, one meaning, one help text."""
+"""The options that several commands share: one name, one meaning, one help text; and the records that they fill.
+
+A command takes a record in place of many options: `add_command` declares the options of its fields, in their order.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from napsets import scores
 from napsets.checks.arguments import LARGEST_HOPS
 from napsets.errors import InvalidInputError
+from napsets.files.reading import FORMATS, Reading
+from napsets.graph import Direction
 from napsets.localisers.decay import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 __all__ = [
     "DEFAULT_SCORE",
+    "LARGEST_COUNT",
     "LARGEST_SEED",
     "AllowEmpty",
     "Alpha",
     "DecayOption",
-    "Directed",
-    "DirectionName",
-    "DirectionOption",
     "Edges",
+    "FailOn",
+    "FailOnOption",
     "FallbackName",
     "FallbackOption",
     "FeaturesOption",
     "Hops",
-    "IdKind",
-    "IdKindName",
+    "InputFiles",
     "Labels",
     "LabelsAre",
     "LabelsName",
-    "Logits",
     "Nodes",
-    "Probabilities",
+    "Only",
     "Radius",
+    "ReadingOptions",
     "ScoreOption",
     "Seed",
-    "SkipUnknown",
-    "WeightsAre",
-    "WeightsName",
-    "direction_notes",
+    "TrainingOption",
     "make_decay",
     "make_score",
 ]
 
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
 LARGEST_SEED = 2**64 - 1
+#: The same for whatever is counted in nodes, labels or hops.
+LARGEST_COUNT = 2**31 - 1
 
 _FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
 
@@ -91,6 +96,20 @@ class LabelsName(str, Enum):
     indices = "indices"
 
 
+class FailOn(str, Enum):
+    """What makes a command fail that did its work."""
+
+    never = "never"
+    warning = "warning"
+
+
+class Task(str, Enum):
+    """What is predicted of a node."""
+
+    classification = "classification"
+    regression = "regression"
+
+
 def make_score(name: str) -> Any:
     """Return the score of that name, with its usual settings."""
     try:
@@ -127,11 +146,6 @@ def make_decay(text: str | None, hops: int) -> str | list[float] | None:
     return decay  # type: ignore[no-any-return]
 
 
-def direction_notes(*, asked: bool, directed: bool) -> list[str]:
-    """Say that a direction was asked for which edges do not have."""
-    return ["--direction makes no difference without --directed: edges go both ways"] if asked and not directed else []
-
-
 def _check_alpha(value: float) -> float:
     if not 0.0 < value < 1.0:
         raise typer.BadParameter(f"must lie strictly between 0 and 1; got {value:g}")
@@ -152,30 +166,43 @@ Probabilities = Annotated[
     typer.Option(
         "--probabilities",
         "-p",
-        help=f"Probabilities: column node, then one column a class (or one list column probabilities). {_FORMATS}.",
+        help=f"Probabilities: column node, then one column per class (or one list column probabilities). {_FORMATS}.",
     ),
 ]
 Labels = Annotated[
     Path,
     typer.Option(
-        "--labels", "-l", help=f"Known labels: columns node, label (a class's name or number from 0). {_FORMATS}."
+        "--labels",
+        "-l",
+        help=f"Known labels: columns node, label (name of the class, or its number from 0). {_FORMATS}.",
     ),
 ]
 Nodes = Annotated[
     Path | None,
-    typer.Option("--nodes", "-n", help="Nodes to predict: column node. Without it, all that have no label."),
+    typer.Option("--nodes", "-n", help="Nodes to predict: column node. Without it, all nodes without a label."),
+]
+TrainingOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--training",
+        help="Nodes that the model was trained on: column node. They are neither predicted nor used to calibrate.",
+    ),
+]
+FailOnOption = Annotated[
+    FailOn,
+    typer.Option("--fail-on", help="With warning: exit with code 3 if the verdict has a warning; files are written."),
 ]
 FeaturesOption = Annotated[
     Path | None,
     typer.Option(
         "--features",
-        help=f"Features by which nodes are compared (snaps): column node, then one column a feature. {_FORMATS}; or a "
-        "sparse matrix of scipy.sparse.save_npz, a row a node in the order of --probabilities.",
+        help=f"Features by which nodes are compared (snaps): column node, then one column per feature. {_FORMATS}; or "
+        "a sparse matrix of scipy.sparse.save_npz, one row per node in the order of --probabilities.",
     ),
 ]
 Alpha = Annotated[
     float,
-    typer.Option("--alpha", "-a", help="Error rate: a set misses the truth this often.", callback=_check_alpha),
+    typer.Option("--alpha", "-a", help="Error rate: how often a set may miss the truth.", callback=_check_alpha),
 ]
 Hops = Annotated[
     int, typer.Option("--hops", "-k", min=0, max=LARGEST_HOPS, help="Depth of a neighbourhood, the paper's K.")
@@ -185,7 +212,7 @@ DecayOption = Annotated[
     typer.Option(
         "--decay",
         help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
-        "by path length also linear or gaussian. Without it, as the method has it.",
+        "by path length also linear or gaussian. Without it, the method's default.",
         autocompletion=_decay_names,
     ),
 ]
@@ -193,7 +220,7 @@ ScoreOption = Annotated[
     str,
     typer.Option(
         "--score",
-        help=f"How badly a label fits: {', '.join(scores.SCORES)}.",
+        help=f"Conformity score: {', '.join(scores.SCORES)}.",
         autocompletion=_score_names,
         callback=_check_score,
     ),
@@ -202,11 +229,13 @@ ScoreOption = Annotated[
 DEFAULT_SCORE = "aps"
 Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
 AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or give them the best label.")
+    bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or put the most probable label into them.")
 ]
 FallbackOption = Annotated[
     FallbackName,
-    typer.Option("--fallback", help="A node with too little support gets all labels, or the global threshold."),
+    typer.Option(
+        "--fallback", help="What a node with too few labelled nodes near it gets: every label, or the global threshold."
+    ),
 ]
 Directed = Annotated[
     bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
@@ -219,7 +248,8 @@ WeightsAre = Annotated[
     WeightsName | None,
     typer.Option(
         "--weights-are",
-        help="What the column weight of the edges is: lengths, or strengths (length = 1/strength). Without it none.",
+        help="Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without it, "
+        "weights are not used.",
     ),
 ]
 Radius = Annotated[
@@ -227,8 +257,8 @@ Radius = Annotated[
     typer.Option(
         "--radius",
         min=0,
-        help="How far a neighbourhood reaches by path length, for naps-lengths. Without it, as far as half of the "
-        "labelled nodes need to have 50 others.",
+        help="Radius of a neighbourhood by path length, for naps-lengths. Without it, the median distance at which a "
+        "labelled node has 50 others.",
     ),
 ]
 IdKind = Annotated[
@@ -244,9 +274,156 @@ LabelsAre = Annotated[
 ]
 Logits = Annotated[
     bool,
-    typer.Option("--logits", help="The probabilities are what a model says before its softmax, which is taken here."),
+    typer.Option("--logits", help="The file holds logits (a model's outputs before softmax) instead of probabilities."),
+]
+Normalise = Annotated[
+    bool,
+    typer.Option("--normalise", help="Divide each row of probabilities by its sum: rounded shares, or percentages."),
+]
+IgnoreColumns = Annotated[
+    str,
+    typer.Option("--ignore-columns", help="Columns of --probabilities that are no classes, as in split,year."),
 ]
 SkipUnknown = Annotated[
     bool,
-    typer.Option("--skip-unknown", help="Leave out rows with ids that the probabilities lack, instead of failing."),
+    typer.Option(
+        "--skip-unknown",
+        help="Leave out rows with ids that the probabilities lack, or labels that are no class, instead of failing.",
+    ),
 ]
+TaskOption = Annotated[
+    Task,
+    typer.Option(
+        "--task",
+        help="Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
+        "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
+    ),
+]
+
+#: The heading under which options on how files are written stand; they come after all others of a command.
+FILES_PANEL = "How files are written"
+
+
+def _check_reading(name: str) -> Any:
+    """Return what checks one option on how files are written."""
+
+    def check(value: str | None) -> str | None:
+        try:
+            Reading(**{name: value})  # type: ignore[arg-type]
+        except InvalidInputError as error:
+            raise typer.BadParameter(str(error)) from error
+        return value
+
+    return check
+
+
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
+        "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
+        callback=_check_reading("columns"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
+        callback=_check_reading("separator"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
+        autocompletion=lambda: list(FORMATS),
+        callback=_check_reading("format"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+class Only:
+    """In the annotation of a record: the fields that a command has as options; the others are as by default."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+@dataclass(frozen=True)
+class InputFiles:
+    """The files of a prediction."""
+
+    edges: Edges
+    probabilities: Probabilities
+    labels: Labels
+
+
+#: What each task predicts, and which options on reading its files have a meaning for it.
+_PREDICTIONS: dict[str, type[Prediction]] = {"classification": PredictionSets, "regression": PredictionIntervals}
+_READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
+    PredictionSets: ("ids", "labels_are", "skip_unknown", "logits"),
+    PredictionIntervals: ("ids", "skip_unknown"),
+}
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files are read, and what is to be predicted from them."""
+
+    directed: Directed = False
+    direction: DirectionOption = DirectionName.out
+    weights_are: WeightsAre = None
+    ids: IdKind = IdKindName.auto
+    skip_unknown: SkipUnknown = False
+    labels_are: LabelsAre = LabelsName.auto
+    logits: Logits = False
+    normalise: Normalise = False
+    ignore_columns: IgnoreColumns = ""
+    task: TaskOption = Task.classification
+    columns: Columns = None
+    separator: Separator = None
+    format: FormatOption = None
+
+    @property
+    def reading(self) -> Reading:
+        """How files are read, for the readers."""
+        named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Reading)}
+        return Reading(**named)
+
+    @property
+    def prediction(self) -> type[Prediction]:
+        """What is to be predicted."""
+        return _PREDICTIONS[self.task]
+
+    def refuse(self, unused: dict[str, bool], *, works: str = "works without", elsewhere: bool = False) -> None:
+        """Refuse options that only the usual task has: any that was given, of ``{flag: whether it was}``."""
+        if self.prediction is not PredictionSets and (elsewhere or any(unused.values())):
+            *flags, last = unused
+            raise typer.BadParameter(f"{works} {', '.join(flags)} and {last}", param_hint="--task")
+
+    @property
+    def along(self) -> Direction:
+        """Which way edges are followed."""
+        return cast("Direction", self.direction)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what a file of predictions records of how files were read, as far as it was said."""
+        known = {name: getattr(self, name) for name in _READ_FOR[self.prediction]}
+        said = ("weights_are", "columns", "separator", "format", "normalise", "ignore_columns")
+        values = {name: getattr(self, name) for name in said}
+        return known | {name: value for name, value in values.items() if value not in (None, False, "")}
+
+    def direction_notes(self, *, asked: bool = False) -> list[str]:
+        """Say that --direction was given, which has no effect on undirected edges."""
+        if self.directed or not (asked or self.direction != "out"):
+            return []
+        return ["--direction has no effect without --directed: edges go both ways"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -18,12 +18,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
-from napsets.cli._streams import STANDARD
-from napsets.cli._terminal import flush, printing_error, silence, visible, visible_json
+from napsets.checks.text import visible, visible_json
+from napsets.checks.values import in_digits
+from napsets.cli._places import STANDARD
+from napsets.cli._terminal import flush, printing_error, silence
 from napsets.scores import training_progress
 
-__all__ = ["Output", "Steps", "number", "percent", "table"]
+__all__ = ["Output", "Steps", "number", "percent", "signed", "table"]
 
+#: The exit code of --fail-on warning.
+WARNED = 3
 #: Width of tables that go to a file or a pipe, which has no width of its own.
 _PIPE_WIDTH = 120
 
@@ -75,15 +79,21 @@ class Output:
             raise printing_error(error) from error
         flush()
 
-    def summary(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
-        """Print what was done, where the result itself is a file; nothing with --quiet."""
-        if self.json or not self.quiet:
-            self.result(data, *tables)
+    def verdict(self, verdict: Mapping[str, Any] | None, fail_on: str) -> None:
+        """End with the exit code 3 where a verdict has warnings and the user wants that to be a failure."""
+        if fail_on == "warning" and verdict is not None and verdict["warnings"]:
+            raise typer.Exit(WARNED)
 
     def note(self, text: str) -> None:
         """Say something worth knowing on standard error."""
         if not self.quiet:
             _say(self._err, f"note: {text}")
+
+    def notes(self, texts: Iterable[str | None]) -> None:
+        """Say several things, those that there are."""
+        for text in texts:
+            if text is not None:
+                self.note(text)
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
@@ -154,13 +164,13 @@ def _say(console: Console, text: str) -> None:
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> Group:
     """Make a table under a title, whose first `left` columns are text and whose others are numbers."""
     # Few lines and little padding, so that wide tables fit a terminal of 80 columns.
-    made = Table(header_style="bold", show_header=any(columns), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    grid = Table(header_style="bold", show_header=any(columns), box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
-        made.add_column(Text(_fitting(column)), justify="left" if i < left else "right")
+        grid.add_column(Text(_fitting(column)), justify="left" if i < left else "right")
     for row in rows:
-        made.add_row(*(Text(_fitting(str(cell))) for cell in row))
+        grid.add_row(*(Text(_fitting(str(cell))) for cell in row))
     # A title of the table itself would be broken at the table's width.
-    return Group(Text(_fitting(title), style="bold"), made)
+    return Group(Text(_fitting(title), style="bold"), grid)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -169,7 +179,12 @@ def number(value: float | None, digits: int = 4) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) else in_digits(value, digits)
+
+
+def signed(value: float, digits: int = 4) -> str:
+    """Write a difference for people, with its sign."""
+    return in_digits(value, digits, sign="+")
 
 
 def percent(value: float | None) -> str:

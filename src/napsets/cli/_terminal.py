@@ -9,17 +9,11 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import re
 import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["PrintingError", "flush", "prepare_streams", "silence", "tell", "visible", "visible_json"]
-
-#: What a terminal obeys (control characters, old and new), what turns text around or breaks lines, what is no text.
-_UNSEEN = r"\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
-_OBEYED = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
-_OBEYED_IN_JSON = re.compile(f"[{_UNSEEN}]")
+__all__ = ["PrintingError", "flush", "prepare_streams", "silence", "tell"]
 
 #: For streams that know only a few letters: what our own words use beyond ASCII.
 _PLAIN = {
@@ -33,31 +27,13 @@ class PrintingError(OSError):
     """Standard output could not take what was to be printed."""
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    r"""Return text with every character that a terminal would obey as an escape; with `lines`, keep line ends.
-
-    Examples
-    --------
-    >>> print(visible("a\x1b[31mb"))
-    a\x1b[31mb
-    """
-    if lines:
-        return "\n".join(visible(line) for line in text.split("\n"))
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def visible_json(text: str) -> str:
-    """Do the same to JSON, by its own escapes: it means what it meant."""
-    return _OBEYED_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
 def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
     """Say what an encoding cannot: our own signs in ASCII, other letters as escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     part = error.object[error.start : error.end]
-    told = "".join(_PLAIN.get(letter, letter.encode("unicode_escape").decode()) for letter in part)
-    return told, error.end
+    plain = "".join(_PLAIN.get(letter, letter.encode("unicode_escape").decode()) for letter in part)
+    return plain, error.end
 
 
 def prepare_streams() -> None:

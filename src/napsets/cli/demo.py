@@ -10,11 +10,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from napsets.cli._comparison import comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, names_of
-from napsets.cli._options import Alpha, FallbackName, FallbackOption, Hops, Seed
+from napsets.cli._methods import ComparisonOptions, ignored
+from napsets.cli._options import ReadingOptions, Seed
 from napsets.cli._output import Output
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.cli.report import comparison_table
 
 __all__ = ["EXAMPLES", "demo"]
 
@@ -26,17 +26,12 @@ PRESET = "released-code"  # of the two, the one that comes near the paper's accu
 
 def demo(
     run: Output,
+    context: typer.Context,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
     ] = Path("napsets-demo.html"),
     model: Annotated[str, typer.Option("--model", help="The graph neural network to train.")] = "graphsage-mean",
-    methods: MethodsOption = COMPARED_METHODS,
-    alpha: Alpha = 0.1,
-    hops: Hops = 2,
-    pool: Pool = None,
-    alike: Alike = None,
-    fallback: FallbackOption = FallbackName.full,
-    level: LevelOption = None,
+    methods: ComparisonOptions = ComparisonOptions(),  # noqa: B008  (frozen; stands for its options)
     seed: Seed = 0,
 ) -> None:
     """Train, calibrate, compare and report on Amazon Computers, which comes with napsets.
@@ -50,6 +45,7 @@ def demo(
 
     began = perf_counter()
     writable_file(output, REPORT_SUFFIXES)
+    run.notes(ignored(context, ReadingOptions(), *methods.names()))
     train = import_module("napsets.gnn").train
     write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
@@ -64,24 +60,18 @@ def demo(
             graph,
             tested.probabilities,
             tested.labels,
-            calibration,
-            nodes,
-            methods=names_of(methods),
-            alpha=alpha,
-            hops=hops,
-            pool=pool,
-            alike=alike,
-            fallback=fallback.value,
-            level=None if level is None else level.value,
+            np.isin(np.arange(len(tested)), calibration),
+            np.isin(np.arange(len(tested)), nodes),
+            **methods.settings(),
             seed=seed,
             ids=tested.nodes,
             alphas=CURVE_ALPHAS,
             progress=steps.advance,
         )
         steps.stage("writing the report")
-        output.parent.mkdir(parents=True, exist_ok=True)
+        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
-    rows, told = compared.rows(), compared.verdict(tested.class_names)
+    rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (
         f"Judged on the {len(nodes):,} test nodes that did not calibrate, also those with few around them, to which "
         f"NAPS gives large sets; `napsets reproduce` judges, as the paper does, only nodes with 50 or more test nodes "
@@ -94,7 +84,7 @@ def demo(
         "protocol": "strict",
         "accuracy": tested.accuracy,
         "results": rows,
-        "verdict": told.row(),
+        "verdict": verdict.row(),
         "judged_on": judged,
         "report": str(path),
         "seconds": round(perf_counter() - began, 1),
@@ -105,6 +95,6 @@ def demo(
         comparison_table(rows),
         f"{judged}.",
         "",
-        *told.lines,
+        *verdict.lines,
         f"The report is at {path.resolve()} ({result['seconds']} seconds in all)",
     )

@@ -35,11 +35,11 @@ class Topic(NamedTuple):
 def guide() -> dict[str, Topic]:
     """Return the sections of the guide by name, in its order."""
     text = files("napsets.cli").joinpath("errors.md").read_text(encoding="utf-8")
-    found = list(_HEADING.finditer(text))
-    ends = [heading.start() for heading in found[1:]] + [len(text)]
+    headings = list(_HEADING.finditer(text))
+    ends = [heading.start() for heading in headings[1:]] + [len(text)]
     return {
         heading["name"]: Topic(heading["title"], text[heading.end() : end].strip())
-        for heading, end in zip(found, ends, strict=True)
+        for heading, end in zip(headings, ends, strict=True)
     }
 
 
@@ -50,11 +50,11 @@ def errors(
     """Explain errors and warnings: what causes them, and what to do about each, by topic."""
     topics = guide()
     if topic is None:
-        cells = [(name, found.title) for name, found in topics.items()]
+        cells = [(name, section.title) for name, section in topics.items()]
         shown = table("Errors and warnings: napsets errors TOPIC", ["topic", "what happened"], cells, left=2)
-        run.result({"topics": {name: found.title for name, found in topics.items()}}, shown)
+        run.result({"topics": {name: section.title for name, section in topics.items()}}, shown)
         return
     with wrong_use("TOPIC"):
-        found = choose("topic", topic, topics)
-    plain = _LINES.sub(" ", _MARKED.sub(r"“\1”", _LINK.sub(r"\1", _BLOCK.sub("", found.text))))
-    run.result({"topic": topic, "title": found.title, "text": plain}, f"{found.title}\n\n{plain}")
+        section = choose("topic", topic, topics)
+    plain = _LINES.sub(" ", _MARKED.sub(r"“\1”", _LINK.sub(r"\1", _BLOCK.sub("", section.text))))
+    run.result({"topic": topic, "title": section.title, "text": plain}, f"{section.title}\n\n{plain}")

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-from napsets.cli._evaluated import caveats, coverage_table, gap_tables, pccv_rows
 from napsets.cli._methods import is_given
 from napsets.cli._options import (
+    LARGEST_COUNT,
     LARGEST_SEED,
-    Directed,
-    DirectionName,
-    DirectionOption,
-    IdKind,
-    IdKindName,
     Labels,
     LabelsAre,
     LabelsName,
-    direction_notes,
+    Only,
+    ReadingOptions,
 )
 from napsets.cli._output import Output, number, percent, table
-from napsets.files import holds_intervals, read_groups, read_intervals, read_sets
+from napsets.files import read_graph_around, read_groups, read_prediction
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 __all__ = ["EXAMPLES", "evaluate"]
 
@@ -34,10 +32,24 @@ EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --strata 0-1,2-3,4-10",
     "napsets evaluate sets.parquet --labels truth.csv --groups regions.csv",
     "napsets evaluate sets.parquet --labels truth.csv --json",
+    "napsets evaluate sets.parquet --labels truth.csv --in-order date",
     "napsets evaluate intervals.parquet --labels targets.csv --edges edges.parquet --groups regions.csv",
     "napsets evaluate sets.jsonl --labels truth.tsv --columns node=id --ids string --skip-unknown",
     "napsets evaluate - --format csv --labels truth.csv < sets.csv",
 ]
+
+
+@dataclass(frozen=True)
+class NeighbourhoodOptions:
+    """The neighbourhoods of PCCV."""
+
+    radius: Annotated[
+        int, typer.Option("--radius", min=0, max=LARGEST_COUNT, help="Radius of the neighbourhoods of PCCV.")
+    ] = 2
+    min_size: Annotated[
+        int, typer.Option("--min-size", min=1, max=LARGEST_COUNT, help="Smallest neighbourhood that PCCV counts.")
+    ] = 30
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)] = 0
 
 
 def evaluate(
@@ -51,149 +63,109 @@ def evaluate(
     ] = None,
     groups: Annotated[
         Path | None,
-        typer.Option("--groups", help="Groups of your own: columns node, group. Adds coverage by group and chance."),
+        typer.Option(
+            "--groups", help="Your own groups: columns node, group. Adds coverage by group, and what chance explains."
+        ),
     ] = None,
     strata: Annotated[
         str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
     ] = None,
-    radius: Annotated[int, typer.Option("--radius", min=0, help="Radius of the neighbourhoods of PCCV.")] = 2,
-    min_size: Annotated[int, typer.Option("--min-size", min=1, help="Smallest neighbourhood that PCCV counts.")] = 30,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Seed of the neighbourhoods' roots.", min=0, max=LARGEST_SEED)
-    ] = 0,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    ids: IdKind = IdKindName.auto,
+    around: NeighbourhoodOptions = NeighbourhoodOptions(),  # noqa: B008  (frozen; stands for its options)
+    read: Annotated[ReadingOptions, Only("directed", "direction", "ids")] = ReadingOptions(),  # noqa: B008
     skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Say nothing of labels without a set, which are left out anyway.")
+        bool, typer.Option("--skip-unknown", help="No note on labels without a set, which are left out anyway.")
     ] = False,
     labels_are: LabelsAre = LabelsName.auto,
+    in_order: Annotated[
+        str | None,
+        typer.Option("--in-order", help="Labels came in the order of this column of --labels; 'rows' for its rows."),
+    ] = None,
 ) -> None:
     """Compare sets, or intervals, with the truth: coverage, size, and how evenly the coverage is spread.
 
     Sets whose node has no label in --labels are left out and counted; so are labels without a set. Labels that were
-    used to make the sets should not be used to judge them.
+    used to make the sets should not be used to evaluate them.
 
-    A file of intervals is known by its columns; --labels then has the columns node and target. Coverage stands beside
-    where chance puts it, and width in place of size. With --directed, degrees and neighbourhoods are those along
-    --direction; where neither is given, they are those that the file was made with, if it says so.
+    A file of intervals is recognised by its columns; --labels then has the columns node and target. Coverage is shown
+    with the range that chance explains. With --directed, degrees and neighbourhoods follow --direction; where neither
+    option is given, they are those that the file was made with, if it records them.
+
+    With --in-order, coverage is followed over time: an interval that holds at all times, the worst window of 200
+    labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each.
     """
-    from napsets.evaluation.sets_files import graph_around
+    from napsets.evaluation.files import evaluate_file, label_file
 
     ranges = None if strata is None else _parse_strata(strata)
+    reading = replace(read, labels_are=labels_are, skip_unknown=True).reading
     with run.steps() as steps:
         steps.stage("reading sets")
-        numbers = holds_intervals(sets)
-        if numbers and (strata is not None or labels_are is not LabelsName.auto):
-            flag = "--labels-are" if strata is None else "--strata"
-            raise typer.BadParameter(
-                f"is for sets of labels; {context.params['sets']} holds intervals", param_hint=flag
-            )
-        judged = (_Intervals if numbers else _Sets)(
-            sets, labels, ids.value, labels_are.value, skip_unknown, steps.stage
-        )
-        graph, asked = None, direction is not DirectionName.out
-        on_edges: list[str] = []
+        file = read_prediction(sets, reading)
+        tables = _TABLES[type(file.prediction)]
+        for flag, given in {"--strata": strata is not None, "--labels-are": labels_are != "auto"}.items():
+            if given and flag in tables.unused:
+                raise typer.BadParameter(
+                    f"is for sets of labels; {context.params['sets']} holds {file.prediction.noun}s", param_hint=flag
+                )
+        steps.stage(f"reading {file.prediction.truth_name}")
+        labelled = label_file(file, labels, reading, silent=skip_unknown)
+        notes = list(labelled.notes)
+        made_with, on_edges = _as_made(context, read, file.metadata) if edges is not None else (read, [])
+        run.notes([*on_edges, *replace(made_with, direction=read.direction).direction_notes()])
+        graph = None
         if edges is not None:
-            directed, way, on_edges = _as_made(context, judged.file.metadata)
             steps.stage("reading edges")
-            graph = graph_around(edges, judged.file.ids, directed=directed, ids=ids.value).along(way)
+            reading = replace(reading, directed=made_with.directed)
+            graph = read_graph_around(edges, file.ids, reading, notes=notes).along(made_with.along)
         named = None
         if groups is not None:
             steps.stage("reading groups")
-            named = read_groups(groups, judged.file.ids, ids=ids.value, skip_unknown=True)
-        how = {"graph": graph, "radius": radius, "min_size": min_size, "seed": seed, "groups": named}
-        result = judged.evaluate(how, ranges)
+            named = read_groups(groups, file.ids, reading)
+        result = evaluate_file(labelled, ranges, graph=graph, groups=named, **vars(around))
     # As it was called: what comes from standard input is read from a file of another name.
-    result |= {"sets": str(context.params["sets"]), "settings": judged.file.metadata}
-    notes = [*judged.labelled.notes, *judged.caveats(result), *caveats(result, radius=radius, min_size=min_size)]
-    for note in [*notes, *on_edges, *direction_notes(asked=asked, directed=directed)]:
-        run.note(note)
-    run.result(result, *judged.tables(result))
+    result |= {"task": file.prediction.task, "sets": str(context.params["sets"]), "settings": file.metadata}
+    run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, around)])
+    shown = [*tables.of(result), *(f"Warning: {text}." for text in result["weak"])]
+    if in_order is not None:
+        from napsets.cli._in_order import follow_labels, order_table
+
+        result["in_order"] = follow_labels(labelled, labels, in_order, reading)
+        shown.append(order_table(result["in_order"], file.prediction.noun))
+    run.result(result, *shown)
 
 
-class _Sets:
-    """A file of sets, the labels that judge it, and what is said of it."""
-
-    def __init__(
-        self, path: Path, labels: Path, ids: Any, labels_are: Any, silent: bool, stage: Callable[[str], None]
-    ) -> None:
-        from napsets.evaluation.sets_files import label_sets
-
-        self.file = read_sets(path, ids=ids)
-        stage("reading labels")
-        self.labelled = label_sets(self.file, labels, ids=ids, labels_are=labels_are, silent=silent)
-
-    def evaluate(self, how: dict[str, Any], strata: list[tuple[int, int]] | None) -> dict[str, Any]:
-        from napsets.evaluation.comparison import size_strata
-        from napsets.evaluation.sets_files import evaluate_sets
-
-        return evaluate_sets(self.labelled, strata or size_strata(self.labelled.sets.num_classes), **how)
-
-    def caveats(self, result: dict[str, Any]) -> list[str]:
-        if not math.isnan(result["full_rate"]):
-            return []
-        return [
-            f"which sets are full is not known: {result['sets']} does not list its classes. Parquet and npz files that "
-            f"napsets wrote do"
-        ]
-
-    def tables(self, result: dict[str, Any]) -> list[Any]:
-        found = [_main_table(result), *gap_tables(result)]
-        found.append(coverage_table("class", result["coverage_by_class"], "mean_size"))
-        if "coverage_by_degree" in result:
-            found.append(coverage_table("degree", result["coverage_by_degree"], "mean_size"))
-        if "coverage_by_group" in result:
-            found.append(coverage_table("group", result["coverage_by_group"]))
-        return found
+def _caveats(result: dict[str, Any], metadata: dict[str, Any]) -> list[str]:
+    """Say what is not known because the file does not say it."""
+    caveats = []
+    if math.isnan(result.get("full_rate", 0.0)):
+        caveats.append(
+            f"the number of full sets is not known, because {result['sets']} does not list its classes. Parquet and "
+            f"npz files written by napsets do"
+        )
+    if "level_labels" not in metadata:
+        caveats.append(
+            f"the range that chance explains is that of the evaluated nodes alone: {result['sets']} does not record "
+            f"how many labels set the level. Parquet and npz files written by napsets do"
+        )
+    return caveats
 
 
-class _Intervals:
-    """A file of intervals, the numbers that judge it, and what is said of it."""
-
-    def __init__(
-        self, path: Path, labels: Path, ids: Any, labels_are: Any, silent: bool, stage: Callable[[str], None]
-    ) -> None:
-        from napsets.evaluation.intervals_files import label_intervals
-
-        self.file = read_intervals(path, ids=ids)
-        stage("reading targets")
-        self.labelled = label_intervals(self.file, labels, ids=ids, silent=silent)
-
-    def evaluate(self, how: dict[str, Any], strata: list[tuple[int, int]] | None) -> dict[str, Any]:
-        from napsets.evaluation.intervals_files import evaluate_intervals
-
-        return {"task": "regression"} | evaluate_intervals(self.labelled, **how)
-
-    def caveats(self, result: dict[str, Any]) -> list[str]:
-        if "level_labels" in self.file.metadata:
-            return []
-        return [
-            f"where chance puts the coverage is that of the judged nodes alone: {result['sets']} does not say how many "
-            f"labels set the level. Parquet and npz files that napsets wrote do"
-        ]
-
-    def tables(self, result: dict[str, Any]) -> list[Any]:
-        found = [_interval_table(result), *gap_tables(result)]
-        return found + [
-            coverage_table(kind, result[f"coverage_by_{kind}"], "mean_width")
-            for kind in ("degree", "group")
-            if f"coverage_by_{kind}" in result
-        ]
-
-
-def _as_made(context: typer.Context, made: dict[str, Any]) -> tuple[bool, Any, list[str]]:
-    """Return whether edges are directed, which way they are followed, and what to say: as the file, where not asked."""
-    plain: dict[str, Any] = {"directed": False, "direction": DirectionName.out.value}
-    asked = {key: getattr(context.params[key], "value", context.params[key]) for key in plain if is_given(context, key)}
-    here = plain | made | asked
-    there = plain | made if "directed" in made else here
-    told = []
+def _as_made(
+    context: typer.Context, read: ReadingOptions, metadata: dict[str, Any]
+) -> tuple[ReadingOptions, list[str]]:
+    """Return how edges are read and followed, and what to say: as the file was made, where nothing else is asked."""
+    plain: dict[str, Any] = {"directed": False, "direction": "out"}
+    asked = {key: getattr(read, key) for key in plain if is_given(context, key)}
+    recorded = {key: metadata[key] for key in plain if key in metadata}
+    here = plain | recorded | asked
+    there = plain | recorded if "directed" in recorded else here
+    notes = []
     if _edges_are(here) != _edges_are(there):
-        told = [f"{context.params['sets']} was made with {_edges_are(there)}, and is judged with {_edges_are(here)}"]
+        notes = [
+            f"{context.params['sets']} was made with {_edges_are(there)}, and is evaluated with {_edges_are(here)}"
+        ]
     elif _edges_are(here) != _edges_are(plain | asked):
-        told = [f"judged with {_edges_are(here)}, as {context.params['sets']} was made"]
-    return here["directed"], here["direction"], told
+        notes = [f"evaluated with {_edges_are(here)}, as {context.params['sets']} was made"]
+    return replace(read, **here), notes
 
 
 def _edges_are(settings: dict[str, Any]) -> str:
@@ -201,50 +173,149 @@ def _edges_are(settings: dict[str, Any]) -> str:
 
 
 def _parse_strata(text: str) -> list[tuple[int, int]]:
-    parts = re.findall(r"(?:^|,)\s*(\d+)(?:-(\d+))?\s*(?=,|$)", text)
-    if len(parts) != text.count(",") + 1:
-        raise typer.BadParameter(f"must be ranges of sizes as in 0-1,2-3,4-10; got {text!r}", param_hint="--strata")
-    return [(int(low), int(high or low)) for low, high in parts]
+    # Sizes of at most ten digits: no number of labels has more, and Python reads no number of some thousand digits.
+    parts = re.findall(r"(?:^|,)\s*(\d{1,10})(?:-(\d{1,10}))?\s*(?=,|$)", text)
+    ranges = [(int(low), int(high or low)) for low, high in parts]
+    if len(parts) != text.count(",") + 1 or any(low > high or high > LARGEST_COUNT for low, high in ranges):
+        shown = text if len(text) <= 80 else f"{text[:80]}…"
+        raise typer.BadParameter(
+            f"must be ranges of sizes as in 0-1,2-3,4-10, each at most {LARGEST_COUNT}; got {shown!r}",
+            param_hint="--strata",
+        )
+    return ranges
 
 
-def _judged_rows(result: dict[str, Any], what: str) -> list[tuple[str, str]]:
+#: What groups may be by, in the order of the table.
+_KINDS = ("class", "degree", "neighbourhood", "width", "group")
+#: PCCV is the worst of so many averages; over fewer, or over a smaller share of the nodes, it says little of the rest.
+_MANY_NEIGHBOURHOODS = 10
+_MOST_NODES = 0.5
+
+
+def _on_pccv(result: dict[str, Any], around: NeighbourhoodOptions) -> list[str]:
+    """Say where PCCV is missing or means little, and why."""
+    count, share = result.get("neighbourhoods"), result.get("share_in_neighbourhoods", 1.0)
+    if count is None or (count >= _MANY_NEIGHBOURHOODS and share >= _MOST_NODES):
+        return []
+    what = "PCCV is not known" if count == 0 else "PCCV means little"
+    plural = "s" * (count != 1)
     return [
-        ("nodes judged", number(result["nodes"])),
-        (f"{what}s without a known {'target' if what == 'interval' else 'label'}", number(result["unlabelled"])),
-        ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
+        f"{what}: {count} neighbourhood{plural} of radius {around.radius} with at least {around.min_size} evaluated "
+        f"nodes contain{'s' * (count == 1)} {percent(share)} of the nodes. Evaluate more nodes, or count smaller "
+        f"neighbourhoods (--min-size {max(around.min_size // 3, 1)})"
     ]
 
 
-def _main_table(result: dict[str, Any]) -> Any:
-    rows = [
-        *_judged_rows(result, "set"),
-        ("asked for", percent(1.0 - result["alpha"])),
-        ("mean size", f"{number(result['mean_size'])} ± {number(result['mean_size_se'])}"),
-        ("size given coverage", number(result["size_given_coverage"])),
-        ("SSCV", number(result["sscv"])),
-        *pccv_rows(result, "set"),
-        ("sets of one label", percent(result["singleton_rate"])),
-        ("empty sets", percent(result["empty_rate"])),
-        ("full sets", percent(result["full_rate"]) if result["full_rate"] >= 0 else "classes not listed"),
-        ("too little support (threshold ∞)", number(result["infinite"])),
+def _pccv_rows(result: dict[str, Any], what: str) -> list[tuple[str, str]]:
+    """Return PCCV beside chance, where there is a graph."""
+    if "pccv" not in result:
+        return []
+    held = percent(result["share_in_neighbourhoods"])
+    return [
+        (f"PCCV ({result['neighbourhoods']} neighbourhoods, {held} of the nodes)", number(result["pccv"])),
+        (f"PCCV expected by chance, if every {what} met the target", number(result["pccv_chance"])),
     ]
-    return table(f"{result['sets']} against labels", ["", ""], rows)
 
 
-def _interval_table(result: dict[str, Any]) -> Any:
-    endless = [("mean width of the finite ones", number(result["finite_width"]))] * (result["infinite_rate"] > 0)
+def _gap_tables(result: dict[str, Any]) -> list[Any]:
+    """Return how far coverage is from what was asked for within groups, beside what chance gives."""
+    names = ("gap", "chance", "under", "over", "worst", "worst_chance")
     rows = [
-        *_judged_rows(result, "interval"),
-        ("asked for", percent(1.0 - result["alpha"])),
+        (kind, *(number(result[f"{name}_{kind}"]) for name in names), percent(result[f"share_{kind}"]))
+        for kind in _KINDS
+        if f"gap_{kind}" in result
+    ]
+    columns = ["groups by", "gap", "by chance", "under", "over", "worst", "by chance", "of the nodes"]
+    return [table("Average |coverage − target| over groups", columns, rows)] if rows else []
+
+
+def _coverage_table(kind: str, rows: list[dict[str, Any]], size: str | None = None) -> Any:
+    """Return coverage by group, with the mean size or width where it is known."""
+    columns = [kind, "nodes", "coverage", *([] if size is None else [size.replace("mean_", "average ")])]
+    if kind != "degree":  # degrees have an order of their own
+        rows = sorted(rows, key=lambda row: row["coverage"])
+    shown = [
         (
-            "where chance puts it in 95 of 100 draws",
-            f"{percent(result['coverage_low'])} to {percent(result['coverage_high'])}",
-        ),
-        ("mean width", f"{number(result['mean_width'])} ± {number(result['mean_width_se'])}"),
-        *endless,
-        ("median width", number(result["median_width"])),
-        *pccv_rows(result, "interval"),
-        ("intervals that are the whole line", percent(result["infinite_rate"])),
-        ("intervals of one point", percent(result["point_rate"])),
+            row["group"],
+            number(row.get("nodes", row.get("count"))),
+            percent(row["coverage"]),
+            *([] if size is None else [number(row[size], 3)]),
+        )
+        for row in rows
     ]
-    return table(f"{result['sets']} against targets", ["", ""], rows)
+    return table(f"Coverage by {kind}", columns, shown)
+
+
+class _Tables(ABC):
+    """The tables of one kind of prediction."""
+
+    prediction: ClassVar[type[Prediction]]
+    #: Options that have no meaning for it.
+    unused: ClassVar[tuple[str, ...]] = ()
+    #: By what groups coverage is shown, and the size that stands beside it.
+    sizes: ClassVar[dict[str, str | None]]
+
+    @abstractmethod
+    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return what is said of sizes and shares, PCCV between them."""
+
+    def of(self, result: dict[str, Any]) -> list[Any]:
+        """Return all tables."""
+        noun, truth = self.prediction.noun, self.prediction.truth_name
+        rows = [
+            ("nodes evaluated", number(result["nodes"])),
+            (f"{noun}s without a known {truth.removesuffix('s')}", number(result["unlabelled"])),
+            ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
+            ("target", percent(1.0 - result["alpha"])),
+            (
+                "range that chance explains (95 of 100 cases)",
+                f"{percent(result['coverage_low'])} to {percent(result['coverage_high'])}",
+            ),
+            *self.rows(result),
+        ]
+        groups = [
+            _coverage_table(kind, result[f"coverage_by_{kind}"], size)
+            for kind, size in self.sizes.items()
+            if f"coverage_by_{kind}" in result
+        ]
+        return [table(f"{result['sets']} against {truth}", ["", ""], rows), *_gap_tables(result), *groups]
+
+
+class _SetTables(_Tables):
+    prediction = PredictionSets
+    sizes: ClassVar[dict[str, str | None]] = {"class": "mean_size", "degree": "mean_size", "group": None}
+
+    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        return [
+            ("average size", f"{number(result['mean_size'])} ± {number(result['mean_size_se'])}"),
+            ("average size of sets that contain the label", number(result["size_given_coverage"])),
+            ("SSCV (worst gap by set size)", number(result["sscv"])),
+            *_pccv_rows(result, "set"),
+            ("sets of one label", percent(result["singleton_rate"])),
+            ("empty sets", percent(result["empty_rate"])),
+            ("full sets", percent(result["full_rate"]) if result["full_rate"] >= 0 else "classes not listed"),
+            ("too little support (threshold ∞)", number(result["infinite"])),
+        ]
+
+
+class _IntervalTables(_Tables):
+    prediction = PredictionIntervals
+    unused = ("--strata", "--labels-are")
+    sizes: ClassVar[dict[str, str | None]] = {"degree": "mean_width", "group": "mean_width"}
+
+    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
+        finite = [("average width of the finite ones", number(result["finite_width"]))]
+        return [
+            ("average width", f"{number(result['mean_width'])} ± {number(result['mean_width_se'])}"),
+            *(finite if result["infinite_rate"] > 0 else []),
+            ("median width", number(result["median_width"])),
+            *_pccv_rows(result, "interval"),
+            ("intervals that are the whole line", percent(result["infinite_rate"])),
+            ("intervals of one point", percent(result["point_rate"])),
+        ]
+
+
+_TABLES: dict[type[Prediction], _Tables] = {
+    PredictionSets: _SetTables(),
+    PredictionIntervals: _IntervalTables(),
+}

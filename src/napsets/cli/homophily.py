@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from napsets.cli._options import (
-    Directed,
-    DirectionName,
-    DirectionOption,
-    Edges,
-    IdKind,
-    IdKindName,
-    Labels,
-    direction_notes,
-)
+from napsets.cli._options import Edges, Labels, Only, ReadingOptions
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph
 
@@ -34,9 +25,7 @@ def homophily(
     run: Output,
     edges: Edges,
     labels: Labels,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    ids: IdKind = IdKindName.auto,
+    read: Annotated[ReadingOptions, Only("directed", "direction", "ids")],
 ) -> None:
     """Measure how often neighbours share a label, beside what random labels would give.
 
@@ -47,28 +36,28 @@ def homophily(
     """
     from napsets.advice.theory import measure_homophily
 
+    run.notes(read.direction_notes())
     with run.steps() as steps:
-        inputs = read_graph(edges, labels, directed=directed, ids=ids.value, stage=steps.stage)
+        inputs = read_graph(edges, labels, reading=read.reading, stage=steps.stage)
+        run.notes(inputs.notes)
         steps.stage("comparing neighbours")
-        graph = inputs.graph.along(direction.value)
-        found = measure_homophily(graph, inputs.labels, num_classes=len(inputs.class_names))
-    result = _told(graph, found, inputs.class_names)
-    for note in [*inputs.notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
-        run.note(note)
+        graph, names = inputs.graph.along(read.along), inputs.class_names or []
+        measured = measure_homophily(graph, inputs.truth, num_classes=len(names))
+    result = _result(graph, measured, names)
     run.result(result, _main_table(result), _class_table(result))
 
 
-def _told(graph: Graph, found: Homophily, names: list[str]) -> dict[str, Any]:
-    by_class = zip(names, found.class_counts, found.class_means, found.class_expected, strict=True)
+def _result(graph: Graph, measured: Homophily, names: list[str]) -> dict[str, Any]:
+    by_class = zip(names, measured.class_counts, measured.class_means, measured.class_expected, strict=True)
     return {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "mean_degree": graph.num_edges / graph.num_nodes,
-        "labelled": found.labelled,
-        "without_labelled_neighbour": found.unmet,
-        "homophily": found.mean,
-        "homophily_where_seen": found.where_met,
-        "expected_homophily": found.expected,
+        "labelled": measured.labelled,
+        "without_labelled_neighbour": measured.unmet,
+        "homophily": measured.mean,
+        "homophily_where_seen": measured.where_met,
+        "expected_homophily": measured.expected,
         "classes": [
             {"class": name, "nodes": int(count), "homophily": float(mean), "expected_homophily": float(expected)}
             for name, count, mean, expected in by_class

@@ -6,53 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._inspected_intervals import interval_tables, told_of_interval
-from napsets.cli._inspected_sets import set_tables, told_of_set
-from napsets.cli._like import Like, read_record
-from napsets.cli._like_rows import written_otherwise
-from napsets.cli._methods import (
-    Alike,
-    By,
-    LevelOption,
-    MethodOption,
-    Pool,
-    chosen_method,
-    ignored,
-    make,
-    with_features,
-    with_file_groups,
-)
-from napsets.cli._numbers import Task, TaskOption, make_for_numbers, reading_numbers
-from napsets.cli._options import (
-    DEFAULT_SCORE,
-    AllowEmpty,
-    Alpha,
-    DecayOption,
-    Directed,
-    DirectionName,
-    DirectionOption,
-    Edges,
-    FallbackName,
-    FallbackOption,
-    FeaturesOption,
-    Hops,
-    IdKind,
-    IdKindName,
-    Labels,
-    LabelsAre,
-    LabelsName,
-    Logits,
-    Probabilities,
-    Radius,
-    ScoreOption,
-    Seed,
-    SkipUnknown,
-    WeightsAre,
-    make_decay,
-    make_score,
-)
+from napsets.cli._inspected import explanation_of
+from napsets.cli._like import Like, read_record, written_otherwise
+from napsets.cli._methods import MethodOptions, ignored
+from napsets.cli._options import LARGEST_COUNT, InputFiles, ReadingOptions
 from napsets.cli._output import Output
-from napsets.files import read_inputs, read_regression
+from napsets.files import read_inputs
+from napsets.scores import SCORES
 
 __all__ = ["EXAMPLES", "inspect"]
 
@@ -71,33 +31,13 @@ def inspect(
     run: Output,
     context: typer.Context,
     node: Annotated[str, typer.Option("--node", help="The node's id, as the files have it.")],
-    edges: Edges,
-    probabilities: Probabilities,
-    labels: Labels,
+    files: InputFiles,
     like: Like = None,
-    method: MethodOption = None,
-    alpha: Alpha = 0.1,
-    hops: Hops = 2,
-    decay: DecayOption = None,
-    pool: Pool = None,
-    alike: Alike = None,
-    radius: Radius = None,
-    features: FeaturesOption = None,
-    by: By = None,
-    score: ScoreOption = DEFAULT_SCORE,
-    seed: Seed = 0,
-    allow_empty: AllowEmpty = True,
-    fallback: FallbackOption = FallbackName.full,
-    level: LevelOption = None,
-    neighbours: Annotated[int, typer.Option("--neighbours", min=0, help="How many calibration nodes to list.")] = 10,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    weights_are: WeightsAre = None,
-    ids: IdKind = IdKindName.auto,
-    skip_unknown: SkipUnknown = False,
-    labels_are: LabelsAre = LabelsName.auto,
-    logits: Logits = False,
-    task: TaskOption = Task.classification,
+    options: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
+    neighbours: Annotated[
+        int, typer.Option("--neighbours", min=0, max=LARGEST_COUNT, help="How many calibration nodes to list.")
+    ] = 10,
+    read: ReadingOptions = ReadingOptions(),  # noqa: B008
 ) -> None:
     """Show why a node's set, or its interval, is what it is.
 
@@ -116,67 +56,38 @@ def inspect(
 
     record = None if like is None else read_record(like)
     if record is not None:
-        record.check_task(task.value)
-    method = chosen_method(context, method)
-    settings: dict[str, Any] = {
-        "method": method,
-        "score": score,
-        "alpha": alpha,
-        "hops": hops,
-        "decay": make_decay(decay, hops),
-        "pool": pool,
-        "alike": alike,
-        "radius": radius,
-        "direction": direction.value,
-        "seed": seed,
-        "allow_empty": allow_empty,
-        "fallback": fallback.value,
-        "level": None if level is None else level.value,
-        "by": by,
-    }
-    reading: dict[str, Any] = {
-        "ids": ids.value,
-        "skip_unknown": skip_unknown,
-        "labels_are": labels_are.value,
-        "logits": logits,
-        "weights_are": None if weights_are is None else weights_are.value,
-    }
-    files, numbers = (edges, probabilities, labels), task is Task.regression
-    if numbers and (logits or features is not None):
-        raise typer.BadParameter("works without --logits and --features", param_hint="--task")
-    called = score
-    made = None if numbers else make(method, settings | {"score": make_score(score)})
+        record.check_task(read.task)
+    options = options.chosen(context)
+    read.refuse({"--logits": read.logits, "--features": options.features is not None})
+    run.notes(ignored(context, read, options.name))
+    options.check(read)
     with run.steps() as steps:
-        how: dict[str, Any] = {"directed": directed, "predicting": False, "stage": steps.stage}
-        inputs: Any
-        if numbers:
-            inputs = read_regression(*files, **(reading_numbers(reading) | how))
-            if record is not None:
-                record.check_score(context, inputs)
-            made, called = make_for_numbers(context, settings, inputs, reading, steps.stage)
-        else:
-            inputs = read_inputs(*files, **(reading | how))
-            made = with_features(made, features, inputs, reading, steps.stage)
-            made = with_file_groups(made, by, inputs, reading, steps.stage)
+        inputs = read_inputs(
+            files.edges, files.probabilities, files.labels, None, read.reading,
+            prediction=read.prediction, predicting=False, stage=steps.stage,
+        )  # fmt: skip
+        if record is not None:
+            record.check_score(context, inputs)
+        method = options.make_for(context, inputs, read, steps.stage)
+        run.notes(inputs.notes)
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
-        calibrated = inputs.calibrate(made, calibration)
-        seen: Any = inspect_node(calibrated, place, alpha)
-        told, tables = (told_of_interval, interval_tables) if numbers else (told_of_set, set_tables)
-        result = {"method": method, "task": task.value, "score": called} | told(seen, inputs, neighbours)
-        notes = list(inputs.notes)
+        calibrated = inputs.calibrate(method, calibration)
+        inspection: Any = inspect_node(calibrated, place, options.alpha)
+        explanation = explanation_of(read.prediction)
+        score = options.score if inputs.score is None else SCORES.name_of(type(inputs.score))
+        result: dict[str, Any] = {"method": options.name, "task": read.task, "score": score}
+        result |= explanation.result(inspection, inputs, neighbours)
         if record is not None:
-            notes += [*record.notes(context.params, inputs), *written_otherwise(record, result, inputs, place)]
-    for note in [*notes, *ignored(context, method)]:
-        run.note(note)
+            run.notes([*record.notes(context.params, inputs), *written_otherwise(record, result, inputs, place)])
     choice = None if calibrated.choice is None else str(calibrated.choice)
     result |= {"calibration": int(calibration.size), "labelled": int(inputs.calibration.size)}
     result |= {"like": None if like is None else str(like), "choice": choice}
-    first, others = tables(result, seen)
+    first, others = explanation.tables(result, inspection)
     run.result(
         result,
         first,
-        seen.reason(),
+        inspection.reason(),
         _calibrated_on(result, like.name if like and record and record.calibrated_alike(inputs) else None),
         *([] if choice is None else [f"Chosen: {choice}."]),
         *others,

@@ -1,82 +1,38 @@
-"""``napsets predict``: prediction sets from files to a file."""
+"""``napsets predict``: sets of labels, or intervals of numbers, from files to a file."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from napsets.cli._advice import full_note, support_note
-from napsets.cli._methods import (
-    Alike,
-    By,
-    LevelOption,
-    MethodOption,
-    Pool,
-    chosen_method,
-    groups_file,
-    ignored,
-    make,
-    recorded,
-    with_features,
-    with_file_groups,
-)
-from napsets.cli._numbers import Task, TaskOption, make_for_numbers, reading_numbers
+from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
 from napsets.cli._options import (
-    DEFAULT_SCORE,
-    AllowEmpty,
-    Alpha,
-    DecayOption,
-    Directed,
-    DirectionName,
-    DirectionOption,
     Edges,
-    FallbackName,
-    FallbackOption,
-    FeaturesOption,
-    Hops,
-    IdKind,
-    IdKindName,
+    FailOn,
+    FailOnOption,
+    InputFiles,
     Labels,
-    LabelsAre,
-    LabelsName,
-    Logits,
     Nodes,
     Probabilities,
-    Radius,
-    ScoreOption,
-    Seed,
-    SkipUnknown,
-    WeightsAre,
-    make_decay,
-    make_score,
+    ReadingOptions,
+    TrainingOption,
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.files import (
-    Inputs,
-    check_writable,
-    describe_settings,
-    read_inputs,
-    read_regression,
-    write_intervals,
-    write_predictions,
-)
+from napsets.cli._saved import predict_saved
+from napsets.cli._signals import unwinding
+from napsets.files import check_writable, describe_settings, read_inputs, write_prediction
 from napsets.files.places import check_apart
-from napsets.files.regression import RegressionInputs
-from napsets.methods import title
-from napsets.sets import SetsSummary
-from napsets.version import __version__
-
-if TYPE_CHECKING:
-    from napsets.evaluation.verdict import Verdict
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.scores import SCORES
 
 __all__ = ["EXAMPLES", "predict"]
 
@@ -91,10 +47,6 @@ EXAMPLES = [
     "napsets predict -e edges.parquet -p p.parquet --logits -l - --format jsonl -o - < y.jsonl > sets.jsonl",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet -o sets.parquet --engine spark --master local[4]",
 ]
-
-
-#: Options on how files are written: whoever explains the sets from the same files needs them too.
-_AS_WRITTEN = ("columns", "separator", "format")
 
 
 class PlanName(str, Enum):
@@ -112,12 +64,68 @@ class Engine(str, Enum):
     spark = "spark"
 
 
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where thresholds are computed, and how."""
+
+    engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local
+    master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None
+    plan: Annotated[
+        PlanName,
+        typer.Option(
+            "--plan",
+            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            "or joins. By default the first, where the graph fits into the memory of each machine.",
+        ),
+    ] = PlanName.auto
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether Spark computes."""
+        return self.engine == "spark"
+
+    def flags(self) -> dict[str, bool]:
+        """Return which flags were given that need Spark."""
+        return {"--master": self.master is not None, "--plan": self.plan != "auto"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What sets are made from: files to calibrate on, or something that was calibrated before."""
+
+    edges: Annotated[Path | None, get_args(Edges)[1]] = None
+    probabilities: Annotated[Path | None, get_args(Probabilities)[1]] = None
+    labels: Annotated[Path | None, get_args(Labels)[1]] = None
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Instead of files: the folder of a living graph, as it is now.")
+    ] = None
+    method_file: Annotated[
+        Path | None, typer.Option("--method-file", help="Instead of files: what `napsets calibrate` wrote.")
+    ] = None
+
+    def is_calibrated(self, context: typer.Context) -> bool:
+        """Return whether nothing is to be calibrated; refuse two sources at once."""
+        given = {f"--{key.replace('_', '-')}": getattr(self, key) for key in ("store", "method_file")}
+        flags = [flag for flag, path in given.items() if path is not None]
+        if flags and (len(flags) > 1 or any((self.edges, self.probabilities, self.labels))):
+            message = "takes the place of --edges, --probabilities and --labels, and of any other such option"
+            raise typer.BadParameter(message, param_hint=flags[0])
+        if flags and is_given(context, "method"):
+            raise typer.BadParameter("the method was calibrated already; leave it out", param_hint="--method")
+        return bool(flags)
+
+    def files(self) -> InputFiles:
+        """Return the files, all of which must be named."""
+        for key in ("edges", "probabilities", "labels"):
+            if getattr(self, key) is None:
+                raise typer.BadParameter("Missing option: or pass --store or --method-file", param_hint=f"--{key}")
+        return InputFiles(self.edges, self.probabilities, self.labels)  # type: ignore[arg-type]
+
+
 def predict(
     run: Output,
     context: typer.Context,
-    edges: Edges,
-    probabilities: Probabilities,
-    labels: Labels,
+    source: Source,
     output: Annotated[
         Path,
         typer.Option(
@@ -128,308 +136,206 @@ def predict(
         ),
     ],
     nodes: Nodes = None,
-    method: MethodOption = None,
-    alpha: Alpha = 0.1,
-    hops: Hops = 2,
-    decay: DecayOption = None,
-    pool: Pool = None,
-    alike: Alike = None,
-    radius: Radius = None,
-    features: FeaturesOption = None,
-    by: By = None,
-    score: ScoreOption = DEFAULT_SCORE,
-    seed: Seed = 0,
-    allow_empty: AllowEmpty = True,
-    fallback: FallbackOption = FallbackName.full,
-    level: LevelOption = None,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    weights_are: WeightsAre = None,
-    ids: IdKind = IdKindName.auto,
-    skip_unknown: SkipUnknown = False,
-    labels_are: LabelsAre = LabelsName.auto,
-    logits: Logits = False,
-    task: TaskOption = Task.classification,
-    engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local,
-    master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None,
-    plan: Annotated[
-        PlanName,
-        typer.Option(
-            "--plan",
-            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
-            "or joins. By default the first, where the graph fits into the memory of each machine.",
-        ),
-    ] = PlanName.auto,
+    training: TrainingOption = None,
+    method: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
+    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+    engine: EngineOptions = EngineOptions(),  # noqa: B008
+    fail_on: FailOnOption = FailOn.never,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
-    Each set is meant to contain the truth with probability 1 − alpha. How sets are made is chosen by evidence on the
-    labels, and said in one line; --method asks for one way, and `napsets methods` lists them all.
+    Each set contains the true label with probability 1 − alpha, if the labelled nodes are a random sample and the model
+    was not trained on their labels. The method is chosen by evidence on the labels, and the choice is explained;
+    --method names a method instead, and `napsets methods` lists them.
 
-    Ids may be any integers or strings and come back as they were; only an empty cell is missing. Labels are names of
-    classes where all of them are, numbers from 0 where none is; --labels-are decides where they are mixed.
+    If the model was trained on nodes of the graph, list them in a file and pass it as --training: they are left out.
+
+    Ids may be any integers or strings and are returned unchanged; only an empty cell is missing. If all labels are
+    names of classes, they are read as names; if none is, as numbers from 0; --labels-are decides mixed cases.
 
     Sets are written as they are made. Memory, for Parquet files with integer ids: at most 400 MB + nodes × (2 × bytes
-    of a probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed hold
+    per probability × classes + 150 bytes) + edges × 30 bytes, however many nodes are predicted; auto and informed need
     nodes × classes × 64 bytes more, --weights-are edges × 40 bytes, --direction in or both edges × 30 bytes.
     """
     began = perf_counter()
-    method = chosen_method(context, method, everywhere=engine is Engine.spark and plan is PlanName.joins)
-    settings: dict[str, Any] = {
-        "method": method,
-        "alpha": alpha,
-        "hops": hops,
-        "decay": make_decay(decay, hops),
-        "pool": pool,
-        "alike": alike,
-        "radius": radius,
-        "score": score,
-        "seed": seed,
-        "allow_empty": allow_empty,
-        "fallback": fallback.value,
-        "level": None if level is None else level.value,
-        "directed": directed,
-        "features": None if features is None else str(features),
-        "by": by,
-    }
-    if direction is not DirectionName.out:
-        settings["direction"] = direction.value
-    reading: dict[str, Any] = {
-        "ids": ids.value,
-        "labels_are": labels_are.value,
-        "skip_unknown": skip_unknown,
-        "logits": logits,
-    }
-    if weights_are is not None:
-        reading["weights_are"] = weights_are.value
-    if task is Task.regression:
-        elsewhere = engine is Engine.spark or master is not None or plan is not PlanName.auto
-        if elsewhere or logits or features is not None:
-            raise typer.BadParameter("works with --engine local, without --logits and --features", param_hint="--task")
-        numbers = {"edges": edges, "outputs": probabilities, "targets": labels, "nodes": nodes}
-        _predict_numbers(run, context, numbers, output, settings, reading)
+    if source.is_calibrated(context):
+        alpha = method.alpha if is_given(context, "alpha") or source.store is None else None
+        result = predict_saved(run, source.store, source.method_file, nodes, output, alpha, read.reading)
+        result |= result.pop("settings") | {"output": str(context.params["output"])}
+        run.result(result, _summary_table(read.prediction, result))
         return
-    made = make(method, settings | {"score": make_score(score)})
-    # What was left to the method is written down as it turned out, and what it does not know is not.
-    settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | reading
-    settings |= _as_written(context)
-    files = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
-    if engine is Engine.spark:
-        used_here = {
-            "--skip-unknown": skip_unknown,
-            "--features": features is not None,
-            "--by": groups_file(by) is not None,
-            "--logits": logits,
-            "--weights-are": weights_are is not None,
-        }
-        used_here |= {f"--{key}": context.params.get(key) is not None for key in _AS_WRITTEN}
-        for flag, used in used_here.items():
-            if used:
-                raise typer.BadParameter("works with --engine local only", param_hint=flag)
-        result = _predict_on_spark(run, files, output, made, method, settings, master, plan)
+    files = source.files()
+    method = method.chosen(context, everywhere=engine.on_spark and engine.plan == "joins")
+    run.notes([method.switched(context), *ignored(context, read, method.name)])
+    elsewhere = engine.on_spark or any(engine.flags().values())
+    unused = {"--logits": read.logits, "--features": method.features is not None}
+    read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
+    if engine.on_spark:
+        result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
     else:
-        if master is not None:
-            raise typer.BadParameter("needs --engine spark", param_hint="--master")
-        if plan is not PlanName.auto:
-            raise typer.BadParameter("needs --engine spark", param_hint="--plan")
-        result = _predict_here(run, files, output, made, settings, reading, features)
+        for flag, given in engine.flags().items():
+            if given:
+                raise typer.BadParameter("needs --engine spark", param_hint=flag)
+        result = _predict_here(run, context, files, (nodes, training), output, method, read)
+    settings = result.pop("settings")
     result |= {"output": str(context.params["output"])}
-    result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.value, **settings}
-    # Spark's workers hold the labels: what they say of them is not known here.
+    result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine, **settings}
+    # Spark's workers hold the labels: there is no verdict on them here.
     lines = result["verdict"]["lines"] if "verdict" in result else []
-    run.summary(result, _summary_table(result), *lines)
+    run.result(result, _summary_table(read.prediction, result), *lines)
     if "choice" in result:
-        run.note(f"{method} chose {result['choice']}")
-    for note in (*ignored(context, method), support_note(result, context), full_note(result, context)):
-        if note is not None:
-            run.note(note)
-
-
-def _as_written(context: typer.Context) -> dict[str, Any]:
-    """Return how files are written, as far as it was said."""
-    return {key: context.params[key] for key in _AS_WRITTEN if context.params.get(key) is not None}
-
-
-def _predict_numbers(
-    run: Output,
-    context: typer.Context,
-    files: dict[str, Any],
-    target: Path,
-    settings: dict[str, Any],
-    reading: dict[str, Any],
-) -> None:
-    """Give nodes intervals of numbers: the road of labels, with targets in their place."""
-    from napsets.evaluation.promises import level_labels
-
-    began = perf_counter()
-    how = reading_numbers(reading)
-    with wrong_use("--output"):
-        check_writable(target, [*files.values(), groups_file(settings.get("by"))])
-    with run.steps() as steps:
-        inputs = read_regression(**files, **how, directed=settings["directed"], stage=steps.stage)
-        for note in inputs.notes:
-            run.note(note)
-        made, score = make_for_numbers(context, settings, inputs, reading, steps.stage)
-        steps.stage("calibrating")
-        calibrated = inputs.calibrate(made)
-        settings = {key: value for key, value in settings.items() if value is not None} | recorded(made) | how
-        settings |= {"score": score, "task": "regression"} | _as_written(context)
-        steps.stage("making intervals")
-        about: dict[str, Any] = {
-            "napsets": __version__,
-            "num_nodes": len(inputs.ids),
-            "calibration": int(inputs.calibration.size),
-            "level_labels": level_labels(calibrated),
-        }
-        told = write_intervals(
-            inputs, target, calibrated, alpha=settings["alpha"], metadata=about | settings, progress=steps.advance
-        )
-        size = told["mean_width"] if told["infinite"] < told["nodes"] else math.nan
-        predicted = inputs.score.centre(inputs.outputs)
-        nodes, infinite = int(told["nodes"]), int(told["infinite"])
-        verdict = _verdict(calibrated, inputs, settings, nodes, size, infinite, predicted)
-    result: dict[str, Any] = {
-        "output": str(context.params["output"]), **told, "calibration": about["calibration"], "verdict": verdict.row(),
-    }  # fmt: skip
-    result |= {"seconds": round(perf_counter() - began, 3), **settings}
-    shown = {"nodes": "nodes predicted", "calibration": "calibration nodes", "mean_width": "mean width of an interval"}
-    shown |= {"infinite": "too little support (the whole line)"}
-    rows = [(text, number(result[key])) for key, text in shown.items()]
-    shown_table = table(f"{result['output']}: intervals at alpha = {result['alpha']:g}", ["", ""], rows)
-    run.summary(result, shown_table, *verdict.lines)
-    if calibrated.choice is not None:
-        run.note(f"{settings['method']} chose {calibrated.choice}")
-    for note in ignored(context, settings["method"]):
-        run.note(note)
+        run.note(f"{method.name} chose {result['choice']}")
+    run.notes([support_note(result, context, read.prediction), full_note(result, context)])
+    run.verdict(result.get("verdict"), fail_on)
 
 
 def _predict_here(
     run: Output,
-    files: dict[str, Any],
+    context: typer.Context,
+    files: InputFiles,
+    chosen: tuple[Path | None, Path | None],
     target: Path,
-    made: Any,
-    settings: dict[str, Any],
-    reading: dict[str, Any],
-    features: Path | None,
+    options: MethodOptions,
+    read: ReadingOptions,
 ) -> dict[str, Any]:
-    from napsets.evaluation.drift import predicted_classes
+    """Predict in this process; return what is said of it, the settings that the file records among it.
 
-    with wrong_use("--output"):
-        check_writable(target, [*files.values(), features, groups_file(settings.get("by"))])
-    with run.steps() as steps:
-        inputs = read_inputs(**files, **reading, directed=settings["directed"], stage=steps.stage)
-        for note in inputs.notes:
-            run.note(note)
-        made = with_features(made, features, inputs, reading, steps.stage)
-        made = with_file_groups(made, settings.get("by"), inputs, reading, steps.stage)
-        steps.stage("calibrating")
-        calibrated = inputs.calibrate(made)
-        choice = getattr(calibrated, "choice", None)
-        steps.stage("making sets")
-        metadata = describe_settings(
-            settings, inputs.class_names, nodes=len(inputs.ids), calibration=int(inputs.calibration.size)
-        )
-        summary = write_predictions(
-            inputs, target, calibrated, alpha=settings["alpha"], metadata=metadata, progress=steps.advance
-        )
-        predicted = predicted_classes(inputs.probabilities)
-        size, infinite = summary.mean_size, summary.infinite
-        verdict = _verdict(calibrated, inputs, settings, summary.nodes, size, infinite, predicted)
-    told = _told(target, summary) | {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
-    return told if choice is None else told | {"choice": str(choice)}
-
-
-def _verdict(
-    calibrated: Any,
-    inputs: Inputs | RegressionInputs,
-    settings: dict[str, Any],
-    nodes: int,
-    size: float,
-    infinite: int,
-    predicted: Any,
-) -> Verdict:
-    """Say what is known of what no truth judges: what was chosen, what is expected, what is promised."""
+    `chosen` are the files of the nodes to predict and of those that the model was trained on.
+    """
+    from napsets.evaluation.promises import level_labels
     from napsets.evaluation.verdict import foresee
 
-    return foresee(
-        calibrated,
-        settings["method"],
-        title(settings["method"], calibrated.method.score),
-        alpha=settings["alpha"],
-        nodes=nodes,
-        size=size,
-        infinite=infinite,
-        graph=inputs.graph,
-        predicted=predicted,
-        asked=inputs.nodes,
-        class_names=inputs.class_names if isinstance(inputs, Inputs) else None,
-    )
+    with wrong_use("--output"):
+        check_writable(target, reading=read.reading)
+    groups_file(options.by)
+    options.check(read)
+    with run.steps() as steps:
+        inputs = read_inputs(
+            files.edges, files.probabilities, files.labels, chosen[0], read.reading,
+            prediction=read.prediction, training=chosen[1], stage=steps.stage,
+        )  # fmt: skip
+        run.notes(inputs.notes)
+        method = options.make_for(context, inputs, read, steps.stage)
+        steps.stage("calibrating")
+        calibrated = inputs.calibrate(method)
+        steps.stage(f"making {read.prediction.noun}s")
+        settings = _settings(options, read, method, inputs.score)
+        metadata = describe_settings(
+            settings,
+            inputs.class_names,
+            nodes=len(inputs.ids),
+            calibration=int(inputs.calibration.size),
+            level_labels=level_labels(calibrated),
+            method=calibrated.method,
+        )
+        summary = write_prediction(
+            inputs, target, calibrated,
+            alpha=options.alpha, metadata=metadata, reading=read.reading, progress=steps.advance,
+        )  # fmt: skip
+        verdict = foresee(
+            calibrated,
+            options.name,
+            alpha=options.alpha,
+            nodes=inputs.nodes,
+            size=summary.size,
+            infinite=summary.infinite,
+            outputs=inputs.outputs,
+            class_names=inputs.class_names,
+        )
+    choice = {} if calibrated.choice is None else {"choice": str(calibrated.choice)}
+    labels = {"calibration": int(inputs.calibration.size), "verdict": verdict.row()}
+    return summary.row() | labels | choice | {"settings": settings}
 
 
-def _told(target: Path, summary: SetsSummary) -> dict[str, Any]:
-    """Return what is said of the sets, whichever engine made them."""
-    nodes = max(summary.nodes, 1)
-    return {
-        "output": str(target),
-        "nodes": summary.nodes,
-        "classes": summary.num_classes,
-        "mean_size": summary.mean_size,
-        "empty_rate": summary.empty / nodes,
-        "singleton_rate": summary.singletons / nodes,
-        "full_rate": summary.full / nodes,
-        "infinite": summary.infinite,
-        "unreached": summary.unreached,
-    }
+def _settings(options: MethodOptions, read: ReadingOptions, method: Any, score: Any = None) -> dict[str, Any]:
+    """Return the settings that a file records: what was left to the method as it turned out, and what it knows.
 
-
-#: What the summary shows, as far as an engine knows it.
-_ROWS: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "nodes": ("nodes predicted", number),
-    "calibration": ("calibration nodes", number),
-    "classes": ("classes", number),
-    "mean_size": ("mean size of a set", number),
-    "empty_rate": ("empty sets", percent),
-    "singleton_rate": ("sets of one label", percent),
-    "full_rate": ("full sets", percent),
-    "infinite": ("too little support (threshold ∞)", number),
-    "unreached": ("no calibration node in reach", number),
-    "seconds": ("seconds", partial(number, digits=1)),
-}
-
-
-def _summary_table(result: dict[str, Any]) -> Any:
-    rows = [(text, shown(result[key])) for key, (text, shown) in _ROWS.items() if key in result]
-    return table(f"{result['output']}: sets at alpha = {result['alpha']:g}", ["", ""], rows)
+    Where the columns of a file decide the score, that is recorded, and the task: it is not the usual one.
+    """
+    settings = {key: value for key, value in options.settings(read).items() if value is not None}
+    settings |= recorded(method) | read.recorded()
+    return settings if score is None else settings | {"score": SCORES.name_of(type(score)), "task": read.task}
 
 
 def _predict_on_spark(
     run: Output,
-    files: dict[str, Any],
+    files: InputFiles,
+    nodes: Path | None,
+    training: Path | None,
     target: Path,
-    made: Any,
-    method: str,
-    settings: dict[str, Any],
-    master: str | None,
-    plan: PlanName,
+    options: MethodOptions,
+    read: ReadingOptions,
+    engine: EngineOptions,
 ) -> dict[str, Any]:
+    """Predict on Spark; return what is said of it, as `_predict_here` does."""
+    local_only = {
+        "--training": training is not None,
+        "--skip-unknown": read.skip_unknown,
+        "--features": options.features is not None,
+        "--by": groups_file(options.by) is not None,
+        "--logits": read.logits,
+        "--weights-are": read.weights_are is not None,
+        **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
+    }
+    for flag, given in local_only.items():
+        if given:
+            raise typer.BadParameter("works with --engine local only", param_hint=flag)
+    method = options.make(read)
+    settings = _settings(options, read, method)
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
-    if plan is PlanName.joins and not import_module("napsets.spark.methods").joins_know(made):
-        raise typer.BadParameter(f"joins do not know {method}; leave it out", param_hint="--plan")
+    if engine.plan == "joins" and not import_module("napsets.spark.plans").joins_know(method):
+        raise typer.BadParameter(f"joins do not know {options.name}; leave it out", param_hint="--plan")
     with wrong_use("--output"):
-        check_apart(target, files.values())
+        check_apart(target)
         import_module("napsets.spark.places").check_early(str(target))
-    with run.steps() as steps:
+    with run.steps() as steps, unwinding():
         steps.stage("making sets on Spark")
         summary = predict_files(
-            **{name: None if path is None else str(path) for name, path in files.items()},
-            **{key: settings[key] for key in ("alpha", "ids", "labels_are")},
-            method=made,
-            name=method,
-            plan=plan.value,
+            edges=str(files.edges),
+            probabilities=str(files.probabilities),
+            labels=str(files.labels),
+            nodes=None if nodes is None else str(nodes),
+            alpha=options.alpha,
+            ids=read.ids,
+            labels_are=read.labels_are,
+            method=method,
+            name=options.name,
+            plan=engine.plan,
             output=str(target),
-            directed=settings["directed"],
-            master=master,
+            directed=read.directed,
+            master=engine.master,
             progress=steps.advance,
         )
-    return _told(target, summary)
+    row: dict[str, Any] = summary.row()
+    return row | {"settings": settings}
+
+
+#: What the summary shows of each kind of prediction, as far as an engine knows it.
+_ROWS: dict[type[Prediction], dict[str, tuple[str, Any]]] = {
+    PredictionSets: {
+        "nodes": ("nodes predicted", number),
+        "calibration": ("calibration nodes", number),
+        "method": ("method", str),
+        "classes": ("classes", number),
+        "mean_size": ("average set size", number),
+        "empty_rate": ("empty sets", percent),
+        "singleton_rate": ("sets of one label", percent),
+        "full_rate": ("sets of all labels", percent),
+        "infinite": ("too little support (threshold ∞)", number),
+        "unreached": ("no calibration node in reach", number),
+        "seconds": ("seconds", partial(number, digits=1)),
+    },
+    PredictionIntervals: {
+        "nodes": ("nodes predicted", number),
+        "calibration": ("calibration nodes", number),
+        "method": ("method", str),
+        "mean_width": ("average interval width", number),
+        "infinite": ("too little support (the whole line)", number),
+    },
+}
+
+
+def _summary_table(prediction: type[Prediction], result: dict[str, Any]) -> Any:
+    rows = [(text, shown(result[key])) for key, (text, shown) in _ROWS[prediction].items() if key in result]
+    return table(f"{result['output']}: {prediction.noun}s at alpha = {result['alpha']:g}", ["", ""], rows)

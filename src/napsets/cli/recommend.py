@@ -11,21 +11,14 @@ from rich.text import Text
 
 from napsets.checks.arguments import LARGEST_HOPS
 from napsets.cli._options import (
+    LARGEST_COUNT,
     LARGEST_SEED,
     Alpha,
-    Directed,
-    DirectionName,
-    DirectionOption,
     Edges,
-    IdKind,
-    IdKindName,
     Labels,
-    LabelsAre,
-    LabelsName,
-    Logits,
     Nodes,
-    SkipUnknown,
-    direction_notes,
+    Only,
+    ReadingOptions,
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.files import read_graph, read_inputs
@@ -53,166 +46,140 @@ def recommend(
         typer.Option(
             "--probabilities",
             "-p",
-            help="What the model says of each node, as for predict: methods are then tried on held-out labels.",
+            help="Probabilities, as for predict. With them, methods are tried on held-out labels.",
         ),
     ] = None,
     nodes: Nodes = None,
     alpha: Alpha = 0.1,
     max_hops: Annotated[
-        int, typer.Option("--max-hops", min=1, max=LARGEST_HOPS, help="The deepest neighbourhood to consider.")
+        int, typer.Option("--max-hops", min=1, max=LARGEST_HOPS, help="The largest number of hops to consider.")
     ] = 3,
     sample: Annotated[
-        int, typer.Option("--sample", min=1, help="Labelled nodes on which the agreement of labels is measured.")
+        int,
+        typer.Option(
+            "--sample", min=1, max=LARGEST_COUNT, help="Labelled nodes on which the agreement of labels is measured."
+        ),
     ] = 2000,
     seed: Annotated[
         int, typer.Option("--seed", help="Seed of that sample, and of the trials.", min=0, max=LARGEST_SEED)
     ] = 0,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    ids: IdKind = IdKindName.auto,
-    skip_unknown: SkipUnknown = False,
-    labels_are: LabelsAre = LabelsName.auto,
-    logits: Logits = False,
+    read: Annotated[
+        ReadingOptions,
+        Only("directed", "direction", "ids", "skip_unknown", "labels_are", "logits", "normalise", "ignore_columns"),
+    ] = ReadingOptions(),  # noqa: B008  (frozen; stands for its options)
 ) -> None:
-    """Say which method suits the graph, the labels and the model, and why.
+    """Recommend a method for the graph, the labels and the model, and explain why.
 
-    With --probabilities, methods are tried by cross-fitting: each fifth of the labels judges what the others make of
-    its nodes. The verdict rests on that, and says what `--method auto` would choose.
+    With --probabilities, methods are tried by cross-fitting: each fifth of the labels evaluates the sets that the other
+    labels give its nodes. The recommendation rests on that, and shows what `--method auto` would choose.
 
-    Without, it says what the graph alone says, in the paper's terms: homophily, the bound on the coverage gap, and the
-    size of the calibration sample; which hops and decay NAPS would want, and how many nodes lack support. That cannot
-    tell how good sets will be. A guide for choosing, not a guarantee.
+    Without --probabilities, it rests on the graph alone, in the paper's terms: homophily, the bound on the coverage gap
+    and the size of the calibration sample; which hops and decay suit NAPS, and how many nodes lack support. The graph
+    alone cannot tell how good sets will be. This is a guide for choosing, not a guarantee.
 
-    With --directed, neighbourhoods are those along --direction, as NAPS with that option would look around.
+    With --directed, neighbourhoods follow --direction.
     """
     from napsets.advice.recommendation import recommend as look
     from napsets.advice.trials import try_methods
 
+    run.notes(read.direction_notes())
     with run.steps() as steps:
         if probabilities is None:
             needy = {
-                "--skip-unknown": skip_unknown,
-                "--labels-are": labels_are is not LabelsName.auto,
-                "--logits": logits,
+                "--skip-unknown": read.skip_unknown,
+                "--labels-are": read.labels_are != "auto",
+                "--logits": read.logits,
             }
             for hint in (flag for flag, given in needy.items() if given):
-                raise typer.BadParameter("needs --probabilities, which say what is known", param_hint=hint)
-            inputs = read_graph(edges, labels, nodes, directed=directed, ids=ids.value, stage=steps.stage)
+                raise typer.BadParameter("needs --probabilities", param_hint=hint)
+            inputs = read_graph(edges, labels, nodes, read.reading, stage=steps.stage)
         else:
-            inputs = read_inputs(
-                edges,
-                probabilities,
-                labels,
-                nodes,
-                directed=directed,
-                ids=ids.value,
-                skip_unknown=skip_unknown,
-                labels_are=labels_are.value,
-                logits=logits,
-                predicting=False,
-                stage=steps.stage,
-            )
-        steps.stage("looking around nodes")
-        found = look(
-            inputs.graph,
-            inputs.labels,
-            nodes=inputs.nodes if inputs.nodes.size else None,
-            alpha=alpha,
-            max_hops=max_hops,
-            sample=sample,
-            seed=seed,
-            direction=direction.value,
-            progress=steps.advance,
-        )
+            inputs = read_inputs(edges, probabilities, labels, nodes, read.reading, predicting=False, stage=steps.stage)
+        run.notes(inputs.notes)
+        steps.stage("looking at neighbourhoods")
+        common: dict[str, Any] = {
+            "alpha": alpha, "seed": seed, "direction": read.direction, "progress": steps.advance,
+        }  # fmt: skip
+        asked = inputs.nodes if inputs.nodes.size else None
+        advice = look(inputs.graph, inputs.truth, nodes=asked, max_hops=max_hops, sample=sample, **common)
         if probabilities is not None:
             steps.stage("trying methods on held-out labels")
-            tried = try_methods(
-                inputs.graph,
-                inputs.probabilities,
-                inputs.labels,
-                alpha=alpha,
-                hops=found.best.hops,
-                decay=found.best.decay,
-                direction=direction.value,
-                seed=seed,
-                ids=inputs.ids.keys,
-                progress=steps.advance,
-            )
-            found = found.resting_on(tried)
-    for note in [*inputs.notes, *direction_notes(asked=direction is not DirectionName.out, directed=directed)]:
-        run.note(note)
-    evidence = found.evidence
-    asked = f"--hops {found.best.hops} --decay {found.best.decay}"
-    asked += f" --direction {direction.value}" if directed and direction is not DirectionName.out else ""
-    way = asked if evidence is None else _way(evidence, asked)
+            best: dict[str, Any] = {"hops": advice.best.hops, "decay": advice.best.decay, "ids": inputs.ids.keys}
+            advice = advice.resting_on(try_methods(inputs.graph, inputs.outputs, inputs.truth, **best, **common))
+    evidence = advice.evidence
+    weights = f"--hops {advice.best.hops} --decay {advice.best.decay}"
+    weights += f" --direction {read.direction}" if read.directed and read.direction != "out" else ""
+    way = weights if evidence is None else _way(evidence, weights)
     command = f"napsets predict --edges {edges} --probabilities {probabilities or '…'} --labels {labels} "
-    command += f"--alpha {alpha:g} {'--directed ' * directed}{way} -o sets.parquet"
-    result = asdict(replace(found, evidence=None)) | {"reasons": found.reasons(), "command": command}
+    command += f"--alpha {alpha:g} {'--directed ' * read.directed}{way} -o sets.parquet"
+    result = asdict(replace(advice, evidence=None)) | {"reasons": advice.reasons(), "command": command}
     result |= {"evidence": None if evidence is None else evidence.row()}
     run.result(
         result,
-        _verdict(found, way),
+        _verdict(advice, way),
         *([] if evidence is None else _on_evidence(evidence)),
-        *(f"• {reason}" for reason in found.reasons()),
-        _table(found),
+        *(f"• {reason}" for reason in advice.reasons()),
+        _table(advice),
         command,
     )
 
 
 #: What the graph alone says; it never says yes.
 _GRAPH_ALONE = {
-    "maybe": "[bold]The graph alone cannot tell whether NAPS helps here[/bold]; {leaning}, with {way}. Pass "
-    "--probabilities to try methods on your labels.",
-    "no": "[bold]The graph alone cannot tell which method is best here[/bold], but it speaks against NAPS: split "
-    "conformal prediction should do as well. If you try it: {way}. Pass --probabilities to try methods on your labels.",
+    "maybe": "[bold]The graph alone cannot tell whether NAPS helps[/bold]; {leaning}, with {way}. Pass --probabilities "
+    "to try methods on your labels.",
+    "no": "[bold]The graph alone cannot tell which method is best[/bold], but NAPS is unlikely to help: split "
+    "conformal prediction should do as well. To try NAPS: {way}. Pass --probabilities to try methods on your labels.",
 }
 _VERDICTS = {
-    "yes": "[bold]Look at neighbourhoods here: use {way}[/bold]. On labels that it had not seen its sets are clearly "
-    "smaller than without.",
-    "maybe": "[bold]Looking at neighbourhoods makes no clear difference here[/bold]; use {way}.",
-    "no": "[bold]Looking at neighbourhoods does not help here[/bold]: use {way}.",
+    "yes": "[bold]Neighbourhoods help: use {way}[/bold]. On held-out labels its sets are clearly smaller than those of "
+    "split APS.",
+    "maybe": "[bold]Neighbourhoods make no clear difference[/bold]: use {way}.",
+    "no": "[bold]Neighbourhoods do not help[/bold]: use {way}.",
 }
 
 
-def _verdict(found: Recommendation, way: str) -> Text:
-    if found.evidence is None:
-        leaning = "it speaks for it" if found.favourable else "it speaks neither for it nor against it"
-        return Text.from_markup(_GRAPH_ALONE[found.verdict].format(way=way, leaning=leaning))
-    if not found.evidence.enough:
-        return Text.from_markup(f"[bold]There are too few labels to tell[/bold]; use {way}.")
-    return Text.from_markup(_VERDICTS[found.verdict].format(way=way))
+def _verdict(advice: Recommendation, way: str) -> Text:
+    if advice.evidence is None:
+        leaning = "it may" if advice.favourable else "there is no sign either way"
+        return Text.from_markup(_GRAPH_ALONE[advice.verdict].format(way=way, leaning=leaning))
+    if not advice.evidence.enough:
+        return Text.from_markup(f"[bold]There are too few labels to tell[/bold]: use {way}.")
+    return Text.from_markup(_VERDICTS[advice.verdict].format(way=way))
 
 
-def _way(evidence: Trials, asked: str) -> str:
+def _way(evidence: Trials, weights: str) -> str:
     """Return the options of the method to use; only those of NAPS have hops."""
-    return f"--method {evidence.method}" + (f" {asked}" if evidence.method.startswith("naps") else "")
+    return f"--method {evidence.method}" + (f" {weights}" if evidence.method.startswith("naps") else "")
 
 
-def _on_evidence(found: Trials) -> list[Any]:
-    reasons = [f"• {reason}" for reason in found.reasons()]
-    alone = "What the graph alone says:"
-    if not found.enough:
+def _on_evidence(evidence: Trials) -> list[Any]:
+    reasons = [f"• {reason}" for reason in evidence.reasons()]
+    alone = "From the graph alone:"
+    if not evidence.enough:
         return [*reasons, alone]
     rows = [
         (
-            trial.method + (" ←" if trial.method == found.method else ""),
+            trial.method + (" ←" if trial.method == evidence.method else ""),
             f"{trial.size:.2f} ± {trial.size_se:.2f}",
             f"{100 * trial.coverage:.1f} ± {100 * trial.coverage_se:.1f} %",
             percent(trial.full),
-            "–" if trial is found.trials[0] else f"{trial.difference:+.2f} ± {trial.difference_se:.2f}",
+            f"{100 * trial.gap:.1f}",
+            "–" if trial is evidence.trials[0] else f"{trial.difference:+.2f} ± {trial.difference_se:.2f}",
         )
-        for trial in found.trials
+        for trial in evidence.trials
     ]
-    shown = f"Tried on {found.judged:,} held-out labels, in {found.folds} parts: each judges what the others make of it"
-    columns = ["method", "labels in a set", "coverage", "full sets", f"against {found.trials[0].method}"]
+    shown = f"Tried on {evidence.judged:,} held-out labels, in {evidence.folds} parts; off target: average distance of "
+    shown += f"coverage from the target per group, in points ({100 * evidence.trials[0].chance:.1f} by chance)"
+    columns = ["method", "average size", "coverage", "full sets", "off target", f"minus {evidence.trials[0].method}"]
     return [table(shown, columns, rows), *reasons, alone]
 
 
-def _table(found: Recommendation) -> Any:
+def _table(advice: Recommendation) -> Any:
     rows = [
         (
             candidate.hops,
-            candidate.decay + (" ←" if candidate == found.best else ""),
+            candidate.decay + (" ←" if candidate == advice.best else ""),
             number(candidate.bound, 3),
             number(candidate.slack, 3),
             number(candidate.spread, 3),
@@ -221,7 +188,7 @@ def _table(found: Recommendation) -> Any:
             percent(candidate.short_share),
             number(candidate.cost, 3),
         )
-        for candidate in found.candidates
+        for candidate in advice.candidates
     ]
     columns = ["hops", "decay", "gap bound", "slack", "spread", "effective size", "lack support", "share", "cost"]
-    return table("What was compared", columns, rows, left=2)
+    return table("Settings of NAPS that were compared", columns, rows, left=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,41 +12,27 @@ import numpy as np
 import typer
 
 from napsets.checks.arguments import IntArray
-from napsets.cli._comparison import comparison_table, interval_comparison_table
-from napsets.cli._methods import COMPARED_METHODS, Alike, LevelOption, MethodsOption, Pool, make, names_of
-from napsets.cli._numbers import Task, TaskOption, reading_numbers, score_for_numbers
+from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
-    Alpha,
-    Directed,
-    DirectionName,
-    DirectionOption,
-    Edges,
-    FallbackName,
-    FallbackOption,
+    FailOn,
+    FailOnOption,
     FeaturesOption,
-    Hops,
-    IdKind,
-    IdKindName,
-    Labels,
-    LabelsAre,
-    LabelsName,
-    Logits,
-    Probabilities,
+    InputFiles,
     Radius,
+    ReadingOptions,
     ScoreOption,
     Seed,
-    SkipUnknown,
-    WeightsAre,
-    make_score,
+    TrainingOption,
 )
-from napsets.cli._output import Output
+from napsets.cli._output import Output, number, table
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
-from napsets.files import read_features, read_inputs, read_labels, read_regression
-from napsets.files.regression import read_targets
-from napsets.scores import Similarity
+from napsets.evaluation.verdict_words import whose_finite, wide
+from napsets.files import Inputs, read_features, read_inputs, read_truth
+from napsets.methods import make_method
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["EXAMPLES", "report"]
+__all__ = ["EXAMPLES", "comparison_table", "report"]
 
 EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
@@ -56,12 +43,33 @@ EXAMPLES = [
 ]
 
 
+@dataclass(frozen=True)
+class SettingsOptions:
+    """Further settings of methods."""
+
+    radius: Radius = None
+    features: FeaturesOption = None
+    score: ScoreOption = DEFAULT_SCORE
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What the page is called."""
+
+    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None
+    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None
+    model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None
+    words: Annotated[
+        str | None,
+        typer.Option("--words", help="What a node and its label are, for the page: 'package, build system'."),
+    ] = None
+
+
 def report(
     run: Output,
     context: typer.Context,
-    edges: Edges,
-    probabilities: Probabilities,
-    labels: Labels,
+    files: InputFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
     ],
@@ -69,169 +77,93 @@ def report(
         Path | None,
         typer.Option(
             "--truth",
-            help="Labels to judge by, a file like --labels. Without it, a random half of --labels judges and the other "
-            "half calibrates.",
+            help="Labels to evaluate on, a file like --labels. Without it, a random half of --labels evaluates and the "
+            "other half calibrates.",
         ),
     ] = None,
-    methods: MethodsOption = COMPARED_METHODS,
-    alpha: Alpha = 0.1,
-    hops: Hops = 2,
-    pool: Pool = None,
-    alike: Alike = None,
-    fallback: FallbackOption = FallbackName.full,
-    level: LevelOption = None,
-    radius: Radius = None,
-    features: FeaturesOption = None,
-    score: ScoreOption = DEFAULT_SCORE,
-    seed: Seed = 0,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the page.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", help="Name of the data, for the page.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Name of the model, for the page.")] = None,
-    directed: Directed = False,
-    direction: DirectionOption = DirectionName.out,
-    weights_are: WeightsAre = None,
-    ids: IdKind = IdKindName.auto,
-    skip_unknown: SkipUnknown = False,
-    labels_are: LabelsAre = LabelsName.auto,
-    logits: Logits = False,
-    task: TaskOption = Task.classification,
+    methods: ComparisonOptions = ComparisonOptions(),  # noqa: B008  (frozen; stands for its options)
+    settings: SettingsOptions = SettingsOptions(),  # noqa: B008
+    page: PageOptions = PageOptions(),  # noqa: B008
+    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+    training: TrainingOption = None,
+    fail_on: FailOnOption = FailOn.never,
 ) -> None:
-    """Write the report: which method to take on your own nodes and how sure that is, in one HTML file.
+    """Compare methods on your own nodes, and write a report in plain language: one HTML file.
 
-    Labels that judge sets are never used to make them. With --task regression the report is about intervals of numbers.
+    The report recommends a method, shows what it gains and how certain that is, and lists warnings. Half of the labels
+    calibrate, the other half evaluate; no label does both. With --task regression, the report is about intervals.
     """
-    from napsets.evaluation.comparison import CURVE_ALPHAS
+    from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 
-    writable_file(output, REPORT_SUFFIXES, (edges, probabilities, labels, truth, features))
-    numbers = task is Task.regression
-    if numbers and (logits or features is not None or labels_are is not LabelsName.auto):
-        raise typer.BadParameter("works without --logits, --labels-are and --features", param_hint="--task")
-    names = names_of(methods)
-    if features is not None and not any(_compares(name) for name in names):
+    writable_file(output, REPORT_SUFFIXES)
+    features = settings.features
+    unused = {"--logits": read.logits, "--labels-are": read.labels_are != "auto", "--features": features is not None}
+    read.refuse(unused)
+    if features is not None and not any(compares_nodes(make_method(name)) for name in methods.names(read.prediction)):
         raise typer.BadParameter(
             "needs a method that compares nodes: --methods split,snaps,auto", param_hint="--features"
         )
+    run.notes(ignored(context, read, *methods.names(read.prediction)))
     write_page = import_module("napsets.report").write_page
-    files: dict[str, Any] = {"edges": edges, "probabilities": probabilities, "labels": labels, "truth": truth}
-    reading: dict[str, Any] = {"ids": ids.value, "labels_are": labels_are.value, "skip_unknown": skip_unknown}
-    if weights_are is not None:
-        reading["weights_are"] = weights_are.value
-    reading["logits"] = logits
-    settings: dict[str, Any] = {
-        "methods": names,
-        "alpha": alpha,
-        "hops": hops,
-        "pool": pool,
-        "alike": alike,
-        "fallback": fallback.value,
-        "level": None if level is None else level.value,
-        "radius": radius,
-        "direction": direction.value,
-        "seed": seed,
-        "alphas": CURVE_ALPHAS,
-    }
     with run.steps() as steps:
-        settings["progress"] = steps.advance
-        if numbers:
-            found = _numbers(context, files, reading, settings, score, directed, steps.stage)
-        else:
-            settings["score"] = make_score(score)
-            found = _labels(files, reading, settings, features, directed, steps.stage)
-        compared, inputs, shown = found
+        inputs = read_inputs(
+            files.edges, files.probabilities, files.labels, None, read.reading,
+            prediction=read.prediction, predicting=False, training=training, stage=steps.stage,
+        )  # fmt: skip
+        more: dict[str, Any] = {"radius": settings.radius, "direction": read.direction, "seed": settings.seed}
+        if features is not None:
+            steps.stage("reading features")
+            more["features"] = read_features(features, inputs.ids, read.reading)
+        judged = None if truth is None else read_truth(truth, inputs, read.reading)
+        y, calibration, nodes = _parts(inputs, judged, settings.seed)
+        run.notes(inputs.notes)
+        steps.stage("comparing methods")
+        compared = compare(
+            inputs.graph, inputs.outputs, y, np.isin(np.arange(y.size), calibration), np.isin(np.arange(y.size), nodes),
+            **methods.settings(read.prediction), **more,
+            score=score_of(context, settings.score, inputs),
+            ids=inputs.ids.keys,
+            alphas=CURVE_ALPHAS,
+            training=np.isin(np.arange(y.size), inputs.training),
+            progress=steps.advance,
+        )  # fmt: skip
         steps.stage("writing the report")
-        output.parent.mkdir(parents=True, exist_ok=True)
+        output.resolve().parent.mkdir(parents=True, exist_ok=True)
         path = write_page(
             output,
             compared,
+            **({} if inputs.class_names is None else {"class_names": inputs.class_names}),
             ids=np.array(inputs.ids.take(np.arange(len(inputs.ids))).to_pylist()),
-            title=title,
-            dataset=dataset,
-            model=model,
-            settings=(reading_numbers(reading) if numbers else reading) | _recorded(features),
-            **shown,
+            title=page.title,
+            dataset=page.dataset,
+            model=page.model,
+            words=page.words,
+            settings=read.recorded() | ({} if features is None else {"features": str(features)}),
         )
-    for note in inputs.notes:
-        run.note(note)
-    rows = compared.rows()
-    told = compared.verdict() if numbers else compared.verdict(inputs.class_names)
+    rows, verdict = compared.rows(), compared.verdict(inputs.class_names)
     result = {
         "report": str(path),
-        "calibration": int(compared.given.calibration.size),
+        "calibration": int(compared.data.calibration.size),
         "results": rows,
-        "verdict": told.row(),
+        "verdict": verdict.row(),
     }
-    table = interval_comparison_table(rows) if numbers else comparison_table(rows)
-    run.summary(result, table, *told.lines, f"The report is at {path.resolve()}")
+    shown = comparison_table(rows, inputs.prediction)
+    run.result(result, shown, *verdict.lines, f"The report is at {path.resolve()}")
+    run.verdict(verdict.row(), fail_on)
 
 
-def _labels(
-    files: dict[str, Any],
-    reading: dict[str, Any],
-    settings: dict[str, Any],
-    features: Path | None,
-    directed: bool,
-    stage: Callable[[str], None],
-) -> tuple[Any, Any, dict[str, Any]]:
-    """Compare sets: return the comparison, what was read, and what else the page shows."""
-    from napsets.evaluation.comparison import compare
-
-    read, truth = [files[name] for name in ("edges", "probabilities", "labels")], files["truth"]
-    inputs = read_inputs(*read, directed=directed, predicting=False, stage=stage, **reading)
-    if features is not None:
-        stage("reading features")
-        how = {key: reading[key] for key in ("ids", "skip_unknown")}
-        settings = settings | {"features": read_features(features, inputs.ids, **how)}
-    judged = None
-    if truth is not None:
-        how = {key: reading[key] for key in ("ids", "labels_are", "skip_unknown")}
-        judged, _ = read_labels(truth, inputs.ids, inputs.class_names, notes=inputs.notes, **how)
-    y, calibration, nodes = _parts(inputs, inputs.labels, judged, settings["seed"])
-    stage("comparing methods")
-    compared = compare(inputs.graph, inputs.probabilities, y, calibration, nodes, ids=inputs.ids.keys, **settings)
-    return compared, inputs, {"class_names": inputs.class_names}
-
-
-def _numbers(
-    context: typer.Context,
-    files: dict[str, Any],
-    reading: dict[str, Any],
-    settings: dict[str, Any],
-    score: str,
-    directed: bool,
-    stage: Callable[[str], None],
-) -> tuple[Any, Any, dict[str, Any]]:
-    """Compare intervals, as `_labels` compares sets."""
-    from napsets.evaluation.interval_comparison import compare_intervals
-
-    read, how, truth = (
-        [files[name] for name in ("edges", "probabilities", "labels")],
-        reading_numbers(reading),
-        files["truth"],
-    )
-    inputs = read_regression(*read, directed=directed, predicting=False, stage=stage, **how)
-    settings = settings | {"score": score_for_numbers(context, score, inputs)}
-    judged = None
-    if truth is not None:
-        own = {key: reading[key] for key in ("ids", "skip_unknown")}
-        judged = read_targets(truth, inputs.ids, notes=inputs.notes, **own)
-    y, calibration, nodes = _parts(inputs, inputs.targets, judged, settings["seed"])
-    stage("comparing methods")
-    compared = compare_intervals(inputs.graph, inputs.outputs, y, calibration, nodes, ids=inputs.ids.keys, **settings)
-    return compared, inputs, {}
-
-
-def _parts(inputs: Any, labels: Any, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
-    """Return all labels, the nodes that calibrate and those that judge: no label does both."""
+def _parts(inputs: Inputs, judged: Any, seed: int) -> tuple[Any, IntArray, IntArray]:
+    """Return the truth of all nodes, the nodes that calibrate and those that judge: no label does both."""
     from napsets.evaluation.judgement import halves
-    from napsets.evaluation.side_by_side import known_labels
 
+    truth, labelled = inputs.truth, inputs.calibration
     if judged is None:
-        return labels, *halves(inputs.calibration, seed)
-    known = known_labels(judged)
-    both, rest = inputs.calibration[known[inputs.calibration]], inputs.calibration[~known[inputs.calibration]]
+        return truth, *halves(labelled, seed)
+    known = inputs.prediction.known(judged)
+    both, rest = labelled[known[labelled]], labelled[~known[labelled]]
     if both.size:
-        _check_both(judged[both], labels[both], rest.size, inputs.notes)
-    return np.where(known, judged, labels), rest, np.flatnonzero(known)
+        _check_both(judged[both], truth[both], rest.size, inputs.notes)
+    return np.where(known, judged, truth), rest, np.flatnonzero(known)
 
 
 def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
@@ -239,23 +171,74 @@ def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
     count = judged.size
     if rest == 0:
         raise typer.BadParameter(
-            f"must leave labels that calibrate: all {count:,} nodes of --labels are in it. Leave some out of it, or "
-            f"leave out --truth: then half of --labels judges",
+            f"must leave labels to calibrate on: all {count:,} nodes of --labels are in it. Leave some out of it, or "
+            f"leave out --truth: then half of --labels evaluates",
             param_hint="--truth",
         )
-    notes.append(
-        f"{count:,} of the {count + rest:,} nodes of --labels are in --truth too: they judge, and calibrate nothing"
-    )
+    notes.append(f"{count:,} of the {count + rest:,} nodes of --labels are in --truth too: they only evaluate")
     # Numbers may have been rounded on their way into one of the files.
     others = int((~np.isclose(judged, labels, rtol=1e-6, atol=0.0)).sum())
     if others:
-        notes.append(f"{others:,} of them have another label in --truth than in --labels: that of --truth counts")
+        notes.append(f"{others:,} of them have different labels in --truth and --labels: the one in --truth is used")
 
 
-def _compares(name: str) -> bool:
-    """Return whether a method compares nodes by their features."""
-    return isinstance(getattr(make(name, {}), "score", None), Similarity)
+# -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _recorded(features: Path | None) -> dict[str, str]:
-    return {} if features is None else {"features": str(features)}
+def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = PredictionSets) -> Any:
+    """Make a table from `Comparison.rows()`."""
+    return _TABLES[prediction](rows)
+
+
+def _set_table(rows: list[dict[str, Any]]) -> Any:
+    cells = [
+        (
+            row["title"],
+            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
+            number(row["size_given_coverage"], 2),
+            number(row["sscv"], 3),
+            number(row["pccv"], 3),
+            *(f"{row[name]:.1%}" for name in ("singleton_rate", "empty_rate", "full_rate")),
+        )
+        for row in rows
+    ]
+    columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
+    return table(_title(rows), columns, cells)
+
+
+def _interval_table(rows: list[dict[str, Any]]) -> Any:
+    cells = [
+        (
+            row["title"],
+            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            wide(row["mean_width"]),
+            f"{wide(row['shared_width'])}±{wide(row['shared_width_se'])}",
+            wide(row["median_width"]),
+            f"{row['infinite_rate']:.1%}",
+            *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction")),
+            number(row["pccv"], 3),
+        )
+        for row in rows
+    ]
+    columns = ["method", "coverage", "mean width", "where finite", "median", "whole line"]
+    columns += ["gap: degree", "prediction", "PCCV"]
+    title = _title(rows)
+    if rows[0]["shared"] < 1.0:
+        whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
+        title += f"; the intervals of {whose} are finite on {rows[0]['shared']:.1%} of the nodes"
+    return table(title, columns, cells)
+
+
+def _title(rows: list[dict[str, Any]]) -> str:
+    title = f"{rows[0]['nodes']:,} nodes at alpha = {rows[0]['alpha']:g}, {rows[0]['hops']} hops"
+    if rows[0]["pccv_chance"] == rows[0]["pccv_chance"]:  # known; the same for all methods
+        title += f"; by chance PCCV would be {number(rows[0]['pccv_chance'], 3)}"
+    return title
+
+
+#: The table of each kind of prediction.
+_TABLES: dict[type[Prediction], Callable[[list[dict[str, Any]]], Any]] = {
+    PredictionSets: _set_table,
+    PredictionIntervals: _interval_table,
+}

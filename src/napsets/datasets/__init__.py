@@ -1,4 +1,4 @@
-"""Graphs to work on: one embedded, some drawn from a seed, others read from files.
+"""Datasets: one graph included in the package, some synthetic, others read from files.
 
 `load` finds those that have a name; `from_files` and `from_pyg` take the user's own. All give a `NodeDataset`.
 `amazon_predictions` is what a trained model said of one of them.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from napsets.datasets.amazon import amazon_predictions
 from napsets.datasets.collection import read_collected
-from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
+from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, from_pyg, random_split, to_pyg
 from napsets.datasets.files import from_files
 from napsets.datasets.graphsaint import read_graphsaint
-from napsets.datasets.pyg import from_pyg, to_pyg
 from napsets.datasets.registry import DATASETS, DatasetEntry, load
-from napsets.datasets.splits import random_split
 from napsets.datasets.synthetic import dcsbm, dcsbm_graph, sbm, sbm_graph
 
 __all__ = [

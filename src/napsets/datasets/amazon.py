@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.checks.frozen import sealed
-from napsets.datasets.dataset import NodeDataset
-from napsets.datasets.splits import random_split
+from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.files.places import replacing
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
@@ -46,7 +45,7 @@ def amazon_computers(seed: int = 0, sizes: Sequence[float] = (752, 1000, 12_000)
 
 
 def amazon_predictions() -> NodePredictions:
-    """Return what a trained GraphSAGE said of the 12,000 test nodes of ``load("amazon-computers", seed=0)``.
+    """Return the predictions of a trained GraphSAGE for the 12,000 test nodes of ``load("amazon-computers", seed=0)``.
 
     A trained network's last digits differ from processor to processor. These probabilities come with the package, so
     that what is made from them is the same everywhere. ``ns.gnn.train(data, model="graphsage-mean",
@@ -105,5 +104,5 @@ def unpack(packed: Any) -> tuple[Graph, npt.NDArray[np.float32], IntArray]:
     order = np.argsort(source * counts.size + target, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=counts.size))])
     bits = np.unpackbits(packed["features"], axis=1, count=int(packed["num_features"]))
-    graph = Graph._made(indptr, target[order].astype(np.int32), directed=False)  # every edge was added both ways
+    graph = Graph._from_rows(indptr, target[order].astype(np.int32), directed=False)  # every edge was added both ways
     return graph, sealed(bits.astype(np.float32)), packed["labels"].astype(np.int64)

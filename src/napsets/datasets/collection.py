@@ -2,7 +2,8 @@
 
 A file is npz without pickles: ``n``; ``adj_indptr``, ``adj_indices`` (compressed sparse rows without self-loops);
 ``x_indptr``, ``x_indices``, ``x_data``, ``x_shape`` (the features likewise); ``directed``; and ``labels``, or
-``target`` where nodes have a number instead of a class. The project keeps such files in ``benchmarks/data``.
+``target`` where nodes have a number instead of a class. Graphs with time have ``node_time`` too, and −1 for labels that
+are not known. The project keeps such files in ``benchmarks/data``.
 """
 
 from __future__ import annotations
@@ -16,19 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_flag, check_seed
-from napsets.datasets.dataset import NodeDataset
-from napsets.datasets.splits import random_split
+from napsets.checks.arguments import FloatArray, IntArray, check_flag, check_path, check_seed
+from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading
 from napsets.graph import Graph
 
-__all__ = ["COLLECTION", "by_quantiles", "read_collected"]
+__all__ = ["COLLECTION", "TIMED", "by_quantiles", "file_name", "read_collected"]
 
 #: Classes that a number is cut into.
 _CUTS = 5
 
-#: What each graph is: one line a name; the file is called like it, with underscores.
+#: What each graph is: one line per name; the file is called like it, with underscores.
 COLLECTION: dict[str, str] = {
     "cora-ml": "papers that cite: 2,995 nodes, 16,316 edges, 2,879 features, 7 classes",
     "cora-ml-directed": "the same as cited: 2,995 nodes, 8,416 edges, 2,879 features, 7 classes",
@@ -45,6 +45,22 @@ COLLECTION: dict[str, str] = {
     "wiki-squirrel-traffic": "pages that link, by fifths of traffic: 5,201 nodes, 3,148 features, 5 classes",
 }
 
+#: Graphs whose nodes have a time, likewise.
+TIMED: dict[str, str] = {
+    "metamath-nf": "theorems that use others, 1992 to 2024: 6,174 nodes, 87,588 edges, 173 features, 11 classes",
+    "mathlib": "modules that import others, 2021 to 2026: 8,374 nodes, 52,412 edges, 1,000 features, 18 classes",
+    "spack": "packages that need others, 2015 to 2026: 8,931 nodes, 62,514 edges, 1,500 features, 7 classes",
+    "eips": "proposals that name others, 2015 to 2026: 1,195 nodes, 6,338 edges, 1,500 features, 6 classes",
+}
+
+#: In time, so much of the labelled nodes is for training, and so much for validation.
+_TIME_SHARES = (0.3, 0.2)
+
+
+def file_name(name: str) -> str:
+    """Return what the file of a graph is called."""
+    return f"{name.replace('-', '_')}.npz"
+
 
 def collected(name: str) -> Callable[..., NodeDataset]:
     """Return the function that reads the graph of that name."""
@@ -60,7 +76,7 @@ def _load(
     sizes: Sequence[float] | None = None,
 ) -> NodeDataset:
     """Read one of the collection; see `read_collected`."""
-    file = f"{name.replace('-', '_')}.npz"
+    file = file_name(name)
     if root is None:
         raise InvalidInputError(
             f"`root` must name the folder that holds {file}; the project keeps it in benchmarks/data"
@@ -80,7 +96,8 @@ def read_collected(
     """Read a graph in the layout of the collection, and draw a split.
 
     Where nodes have a number instead of a class, the classes are its fifths, from the smallest to the largest, and the
-    number itself is in `targets`.
+    number itself is in `targets`. Where they have a time, it is in `times`, and the split is by time instead of drawn:
+    of the labelled nodes, the first 30 % are for training and the next 20 % for validation.
 
     Parameters
     ----------
@@ -96,7 +113,7 @@ def read_collected(
     sizes : three numbers, optional
         Nodes for training, validation and test, or shares; by default a tenth, a tenth, and all others.
     """
-    source = Path(path)
+    source = check_path("path", path)
     name = source.stem.replace("_", "-") if name is None else name
     kept = check_flag("directed", directed)
     with reading(source):
@@ -107,19 +124,36 @@ def read_collected(
         features = _features(parts)
         target = np.asarray(parts["target"], dtype=np.float64) if "target" in parts else None
         labels = by_quantiles(target, _CUTS) if target is not None else parts["labels"].astype(np.int64)
+        times = parts["node_time"].astype(np.int64) if "node_time" in parts else None
+        names = tuple(parts["class_names"].tolist()) if "class_names" in parts else None
         if features.shape[0] != nodes or labels.shape != (nodes,):
             raise ValueError(f"features and labels must have one row for each of the {nodes} nodes")
     if kept and not stored:
         raise InvalidInputError(f"`directed` must be False for {name!r}, whose edges have no direction")
-    tenth = nodes // 10
-    counts = (tenth, tenth, nodes - 2 * tenth) if sizes is None else tuple(sizes)
-    train, validation, test = random_split(nodes, counts, split_seed(name, seed))
-    settings: dict[str, Any] = {"seed": seed, "sizes": list(counts), "directed": kept}
+    settings: dict[str, Any] = {"seed": seed, "directed": kept}
+    if times is not None and sizes is None:
+        train, validation, test = time_split(labels, times)
+        settings["sizes"] = [train.size, validation.size, test.size]
+    else:
+        tenth = nodes // 10
+        counts = (tenth, tenth, nodes - 2 * tenth) if sizes is None else tuple(sizes)
+        train, validation, test = random_split(nodes, counts, split_seed(name, seed))
+        settings["sizes"] = list(counts)
     if target is not None:
         settings["classes"] = f"{_CUTS} quantiles of the target"
     return NodeDataset(
-        graph, features, labels, train, validation, test, name=name, settings=settings, targets=target
-    )  # fmt: skip
+        graph, features, labels, train, validation, test, names, name, settings=settings, targets=target, times=times
+    )
+
+
+def time_split(labels: IntArray, times: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Split the labelled nodes by time: earlier ones train and validate; nodes of one time stay in their order."""
+    order = np.argsort(times, kind="stable")
+    order = order[labels[order] >= 0]
+    first, second = _TIME_SHARES
+    train, later = np.split(order, [int(first * order.size)])
+    validation, test = np.split(later, [int((first + second) * order.size) - train.size])
+    return train, validation, test
 
 
 def split_seed(name: str, seed: int) -> int:
@@ -128,7 +162,7 @@ def split_seed(name: str, seed: int) -> int:
 
 
 def by_quantiles(values: FloatArray, classes: int) -> IntArray:
-    """Cut numbers into classes of about equal size, numbered from the smallest; equal numbers fall into the same.
+    """Divide numbers into classes of about equal size, in ascending order; equal numbers are in the same class.
 
     Examples
     --------

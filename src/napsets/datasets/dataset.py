@@ -1,10 +1,11 @@
-"""NodeDataset: a graph whose nodes have features, labels and a split."""
+"""NodeDataset: a graph whose nodes have features, labels and a split; also random splits, and PyTorch Geometric."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,14 +15,19 @@ from napsets.checks.arguments import (
     IntArray,
     as_array,
     as_column,
+    check_count,
     check_index,
     check_integers,
+    check_kind,
     check_labels,
+    check_list,
     check_names,
+    check_number,
+    check_seed,
     check_settings,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsWarning
 from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
 
     Features: TypeAlias = npt.NDArray[np.float32] | scipy.sparse.csr_array
 
-__all__ = ["SPLIT_NAMES", "NodeDataset"]
+__all__ = ["SPLIT_NAMES", "NodeDataset", "from_pyg", "random_split", "to_pyg"]
 
 _MOST_CLASSES = 2**31 - 1
 
@@ -39,20 +45,20 @@ SPLIT_NAMES = ("train", "validation", "test")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NodeDataset(Sealed):
-    """A graph, and what is known of its nodes. Arrays that somebody could still write to are copied.
+    """A graph with the features, labels and split of its nodes. Writeable arrays are copied.
 
     Parameters
     ----------
     graph : Graph
         The whole graph, on the nodes 0..n−1.
     features : array of shape (n, d), or SciPy sparse matrix of that shape
-        One row a node; kept as float32, dense or as ``scipy.sparse.csr_array``.
+        One row per node; kept as float32, dense or as ``scipy.sparse.csr_array``.
     labels : array of shape (n,)
         Integers from 0; −1 where unknown, which is refused in `train` and `validation`.
     train, validation, test : index arrays or boolean masks
         Disjoint. Nodes may lie in none of them. A class that `train` lacks is warned of: no model can learn it.
     class_names : sequence of str, optional
-        One name a class; without them the classes are as many as the labels show.
+        One name per class; without them the classes are as many as the labels show.
     name : str
         What results call this dataset.
     node_ids : array, optional
@@ -63,6 +69,8 @@ class NodeDataset(Sealed):
         How the dataset was made, for the record.
     targets : array of shape (n,), optional
         The number that the classes were cut from, where they were.
+    times : array of shape (n,), optional
+        When each node appeared, where that is known.
 
     Examples
     --------
@@ -83,6 +91,7 @@ class NodeDataset(Sealed):
     blocks: IntArray | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     targets: npt.NDArray[np.float64] | None = None
+    times: IntArray | None = None
 
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
@@ -98,7 +107,7 @@ class NodeDataset(Sealed):
         for part in SPLIT_NAMES:
             values[part] = check_index(part, getattr(self, part), nodes, unique=True)
         _check_split(values, nodes, classes)
-        for key in ("node_ids", "blocks", "targets"):
+        for key in ("node_ids", "blocks", "targets", "times"):
             values[key] = _check_column(key, getattr(self, key), nodes)
         values["settings"] = check_settings(self.settings)
         for key, value in values.items():
@@ -111,7 +120,7 @@ class NodeDataset(Sealed):
 
     @property
     def num_features(self) -> int:
-        """Number of features a node."""
+        """Number of features per node."""
         return int(self.features.shape[1])
 
     @property
@@ -121,7 +130,7 @@ class NodeDataset(Sealed):
 
     @property
     def split(self) -> npt.NDArray[np.str_]:
-        """The part each node lies in: train, validation or test, or an empty string."""
+        """The part that each node belongs to: train, validation or test, or an empty string."""
         parts = np.full(self.num_nodes, "", dtype="<U10")
         for part in SPLIT_NAMES:
             parts[getattr(self, part)] = part
@@ -129,7 +138,8 @@ class NodeDataset(Sealed):
 
     def feature_rows(self, nodes: IntArray | slice) -> npt.NDArray[np.float32]:
         """Return the features of some nodes, dense, whatever form they are kept in."""
-        rows: Any = self.features[nodes]
+        chosen = nodes if isinstance(nodes, slice) else check_index("nodes", nodes, self.num_nodes, quiet=True)
+        rows: Any = self.features[chosen]
         return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray())
 
     def __repr__(self) -> str:
@@ -141,7 +151,7 @@ class NodeDataset(Sealed):
 
 
 def _check_features(value: Any, nodes: int) -> Any:
-    """Rows of finite numbers, one a node, as float32: dense, or sparse where they came so."""
+    """Rows of finite numbers, one per node, as float32: dense, or sparse where they came so."""
     if hasattr(value, "tocsr"):
         import scipy.sparse
 
@@ -171,12 +181,12 @@ def _check_features(value: Any, nodes: int) -> Any:
 
 
 def _check_column(name: str, value: Any, nodes: int) -> Any:
-    """One entry a node, of any type, or None."""
+    """One entry per node, of any type, or None."""
     if value is None:
         return None
     array = as_column(name, value)
     if array.shape != (nodes,):
-        raise InvalidInputError(f"`{name}` must have one entry a node, {nodes}; got shape {array.shape}")
+        raise InvalidInputError(f"`{name}` must have one entry per node, {nodes}; got shape {array.shape}")
     return array
 
 
@@ -207,3 +217,83 @@ def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
                 NapsetsWarning,
                 stacklevel=4,
             )
+
+
+def random_split(num_nodes: int, sizes: Sequence[float], seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw disjoint training, validation and test nodes.
+
+    Parameters
+    ----------
+    num_nodes : int
+        Number of nodes to draw from.
+    sizes : three numbers
+        How many nodes each part has, or, if none exceeds 1, which share of the nodes.
+    seed : int
+        The same seed gives the same split.
+
+    Returns
+    -------
+    train, validation, test : numpy.ndarray
+        Ascending node ids.
+
+    Examples
+    --------
+    >>> [part.size for part in random_split(13_752, (752, 1000, 12_000), seed=0)]
+    [752, 1000, 12000]
+    """
+    num_nodes = check_count("num_nodes", num_nodes, maximum=2**40)
+    wanted = [check_number("sizes", size, largest=2.0**40) for size in check_list("sizes", sizes, "three numbers")]
+    if len(wanted) != 3:
+        raise InvalidInputError(f"`sizes` must be three numbers of at least 0; got {tuple(sizes)}")
+    shares = max(wanted) <= 1
+    counts = [int(size * num_nodes + 1e-9) if shares else check_count("sizes", size) for size in wanted]
+    if sum(counts) > num_nodes:
+        raise InvalidInputError(f"`sizes` must add up to at most {num_nodes} nodes; got {sum(counts)}")
+    order = np.random.default_rng(check_seed(seed)).permutation(num_nodes)
+    ends = np.cumsum([0, *counts])
+    train, validation, test = (np.sort(order[start:end]) for start, end in pairwise(ends))
+    return train, validation, test
+
+
+def from_pyg(data: Any, *, name: str = "custom", directed: bool = False) -> NodeDataset:
+    """Make a dataset from a ``Data`` with ``x``, ``y``, ``edge_index`` and the three masks.
+
+    Parameters
+    ----------
+    data : torch_geometric.data.Data
+        ``train_mask``, ``val_mask`` and ``test_mask`` give the split.
+    name, directed
+        What results call the dataset, and whether edges count both ways.
+    """
+    missing = [
+        field
+        for field in ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
+        if getattr(data, field, None) is None
+    ]
+    if missing:
+        raise InvalidInputError(f"`data` must have x, y, edge_index and the three masks; it lacks {', '.join(missing)}")
+    masks = [as_array(f"data.{part}_mask", getattr(data, f"{part}_mask")) for part in ("train", "val", "test")]
+    if any(mask.ndim != 1 or mask.dtype != np.bool_ for mask in masks):
+        raise InvalidInputError("`data` must have masks of one boolean per node; choose one column of several splits")
+    labels = as_array("data.y", data.y)
+    train, validation, test = masks
+    return NodeDataset(Graph.from_pyg(data, directed=directed), data.x, labels, train, validation, test, name=name)
+
+
+def to_pyg(dataset: NodeDataset) -> Any:
+    """Return a dataset as a ``Data`` with ``x``, ``y``, ``edge_index`` and masks."""
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError as error:
+        raise MissingDependencyError("torch_geometric", "gnn") from error
+    graph = check_kind("dataset", dataset, NodeDataset, way="Load one, or make one with NodeDataset(...).").graph
+    target = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    edge_index = torch.from_numpy(np.stack([graph.indices.astype(np.int64), target]))
+    split = dataset.split
+    masks = {
+        f"{short}_mask": torch.from_numpy(split == part)
+        for short, part in (("train", "train"), ("val", "validation"), ("test", "test"))
+    }
+    x = torch.from_numpy(dataset.feature_rows(slice(None)).copy())
+    return Data(x=x, y=torch.from_numpy(dataset.labels.copy()), edge_index=edge_index, **masks)

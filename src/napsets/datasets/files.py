@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
-from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset
-from napsets.datasets.splits import random_split
+from napsets.checks.arguments import IntArray, check_path
+from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, random_split
 from napsets.errors import FileFormatError
+from napsets.files import places
 from napsets.files.classes import class_indices
 from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, id_column
+from napsets.files.id_columns import id_column, joined_ids
+from napsets.files.ids import NodeIds
 from napsets.files.labels import read_label_rows
-from napsets.files.numbers import check_width, joined_ids, number_rows
-from napsets.files.places import reading
+from napsets.files.numbers import check_width, number_rows
+from napsets.files.reading import IdKind, Reading
 
 __all__ = ["from_files"]
 
@@ -51,7 +52,7 @@ def from_files(
     edges : path
         Columns ``source`` and ``target``; npz may hold ``edge_index`` of shape (2, edges) instead.
     features : path
-        One row a node: a column ``node``, then one numeric column a feature, or one list column ``features``. In an
+        One row per node: a column ``node``, then one numeric column per feature, or one list column ``features``. In an
         npz file: a matrix ``features`` and, if ids are not 0.., a vector ``node``; or a matrix that
         ``scipy.sparse.save_npz`` wrote. The nodes of this file are the nodes of the graph.
     labels : path
@@ -66,9 +67,12 @@ def from_files(
     ids : {"auto", "integer", "string"}
         How to read ids. "auto" keeps the type of the file of features; in CSV, integers if every id looks like one.
     """
-    nodes, matrix = _read_features(Path(features), ids)
-    graph = read_edges(edges, nodes, directed=directed, ids=ids)
-    values, class_names, split = _read_labels(labels, nodes, ids)
+    for argument, path in (("edges", edges), ("features", features), ("labels", labels)):
+        check_path(argument, path)
+    reading = Reading(ids=ids, directed=directed)
+    nodes, matrix = _read_features(Path(features), reading)
+    graph = read_edges(edges, nodes, reading)
+    values, class_names, split = _read_labels(labels, nodes, reading)
     if split is None:
         labelled = np.flatnonzero(values >= 0)
         parts = random_split(labelled.size, sizes or (0.5, 0.25, 0.25), seed)
@@ -94,40 +98,40 @@ def from_files(
 # -- features ------------------------------------------------------------------------------------------------------
 
 
-def _read_features(path: Path, id_kind: IdKind) -> tuple[NodeIds, Any]:
-    table = open_table("features", path)
+def _read_features(path: Path, reading: Reading) -> tuple[NodeIds, Any]:
+    table = open_table("features", path, reading)
     if {"indptr", "indices", "data", "shape"} <= set(table.columns):
         import scipy.sparse
 
-        with reading(path, table.name):
+        with places.reading(path, table.name):
             matrix: Any = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
     table.require("node")
     columns = [_MATRIX] if _MATRIX in table.columns else [column for column in table.columns if column != "node"]
-    return _feature_rows(table, columns, id_kind)
+    return _feature_rows(table, columns)
 
 
-def _feature_rows(table: TableFile, columns: list[str], id_kind: IdKind) -> tuple[NodeIds, npt.NDArray[np.float32]]:
+def _feature_rows(table: TableFile, columns: list[str]) -> tuple[NodeIds, npt.NDArray[np.float32]]:
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *columns]):
-        parts.append(id_column(table, batch, "node", "string" if id_kind == "string" else "auto"))
+        parts.append(id_column(table, batch, "node"))
         block = number_rows(table, batch, columns, filled, list_column=_MATRIX, booleans=True)
         blocks.append(block.astype(np.float32, copy=False))
         check_width(table, block, blocks[0].shape[1])
         filled += batch.num_rows
     if not parts:
         raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
-    return NodeIds(joined_ids(table, parts, id_kind), "features", table.path), np.concatenate(blocks)
+    return NodeIds(joined_ids(table, parts), "features", table.path), np.concatenate(blocks)
 
 
 # -- labels --------------------------------------------------------------------------------------------------------
 
 
 def _read_labels(
-    path: PathLike, nodes: NodeIds, id_kind: IdKind
+    path: PathLike, nodes: NodeIds, reading: Reading
 ) -> tuple[IntArray, tuple[str, ...] | None, list[IntArray] | None]:
     """Return a label for each of `nodes`, the names of the classes if they have any, and the split if it is given."""
-    rows = read_label_rows(path, nodes, ids=id_kind, more=["split"])
+    rows = read_label_rows(path, nodes, reading, more=["split"])
     codes, names = class_indices(rows.table, rows.texts, None)
     known, class_names = _numbered(rows.table, codes, names, named=rows.named)
     values = np.full(len(nodes), -1, dtype=np.int64)
@@ -135,7 +139,7 @@ def _read_labels(
     if "split" not in rows.more:
         return values, class_names, None
     words = [_words(rows.table, column) for column in rows.more["split"]]
-    return values, class_names, _given_split(rows.table, rows.places, np.concatenate([np.empty(0, dtype=str), *words]))
+    return values, class_names, _split_of(rows.table, rows.places, np.concatenate([np.empty(0, dtype=str), *words]))
 
 
 def _numbered(
@@ -166,7 +170,7 @@ def _words(table: TableFile, column: Any) -> npt.NDArray[np.str_]:
     return np.asarray(words, dtype=str)
 
 
-def _given_split(table: TableFile, rows: IntArray, words: npt.NDArray[np.str_]) -> list[IntArray]:
+def _split_of(table: TableFile, rows: IntArray, words: npt.NDArray[np.str_]) -> list[IntArray]:
     strange = sorted(set(words.tolist()) - {*SPLIT_NAMES, ""})
     if strange:
         raise FileFormatError(f"{table.path} must have the words {', '.join(SPLIT_NAMES)} as split; got {strange[0]!r}")

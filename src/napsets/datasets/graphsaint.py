@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import IntArray, check_path
 from napsets.checks.frozen import sealed
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError, NapsetsError
@@ -53,16 +53,16 @@ def _load(name: str, class_name: str, root: str | os.PathLike[str] | None, downl
     if root is None:
         raise InvalidInputError(f"`root` must name the folder of the raw files of {name!r}: {', '.join(RAW_FILES)}")
     folder = Path(root)
-    found = _raw_folder(folder)
-    if found is None and download and not any((folder / file).exists() for file in RAW_FILES):
+    raw = _raw_folder(folder)
+    if raw is None and download and not any((folder / file).exists() for file in RAW_FILES):
         _fetch(class_name, folder)
-        found = _raw_folder(folder)
-    if found is None:
+        raw = _raw_folder(folder)
+    if raw is None:
         missing = ", ".join(file for file in RAW_FILES if not (folder / file).exists())
         raise FileFormatError(
             f"`root` must hold the raw files of {name!r}; {folder} (or its folder raw) lacks {missing}"
         )
-    return read_graphsaint(found, name=name)
+    return read_graphsaint(raw, name=name)
 
 
 def _raw_folder(folder: Path) -> Path | None:
@@ -73,7 +73,7 @@ def _raw_folder(folder: Path) -> Path | None:
 
 
 def _fetch(class_name: str, folder: Path) -> None:
-    """Download beside the target and move the files there once all of them are whole."""
+    """Download next to the target and move the files there once all of them are complete."""
     try:
         import torch_geometric.datasets
     except ImportError as error:
@@ -94,7 +94,7 @@ def _fetch(class_name: str, folder: Path) -> None:
 
 def read_graphsaint(folder: str | os.PathLike[str], *, name: str = "graphsaint") -> NodeDataset:
     """Read a dataset in the GraphSAINT layout, checking every file against the others."""
-    raw = Path(folder)
+    raw = check_path("folder", folder)
     graph = _read_graph(raw / "adj_full.npz")
     features = _read_features(raw / "feats.npy", graph.num_nodes)
     labels = _read_labels(raw / "class_map.json", graph.num_nodes)
@@ -116,7 +116,7 @@ def _read_features(path: Path, num_nodes: int) -> npt.NDArray[np.float32]:
         features = np.load(path, allow_pickle=False)
     if features.ndim != 2 or features.shape[0] != num_nodes:
         raise FileFormatError(f"{path} must have one row for each of the {num_nodes} nodes; got shape {features.shape}")
-    return sealed(np.asarray(features, dtype=np.float32))  # too large to be copied for want of a flag
+    return sealed(np.asarray(features, dtype=np.float32))  # too large to be copied because a flag is missing
 
 
 def _read_labels(path: Path, num_nodes: int) -> IntArray:

@@ -10,7 +10,7 @@ from typing import Any
 
 from napsets.checks.names import choose
 from napsets.datasets.amazon import amazon_computers
-from napsets.datasets.collection import COLLECTION, collected
+from napsets.datasets.collection import COLLECTION, TIMED, collected
 from napsets.datasets.dataset import NodeDataset
 from napsets.datasets.graphsaint import flickr, reddit2
 from napsets.datasets.synthetic import dcsbm, sbm
@@ -49,9 +49,9 @@ DATASETS: dict[str, DatasetEntry] = {
         "posts with the same readers: 232,965 nodes, 23,213,838 edges, 602 features, 41 classes",
         "files in `root`",
     ),
-    "sbm": DatasetEntry(sbm, "the paper's two blocks, told apart by edges only", "drawn from a seed"),
+    "sbm": DatasetEntry(sbm, "the paper's two blocks, which only edges separate", "drawn from a seed"),
     "dcsbm": DatasetEntry(dcsbm, "degree-corrected block model with features, of any size", "drawn from a seed"),
-} | {name: DatasetEntry(collected(name), summary, "files in `root`") for name, summary in COLLECTION.items()}
+} | {name: DatasetEntry(collected(name), summary, "files in `root`") for name, summary in (COLLECTION | TIMED).items()}
 
 
 def load(name: str, *, root: str | os.PathLike[str] | None = None, seed: int = 0, **options: Any) -> NodeDataset:
@@ -74,12 +74,12 @@ def load(name: str, *, root: str | os.PathLike[str] | None = None, seed: int = 0
     Graph(13,752 nodes, 491,722 stored edges, undirected)
     """
     entry = choose("name", name, DATASETS)
-    given: dict[str, Any] = dict(options)
+    arguments: dict[str, Any] = dict(options)
     if "seed" in entry.options:
-        given["seed"] = seed
+        arguments["seed"] = seed
     if root is not None:
-        given["root"] = root
-    unknown = sorted(set(given) - set(entry.options))
+        arguments["root"] = root
+    unknown = sorted(set(arguments) - set(entry.options))
     if unknown:
         raise InvalidInputError(f"`{unknown[0]}` must be an option of {name!r}, which takes {', '.join(entry.options)}")
-    return entry.loader(**given)
+    return entry.loader(**arguments)

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, check_count, check_list, check_number, check_seed, check_share
+from napsets.checks.arguments import (
+    IntArray,
+    check_count,
+    check_finite,
+    check_list,
+    check_number,
+    check_seed,
+    check_share,
+)
 from napsets.checks.frozen import sealed
-from napsets.datasets.dataset import NodeDataset
-from napsets.datasets.splits import random_split
+from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 
@@ -60,7 +67,7 @@ def sbm(
     sizes: Sequence[float] = (0.25, 0.1, 0.65),
     seed: int = 0,
 ) -> NodeDataset:
-    """Return the paper's case study: two blocks whose (X, Y) follow different laws, and only edges tell them apart.
+    """Return the paper's case study: two blocks whose (X, Y) have different distributions; only edges separate them.
 
     Labels are uniform in both blocks. Features are the label's centre plus Gaussian noise, whose scale depends on
     the block (`noise`), so that a classifier's scores are small in one block and large in the other. The block
@@ -128,7 +135,7 @@ def dcsbm_graph(
     blocks : numpy.ndarray
         The block of each node.
     """
-    from napsets.kernels.blocks import draw_edges
+    from napsets.kernels.drawing import draw_edges
 
     nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
     classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)
@@ -174,7 +181,11 @@ def dcsbm(
     graph, blocks = dcsbm_graph(num_nodes, mean_degree, num_classes, homophily=homophily, exponent=exponent, seed=seed)
     rng = np.random.default_rng([seed, 1])
     features = _features(
-        blocks, num_classes, check_count("num_features", num_features, maximum=_MOST_FEATURES), signal, rng
+        blocks,
+        num_classes,
+        check_count("num_features", num_features, maximum=_MOST_FEATURES),
+        check_finite("signal", signal),
+        rng,
     )
     settings = {
         "num_nodes": num_nodes,
@@ -220,8 +231,8 @@ def _bernoulli_positions(count: int, probability: float, rng: np.random.Generato
         positions = last + np.cumsum(gaps)
         drawn.append(positions)
         last = int(positions[-1])
-    found = np.concatenate(drawn)
-    return found[found < count]
+    positions = np.concatenate(drawn)
+    return positions[positions < count]
 
 
 def _pair_of(position: IntArray) -> tuple[IntArray, IntArray]:

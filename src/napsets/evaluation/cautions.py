@@ -1,45 +1,131 @@
-"""What to mind about a method: labels that are few, nodes without support, coverage that falls short, drift."""
+"""What to watch for: labels that are no random sample, too little coverage, weak classes, few labels, little support.
+
+Some findings withdraw the promise: the model is surer of the labelled nodes than of the others, because it was trained
+on them or because they are easy; or the labelled nodes differ from the others by much. Coverage on the other nodes is
+then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.evaluation.drift import Drift, drifts
+from napsets.evaluation.drift import ALARM, Drift, drifts
+from napsets.evaluation.kinds import Kind, kind_of
 from napsets.evaluation.promises import coverage_band, falls_short, level_labels
-from napsets.evaluation.side_by_side import SideBySide
 from napsets.levels import fewest_ranks
 
 if TYPE_CHECKING:
+    from napsets.evaluation.results import Comparison
     from napsets.methods import Calibrated
 
-__all__ = ["SHORT", "drifts_in", "looked_at", "warnings_on"]
+__all__ = ["SHORT", "Accuracy", "Cautions", "accuracy_on", "checked", "drifts_in", "find_cautions"]
 
 #: A method is said to fall short where chance would make it cover so little less often than this.
 SHORT = 0.001
 #: A smaller share of nodes without a threshold of their own is not worth a word.
 _WORTH_SAYING = 0.1
-#: Drift of this size is graver than few labels or little support.
+#: Drift of this size withdraws the promise, whatever it is in.
 _GRAVE = 0.2
+#: So does a smaller one, where it shows that the model finds the labelled nodes easier.
+_EASIER = 0.1
 #: Labels are few where another draw of them could cost this much coverage.
 _FEW = 0.05
+#: A model is suspiciously good where it is right so often, and so much more often than its probabilities promise; one
+#: that is merely too cautious is seldom right so often.
+_RIGHT, _TOO_GOOD = 0.95, 0.05
+#: From this share of right predictions on, it is likely that a model was trained on labels that it is surer of.
+_NEARLY_ALL = 0.995
+#: Where a model is suspiciously good, this p-value of a difference in confidence is enough.
+_SUPPORTING = 0.01
 
 
-def drifts_in(found: SideBySide[Any], class_names: Sequence[str] | None = None) -> tuple[Drift, ...]:
-    """Compare who calibrates with who is judged, and who has a label with who has none."""
-    predicted, calibration, judged = found.predicted, found.given.calibration, found.nodes
-    looks = drifts(
-        found.graph, predicted, calibration, judged, between=("calibrating", "judged"), class_names=class_names
-    )
+@dataclass(frozen=True)
+class Accuracy:
+    """How often a model is right about the labelled nodes, and how often its probabilities promise it to be.
+
+    Attributes
+    ----------
+    share, promised : float
+        The two shares.
+    p_value : float
+        How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
+        average promise, which is on the safe side (Hoeffding, 1956).
+    """
+
+    share: float
+    promised: float
+    p_value: float
+
+    @property
+    def too_good(self) -> bool:
+        """Whether the model is nearly always right, and more often than it promises, by much and not by chance."""
+        return self.p_value < ALARM and self.share >= _RIGHT and self.share - self.promised >= _TOO_GOOD
+
+    def __str__(self) -> str:
+        return (
+            f"the model is right about {100 * self.share:.1f} % of the labelled nodes, though its probabilities "
+            f"promise {100 * self.promised:.1f} %"
+        )
+
+
+@dataclass(frozen=True)
+class Cautions:
+    """What to watch for.
+
+    Attributes
+    ----------
+    withdrawn : str
+        Why the promise of coverage does not hold for nodes without a label; empty where nothing speaks against it.
+    warnings : tuple of str
+        All warnings, the gravest first.
+    """
+
+    withdrawn: str
+    warnings: tuple[str, ...]
+
+
+def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) -> tuple[Drift, ...]:
+    """Compare the calibration nodes with the evaluation nodes, and nodes with a label with those that have none."""
+    calibration, judged = comparison.data.calibration, comparison.nodes
     labelled = np.union1d(calibration, judged)
-    rest = np.setdiff1d(np.flatnonzero(~found.known), labelled, assume_unique=True)
-    names = ("labelled", "unlabelled")
-    return looks + drifts(found.graph, predicted, labelled, rest, between=names, class_names=class_names)
+    others = np.setdiff1d(np.flatnonzero(~comparison.known), comparison.training)
+    unlabelled = np.setdiff1d(others, labelled, assume_unique=True)
+    look = partial(
+        drifts, comparison.graph, comparison.predicted, kind=comparison.kind, class_names=class_names,
+        score=comparison.settings.score, outputs=comparison.data.outputs,
+    )  # fmt: skip
+    return look(calibration, judged, between=("calibration", "evaluation")) + look(
+        labelled, unlabelled, between=("labelled", "unlabelled")
+    )
 
 
-def warnings_on(
+def accuracy_on(kind: Kind, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> Accuracy | None:
+    """Return how often the model is right about labelled nodes, and what it promises; None where it promises nothing.
+
+    Examples
+    --------
+    >>> from napsets.evaluation.kinds import SETS
+    >>> accuracy_on(SETS, np.tile([0.75, 0.25], (40, 1)), np.zeros(40, dtype=int)).p_value < 1e-4
+    True
+    """
+    from scipy.special import bdtrc
+
+    counted = kind.accuracy(outputs, truth)
+    if counted is None or not truth.size:
+        return None
+    hits, promised = counted
+    mean = min(promised / truth.size, 1.0)
+    tail = float(bdtrc(hits - 1, truth.size, mean)) if hits > promised else 1.0
+    return Accuracy(hits / truth.size, mean, tail)
+
+
+def find_cautions(
     calibrated: Calibrated,
     alpha: float,
     *,
@@ -47,8 +133,11 @@ def warnings_on(
     nodes: int,
     looks: Sequence[Drift] = (),
     hits: int | None = None,
-) -> list[str]:
-    """Return what to mind about a method, the gravest first.
+    accuracy: Accuracy | None = None,
+    trained: int = 0,
+    weak: Sequence[str] = (),
+) -> Cautions:
+    """Return what to watch for with a method.
 
     Parameters
     ----------
@@ -62,46 +151,107 @@ def warnings_on(
         Differences between labelled nodes and others that were looked at.
     hits : int, optional
         Nodes that are covered, where all were judged.
+    accuracy : Accuracy, optional
+        How often the model is right about the labelled nodes.
+    trained : int
+        Labelled nodes that the model is known to have been trained on.
+    weak : sequence of str
+        What is said of classes and groups that are covered too little.
     """
-    count, told = level_labels(calibrated), []
-    numbers = calibrated.is_regression
+    count, kind = level_labels(calibrated), kind_of(calibrated.prediction)
+    short = []
     if hits is not None and falls_short(hits, nodes, count, alpha) < SHORT:
-        told.append(
-            f"it covers {100 * hits / nodes:.1f} % where {100 * (1 - alpha):g} % were asked for, less than chance "
-            f"explains; labels and judged nodes may differ"
+        short.append(
+            f"coverage is {100 * hits / nodes:.1f} % instead of {100 * (1 - alpha):g} %, too low for chance; the "
+            f"calibration nodes probably differ from the evaluation nodes"
         )
     large = sorted((look for look in looks if look.matters(len(looks))), key=lambda look: -look.distance)
-    drifted = [f"{look}; coverage may differ there" for look in large]
-    grave = sum(look.distance >= _GRAVE for look in large)
-    few, too_few = _on_labels(count, alpha, "interval is the whole line" if numbers else "set holds every label")
+    reasons, used = _reasons(large, looks, accuracy, trained)
+    too_good = [f"{accuracy}; {_TRAINED}"] if accuracy is not None and accuracy.too_good and not reasons else []
+    drifted = [_on_drift(look) for look in large if look not in used]
+    few, too_few = _on_labels(count, alpha, kind.with_too_few)
     share = infinite / max(nodes, 1)
-    get = "get the whole line" if numbers else "get every label"
-    told_short = f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) {get}"
-    short = [f"{told_short}, because too few labelled nodes are near"]
-    return [
-        *told,
-        *too_few,
-        *drifted[:grave],
-        *(short if share >= _WORTH_SAYING and not too_few else []),
-        *few,
-        *drifted[grave:],
-    ]
+    unsupported = (
+        f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) {kind.without_support}, because there are too few "
+        f"labelled nodes near them"
+    )
+    much = (
+        f"alpha = {alpha:g} is the error rate: {calibrated.prediction.noun}s may miss the truth {100 * alpha:g} % of "
+        f"the time. For {100 * alpha:g} % coverage, set alpha = {1 - alpha:.3g}"
+    )
+    return Cautions(
+        reasons[0] if reasons else "",
+        (
+            *reasons,
+            *short,
+            *too_few,
+            *([much] if alpha > 0.5 else []),
+            *weak,
+            *drifted,
+            *([unsupported] if share >= _WORTH_SAYING and not too_few else []),
+            *few,
+            *too_good,
+        ),
+    )
 
 
-def _on_labels(count: int, alpha: float, then: str) -> tuple[list[str], list[str]]:
+#: What to do where the model may have seen the labels.
+_TRAINED = "if it was trained on these labels, calibrate on others (otherwise it is merely too cautious)"
+
+
+def _reasons(
+    large: Sequence[Drift], looks: Sequence[Drift], accuracy: Accuracy | None, trained: int
+) -> tuple[list[str], list[Drift]]:
+    """Return why the promise does not hold, the clearest reason first, and the differences that say so."""
+    reasons = []
+    if trained:
+        labels = "1 calibration label" if trained == 1 else f"{trained:,} calibration labels"
+        reasons.append(f"the model was trained on {labels} (`train_mask`). {_OTHERS}")
+    easier = [look for look in large if look.easier and look.distance >= _EASIER]
+    too_good = accuracy is not None and accuracy.too_good
+    if not easier and too_good:
+        easier = [look for look in looks if look.easier and look.p_value < _SUPPORTING][:1]
+    cause = ""
+    if accuracy is not None and not trained and (too_good or accuracy.share > _NEARLY_ALL):
+        cause = f". It was probably trained on them: it is right about {100 * accuracy.share:.1f} % of them. {_OTHERS}"
+    reasons += [_on_drift(look) + (cause if look is easier[0] else "") for look in easier]
+    rest = [look for look in large if look.distance >= _GRAVE and not look.ease]
+    return reasons + [_on_drift(look) for look in rest], [*easier, *rest]
+
+
+#: The cure.
+_OTHERS = "Calibrate on labels that it has not seen"
+
+
+def _on_drift(look: Drift) -> str:
+    """Return a difference in words, with what follows from it."""
+    first, second = look.between
+    if not look.ease:
+        return f"{look}; coverage may differ there"
+    surer, other = (first, second) if look.easier else (second, first)
+    finding = f"the model finds the {surer} nodes easier than the {other} nodes: {look}"
+    if look.easier:
+        return finding
+    return f"{finding}; if it was trained on some of the {second} nodes, leave those out (--training)"
+
+
+def _on_labels(count: int, alpha: float, consequence: str) -> tuple[list[str], list[str]]:
     """Return what to say where labels are few, and where they are too few for any threshold."""
     needed = fewest_ranks(alpha)
     if count < needed:
-        told = f"{count:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
-        return [], [f"{told}: every {then}"]
+        text = f"{count:,} labels are too few for alpha = {alpha:g}, which needs at least {needed:,}"
+        return [], [f"{text}: {consequence}"]
     low, high = coverage_band(count, alpha)
     if low >= 1.0 - alpha - _FEW:
         return [], []
-    told = f"{count:,} labels are few: with others, coverage could as well be {100 * low:.0f} or {100 * high:.0f} %"
-    return [told], []
+    text = f"only {count:,} labels set the level: with others, coverage could be anywhere from {100 * low:.0f} to"
+    return [f"{text} {100 * high:.0f} %"], []
 
 
-def looked_at(looks: Sequence[Drift]) -> str:
-    """Return what was looked at for warnings, in words."""
-    respects = " and ".join(dict.fromkeys(look.what for look in looks))
-    return f"labels, support, and drift in {respects}" if looks else "labels and support"
+def checked(looks: Sequence[Drift], weak: Sequence[str] = ()) -> str:
+    """Return what was checked for warnings, in words."""
+    differences = list(dict.fromkeys(look.what for look in looks))
+    parts = ["number of labels", "support", *([f"coverage by {' and '.join(weak)}"] if weak else [])]
+    if differences:
+        parts.append(f"whether labelled nodes differ from the others in {', '.join(differences)}")
+    return ", ".join(parts)

@@ -1,101 +1,82 @@
-"""Methods side by side on the same nodes: what every table and the report are made from."""
+"""Methods side by side on the same nodes: what every table and the report are made from.
+
+Methods of the same scores share one search of the neighbourhoods. The truth of `nodes` is used to judge, never to make
+what is judged.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_list
-from napsets.checks.frozen import sealed
-from napsets.errors import InvalidInputError
-from napsets.evaluation.groups import usual_groups
-from napsets.evaluation.judgement import Judgement, judge
-from napsets.evaluation.side_by_side import COMPARED, CURVE_ALPHAS, Compared, SideBySide, ask, find
-from napsets.evaluation.verdict import Verdict, judge_methods, predicted_classes
-from napsets.graph import Graph
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_hops,
+    check_index,
+    check_list,
+    shown,
+)
+from napsets.checks.frames import find_nodes
+from napsets.checks.frozen import frozen, sealed
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.evaluation.gaps import own_groups
+from napsets.evaluation.groups import groups_of_partition
+from napsets.evaluation.judgement import check_groups, judge_rows
+from napsets.evaluation.kinds import SETS, Kind, interval_methods, kind_of, size_strata
+from napsets.evaluation.metrics import neighbourhood_partition, rows_of_parts
+from napsets.evaluation.results import Comparison, MethodResult, finite_together
+from napsets.graph import check_graph
 from napsets.localisers import LocalThresholds
-from napsets.methods import Calibrated, Given, fill_sets, title
-from napsets.scores import APS, Score, is_regression
-from napsets.sets import PredictionSets
+from napsets.localisers.neighbourhoods import useful_hops
+from napsets.methods import (
+    Calibrated,
+    CalibrationData,
+    Settings,
+    find_thresholds,
+    make_method,
+    predict_in_parts,
+    title,
+)
+from napsets.methods.data import Calibrates
+from napsets.methods.predictor import Predictor
+from napsets.methods.table import known_settings
+from napsets.predictions import Prediction, PredictionIntervals
+from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type
 
-__all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "MethodResult", "compare", "size_strata"]
+__all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "IntervalComparison", "IntervalResult", "MethodResult"]
+__all__ += ["compare", "compare_intervals", "finite_together", "interval_methods", "size_strata"]
 
+#: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
+COMPARED: tuple[str, ...] = SETS.compared
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MethodResult(Judgement, Compared):
-    """One method's sets and what they are worth: a `Judgement`, with what was judged.
-
-    Attributes
-    ----------
-    sets : PredictionSets
-        The sets of the nodes compared on.
-    """
-
-    sets: PredictionSets
-
-    @property
-    def made(self) -> PredictionSets:
-        """The sets."""
-        return self.sets
-
-    @property
-    def sizes(self) -> npt.NDArray[Any]:
-        """How many labels each set has."""
-        return self.sets.sizes
-
-    @property
-    def size(self) -> float:
-        """Labels in a set, on average."""
-        return self.mean_size
-
-    def same_as(self, other: Any) -> bool:
-        """Return whether another method made the very same sets."""
-        return np.array_equal(self.sets.member, other.sets.member)
+#: Where a calibration curve is drawn.
+CURVE_ALPHAS: tuple[float, ...] = (0.01, 0.02, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison(SideBySide[MethodResult]):
-    """The methods side by side, by their sets.
+#: The name of a method, or a method: a predictor, a `Method`, or one that is calibrated already.
+AnyMethod = str | Calibrates[Any] | Calibrated
 
-    Attributes
-    ----------
-    strata : list of (low, high)
-        Set sizes that SSCV groups.
-    """
-
-    strata: list[tuple[int, int]]
-
-    @property
-    def labels(self) -> IntArray:
-        """The labels that judged, one a node, −1 where unknown."""
-        return self.given.labels
-
-    @property
-    def predicted(self) -> IntArray:
-        """The most probable class of each node."""
-        return predicted_classes(self.given.outputs)
-
-    def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
-        """Say which method to take, what it buys beside the baseline, how sure that is, and what to mind.
-
-        See `napsets.evaluation.verdict`. With ``alphas=CURVE_ALPHAS``, intervals also hold what another draw of labels
-        would change; without, only what other nodes would.
-        """
-        return judge_methods(self, class_names=class_names)
+#: The names that comparisons of intervals had.
+IntervalComparison = Comparison
+IntervalResult = MethodResult
 
 
 def compare(
-    graph: Graph,
+    graph: Any,
     probabilities: ArrayLike,
     labels: ArrayLike,
     calibration: ArrayLike,
     nodes: ArrayLike,
     *,
-    methods: Sequence[str] = COMPARED,
+    methods: Sequence[AnyMethod] | Mapping[str, AnyMethod] | None = None,
     alpha: float = 0.1,
     hops: int = 2,
     score: Score | str | None = None,
@@ -104,102 +85,250 @@ def compare(
     alphas: Sequence[float] = (),
     strata: Sequence[tuple[int, int]] | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
+    training: ArrayLike | None = None,
+    logits: bool = False,
     progress: Any = None,
     **settings: Any,
 ) -> Comparison:
-    """Make the sets of `nodes` with each of some methods, and judge them by the labels.
+    """Predict `nodes` with each of some methods, and judge the predictions by the truth.
 
     Parameters
     ----------
-    graph, probabilities, labels, calibration, ids
-        As in `NAPS.calibrate`.
+    graph, probabilities, labels, calibration, ids, logits
+        As in `NAPS.calibrate`; with a score of numbers, the model's outputs and the targets.
     nodes : array
-        Node indices or a boolean mask, with known labels: what to predict and judge.
-    methods : sequence of str
-        Names of the table of methods (`napsets.methods.METHODS`), the baseline first.
+        What to predict and judge, where the truth is known: a boolean mask, or nodes as in `NAPS.predict`.
+    methods : sequence or mapping of names and methods, optional
+        The baseline first: names of the table of methods (`napsets.methods.METHODS`), and predictors or methods with
+        settings and a score of their own, ``{"mine": ns.NAPS(pool=20, score="thr"), "daps": "daps"}``. All of them are
+        calibrated here, on the same labels, and left as they were. By default those of `COMPARED` that suit the score.
     alpha : float
         Error rate.
     hops : int
-        Depth of the neighbourhoods.
+        Depth of the neighbourhoods of methods that are named.
     score : Score or str, optional
-        `APS()` by default. For one of numbers see `compare_intervals`.
+        The score of methods that are named: `APS()` by default. A score of numbers gives intervals.
     seed : int
-        Seed of the nodes' uniform numbers and of the partition's roots.
+        Seed of the nodes' uniform numbers, for methods that are named, and of the partition's roots.
     alphas : sequence of float
         More error rates, for the calibration curve (see `CURVE_ALPHAS`).
     strata : sequence of (low, high), optional
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
     groups : mapping, optional
-        The user's own groupings by name, each an array with one entry a node as in `coverage_gap`. Gaps over them stand
-        beside those over "neighbourhood", "class", "degree" and "confidence", or take their place under the same name.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in nodes.
+        The user's own groupings by name, each an array with one entry per node as in `coverage_gap`. Gaps over them
+        stand beside those over the usual ones, or take their place under the same name. The usual ones of sets are
+        "neighbourhood", "class", "degree" and "confidence"; of intervals "neighbourhood", "degree", "prediction"
+        (fifths by the model's best guess) and "width" (fifths by the method's own width).
+    training : array, optional
+        A boolean mask, or positions: the nodes that the model was trained on. The verdict does not compare them with
+        the labelled nodes, and says so where labels of theirs calibrate.
+    progress : bool or callable
+        True for a line on the terminal, or a function that is called as ``progress(done, total)`` in nodes.
     **settings
-        Further settings of the methods: those of `napsets.methods.Settings`.
-    """
-    asked = ask(
-        graph,
-        methods=methods,
-        alpha=alpha,
-        hops=hops,
-        score=APS() if score is None else score,
-        seed=seed,
-        alphas=alphas,
-        groups=groups,
-        settings=settings,
-    )
-    told = asked.settings
-    if is_regression(told.score):
-        raise InvalidInputError(
-            f"`score` must be one of labels; {type(told.score).__name__} is one of numbers. Take compare_intervals."
-        )
-    found = find(asked, Given.check(graph, probabilities, labels, calibration, ids), nodes, progress)
-    given = found.given
-    filled, covered, sizes = _filled(found.calibrated, found.thresholds, found.nodes, found.labels)
-    ranges = (
-        size_strata(given.outputs.shape[1]) if strata is None else check_list("strata", strata, "pairs (low, high)")
-    )
-    groupings = usual_groups(graph, given.outputs, given.labels, found.nodes, partition=found.partition)
-    results = []
-    for m, (name, each) in enumerate(zip(asked.methods, found.calibrated, strict=True)):
-        sets = each.sets(found.nodes, sealed(filled[m]), found.thresholds[m], 0, asked.rates[0])
-        worth = judge(sets, given.labels, strata=ranges, partition=found.partition, groups=groupings | asked.groups)
-        results.append(
-            MethodResult(
-                **{one.name: getattr(worth, one.name) for one in fields(Judgement)},
-                name=name,
-                title=title(name, told.score),
-                calibrated=each,
-                sets=sets,
-                curve_coverage=covered[m, 1:],
-                curve_size=sizes[m, 1:],
-            )
-        )
-    return Comparison(results=tuple(results), strata=ranges, **found.held(asked, ids))
-
-
-def size_strata(num_classes: int) -> list[tuple[int, int]]:
-    """Return the default strata of set sizes: 0–1, 2–3 and 4 or more, as the paper has them for ten classes.
+        Further settings of the methods that are named: those of `napsets.methods.Settings`.
 
     Examples
     --------
-    >>> size_strata(10), size_strata(3)
-    ([(0, 1), (2, 3), (4, 10)], [(0, 1), (2, 3)])
+    >>> from napsets.graph import Graph
+    >>> rng = np.random.default_rng(0)
+    >>> ring = Graph.from_edge_index(np.stack([np.arange(400), np.roll(np.arange(400), 1)]), num_nodes=400)
+    >>> x, half = rng.normal(size=400), np.arange(400) % 2 == 0
+    >>> outputs, targets = np.column_stack([x - 1, x + 1]), x + rng.normal(size=400)
+    >>> comparison = compare(ring, outputs, targets, half, ~half, methods=["split", "naps-exact"], score="cqr")
+    >>> [round(result.coverage, 2) for result in comparison]
+    [0.89, 0.9]
     """
-    ends = [(0, min(1, num_classes)), (2, min(3, num_classes)), (4, num_classes)]
-    return [(low, high) for low, high in ends if low <= high]
+    rates = (check_alpha(alpha), *(check_alpha(rate) for rate in check_list("alphas", alphas, "error rates")))
+    known_settings(settings)
+    items = {} if methods is None else _items(methods)
+    chosen = make_score(_usual_score(items) if score is None else score)
+    items = items or _items(kind_of(prediction_type(chosen)).compared)
+    shared = Settings(
+        score=chosen,
+        hops=check_hops("hops", hops),
+        seed=seed,
+        alpha=rates[0],
+        **settings,
+    )
+    kind = kind_of(prediction_type(shared.score))
+    named = _make_methods(items, shared, kind)
+    groupings = check_groups(groups)
+    if graph is None:
+        check_graph(graph)
+    data = CalibrationData.of(graph, probabilities, labels, calibration, ids=ids, score=shared.score, logits=logits)
+    trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
+    overlap = data.trained or int(np.isin(data.calibration, trained).sum())
+    data = replace(data, truth=sealed(data.truth.copy()), trained=overlap, _scored={})
+    graph = data.graph
+    judged = frozen(_check_judged(nodes, data))
+    calibrated = [method.fit(data) for method in named.values()]
+    thresholds = find_thresholds(calibrated, judged, rates, progress=progress)
+    predictions, curves = _predict(calibrated, thresholds, rates, judged, data.truth[judged], kind)
+    first = predictions[0]
+    ranges = kind.check_strata(strata, first)
+    partition = neighbourhood_partition(graph, judged, seed=shared.seed)
+    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)} | kind.groups(data, shared.score, judged)
+    own = {name: own_groups(first, group) for name, group in groupings.items()}
+    own = {name: group[judged] for name, group in usual.items()} | own
+    parts = rows_of_parts(first, partition)
+    results = tuple(
+        MethodResult(
+            **vars(judge_rows(prediction, data.truth[judged], strata=ranges, parts=parts, groups=own)),
+            name=name,
+            title=title(name, shared.score) if items[name] == name else name,
+            calibrated=method,
+            prediction=prediction,
+            curve_coverage=curve.pop("coverage"),
+            curve_size=curve.pop("size"),
+            curves=curve,
+        )
+        for name, method, prediction, curve in zip(named, calibrated, predictions, curves, strict=True)
+    )
+    data.forget()
+    return Comparison(
+        results=results,
+        alpha=rates[0],
+        hops=useful_hops(graph, judged, shared.hops),
+        partition=partition,
+        alphas=rates[1:],
+        data=data,
+        settings=shared,
+        ids=data.ids if data.named else None,
+        strata=ranges,
+        training=trained,
+    )
 
 
-def _filled(
-    calibrated: Sequence[Calibrated], found: Sequence[LocalThresholds], nodes: IntArray, labels: IntArray
-) -> tuple[list[BoolArray], FloatArray, FloatArray]:
-    """Return each method's members at the first rate, and coverage and mean size of shape (methods, rates)."""
-    rates = found[0].values.shape[0]
-    filled = [np.empty((nodes.size, each.score.probabilities.shape[1]), dtype=bool) for each in calibrated]
-    hits, sizes = np.zeros((2, len(calibrated), rates))
-    for m, r, rows, member in fill_sets(calibrated, found, nodes):
-        hits[m, r] += member[np.arange(member.shape[0]), labels[rows]].sum()
-        sizes[m, r] += member.sum()
-        if r == 0:
-            filled[m][rows] = member
-    return filled, hits / nodes.size, sizes / nodes.size
+def compare_intervals(
+    graph: Any,
+    outputs: ArrayLike,
+    targets: ArrayLike,
+    calibration: ArrayLike,
+    nodes: ArrayLike,
+    *,
+    score: Any = None,
+    **options: Any,
+) -> Comparison:
+    """Predict intervals of `nodes` with each of some methods: `compare` with `CQR()`, or another score of numbers."""
+    chosen = make_score(CQR() if score is None else score)
+    if prediction_type(chosen) is not PredictionIntervals:
+        raise InvalidInputError(
+            f"`score` must be one of numbers: 'cqr', 'absolute' or 'normalised'; {type(chosen).__name__} is one of "
+            f"labels. Take compare."
+        )
+    return compare(graph, outputs, targets, calibration, nodes, score=chosen, **options)
+
+
+def _items(methods: Any) -> dict[str, Any]:
+    """Return what is to be compared, by name: what is no name itself is called by its class."""
+    if isinstance(methods, Mapping):
+        items = dict(methods)
+    else:
+        listed = check_list("methods", methods, "names of methods, or of methods")
+        items = {}
+        for item in listed:
+            name = item if isinstance(item, str) else type(item).__name__
+            if isinstance(item, str) and name in items:
+                raise InvalidInputError(f"`methods` must name no method twice; got {shown(listed)}")
+            again = sum(type(other).__name__ == name for other in items.values())
+            items[f"{name} {again + 1}" if again and name in items else name] = item
+    for name, item in items.items():
+        if not isinstance(name, str) or not isinstance(item, str | Calibrates | Calibrated):
+            raise InvalidInputError(
+                f"`methods` must hold names of methods, or methods such as NAPS(); got {shown(item)} in it"
+            )
+    if not items:
+        raise InvalidInputError("`methods` must hold at least one method; it is empty")
+    return items
+
+
+def _usual_score(items: Mapping[str, Any]) -> Any:
+    """Return the score of methods that are named: that of the first that has one of numbers, otherwise APS."""
+    scores = (getattr(_unnamed(item), "score", None) for item in items.values() if not isinstance(item, str))
+    return next((score for score in scores if prediction_type(score) is PredictionIntervals), APS())
+
+
+def _unnamed(item: Any) -> Any:
+    """Return the method of a predictor, or of one that is calibrated already; a method as it is."""
+    return item.method if isinstance(item, Calibrated) else item.to_method() if isinstance(item, Predictor) else item
+
+
+def _make_methods(items: Mapping[str, Any], settings: Settings, kind: Kind) -> dict[str, Any]:
+    """Return the methods by name, or refuse those that make other predictions."""
+    kind.check_methods([item for item in items.values() if isinstance(item, str)])
+    methods = {name: _make(item, settings) if isinstance(item, str) else _unnamed(item) for name, item in items.items()}
+    for name, method in methods.items():
+        if kind_of(prediction_type(method.score)) is not kind:
+            noun = prediction_type(settings.score).noun
+            raise InvalidInputError(
+                f"`methods` must all predict {noun}s to be compared; {name!r} predicts "
+                f"{prediction_type(method.score).noun}s"
+            )
+    return methods
+
+
+def _make(name: str, settings: Settings) -> Any:
+    """Return a method, or say which methods take a score that learns."""
+    try:
+        return make_method(name, settings)
+    except InvalidInputError as error:
+        if not learns(settings.score):
+            raise
+        make_method(name, replace(settings, score=APS()))  # it is wrong with any score, and says so
+        raise InvalidInputError(
+            f"`score` must not learn from labels where {name!r} is compared, which keeps none apart; "
+            f"{type(settings.score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
+        ) from error
+
+
+def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
+    """Return the nodes to judge, with a warning where they also calibrate; refuse those whose truth is unknown."""
+    places = find_nodes("nodes", nodes, data.ids if data.named else None, way="a boolean mask")
+    judged = check_index("nodes", places, data.outputs.shape[0], unique=True)
+    if judged.size == 0:
+        raise InvalidInputError("`nodes` must hold at least one node; it is empty")
+    both = int(np.isin(judged, data.calibration).sum())
+    if both:
+        warnings.warn(
+            f"`nodes` holds {both} calibration nodes: labels that judge these sets also helped to make others",
+            NapsetsWarning,
+            stacklevel=3,
+        )
+    unknown = ~data.prediction.known(data.truth[judged])
+    if unknown.any():
+        node = int(judged[unknown.argmax()])
+        raise InvalidInputError(
+            f"`nodes` must have known labels to be compared on; {unknown.sum()} do not, node {node} first"
+        )
+    return judged
+
+
+def _predict(
+    calibrated: Sequence[Calibrated],
+    thresholds: Sequence[LocalThresholds],
+    rates: Sequence[float],
+    nodes: IntArray,
+    truth: npt.NDArray[Any],
+    kind: Kind,
+) -> tuple[list[Prediction], list[dict[str, FloatArray]]]:
+    """Return each method's prediction at the first error rate, and its curves over the others."""
+    at_rates = [
+        [method.thresholds_at(local, row, rate) for row, rate in enumerate(rates)]
+        for method, local in zip(calibrated, thresholds, strict=True)
+    ]
+    parts: list[list[Prediction]] = [[] for _ in calibrated]
+    hits = np.zeros((len(calibrated), len(rates)), dtype=np.int64)
+    points = [[kind.curve() for _ in rates] for _ in calibrated]
+    for rows, some in predict_in_parts(calibrated, at_rates, nodes):
+        for m, predictions in some.items():
+            parts[m].append(predictions[0])
+            for r in range(1, len(rates)):
+                hits[m, r] += predictions[r].covers(truth[rows]).sum()
+                points[m][r].add(predictions[r].sizes)
+    curves = []
+    for m in range(len(calibrated)):
+        values = [{"coverage": hits[m, r] / nodes.size} | points[m][r].values(nodes.size) for r in range(1, len(rates))]
+        names = ("coverage", *kind.curves)
+        curves.append({name: sealed(np.array([value[name] for value in values], dtype=np.float64)) for name in names})
+    whole = [method.name_rows(type(some[0]).concat(some)) for method, some in zip(calibrated, parts, strict=True)]
+    return whole, curves

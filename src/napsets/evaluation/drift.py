@@ -1,24 +1,32 @@
 """Whether labelled nodes are like the others, in what can be seen without labels.
 
-Every guarantee rests on labels gathered at random. Whether they were shows in two things that are known of all nodes:
-how many neighbours a node has, and what the model predicts for it. If the labelled nodes are a random part, the
-shares of groups among them and among the others differ by chance alone, and a χ² test says how often chance would do as
-much. With a million nodes every difference is more than chance, so a difference must also be large: its size is the
-share of the labelled nodes that would have to be exchanged (the distance in total variation).
+Every guarantee assumes that the labelled nodes are a random sample. Whether they are shows in what is known of all
+nodes: how many neighbours a node has, what the model predicts for it, how sure the model is of it, and how many of its
+neighbours the model predicts alike. For a random sample, the shares of groups differ from those of the other nodes by
+chance alone, and a χ² test gives the p-value. With a million nodes every difference is significant, so a difference
+must also be large: its size is the distance in total variation, the share of the labelled nodes that would have to be
+exchanged.
+
+A model is surer of nodes whose labels it was trained on, and of easy nodes. Labels of such nodes give thresholds that
+are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score at the
+predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and of the
+node's own random number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.evaluation.groups import named_fifths
+from napsets.evaluation.kinds import SETS, Kind, predicted_classes
 from napsets.graph import Graph
-from napsets.groups import by_quantiles
 
 __all__ = ["ALARM", "WORTH", "Drift", "drift_of", "drifts", "predicted_classes"]
 
@@ -48,6 +56,10 @@ class Drift:
         The group whose shares differ the most, as words behind "nodes".
     shares : (float, float)
         Its share of the first set and of the second.
+    ease : str
+        What says how easy nodes are for the model, where that is compared.
+    means : (float, float)
+        Its average over the first set and over the second; larger where nodes are easier.
     """
 
     what: str
@@ -56,6 +68,13 @@ class Drift:
     p_value: float
     group: str
     shares: tuple[float, float]
+    ease: str = ""
+    means: tuple[float, float] = (math.nan, math.nan)
+
+    @property
+    def easier(self) -> bool:
+        """Whether the first set is the easier one for the model."""
+        return self.means[0] > self.means[1]
 
     def matters(self, looks: int) -> bool:
         """Return whether it is worth a warning: more than chance, among so many looks, and large."""
@@ -64,10 +83,12 @@ class Drift:
     def __str__(self) -> str:
         first, second = self.between
         sure = "p < 10⁻⁶" if self.p_value < 1e-6 else f"p = {self.p_value:.2g}"
+        size = f"(total variation distance {self.distance:.2f}, {sure})"
+        if self.ease:
+            return f"{self.ease} is {abs(self.means[0]):.4g}, compared with {abs(self.means[1]):.4g} {size}"
         return (
-            f"{first} nodes differ from {second} ones in {self.what}: nodes {self.group} are "
-            f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} "
-            f"({100 * self.distance:.0f} % would have to be exchanged; {sure})"
+            f"the {first} nodes differ from the {second} nodes in {self.what}: nodes {self.group} make up "
+            f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} nodes {size}"
         )
 
 
@@ -77,67 +98,59 @@ def drifts(
     first: IntArray,
     second: IntArray,
     *,
+    kind: Kind = SETS,
     between: tuple[str, str] = ("labelled", "other"),
     class_names: Sequence[str] | None = None,
+    score: Any = None,
+    outputs: npt.NDArray[Any] | None = None,
 ) -> tuple[Drift, ...]:
-    """Compare two sets of nodes in degree and in what is predicted of them.
+    """Compare two sets of nodes in degree, in what is predicted of them, and in how sure the model is of them.
 
     Parameters
     ----------
     graph : Graph
         Where degrees are counted; nodes are cut into fifths.
     predicted : array of shape (nodes,)
-        The most probable class of each node; or numbers, which are cut into fifths.
+        What the model alone predicts of each node.
     first, second : arrays of integers
         The nodes.
+    kind : Kind
+        Says how predictions are grouped: classes by themselves, numbers in fifths.
     between : (str, str)
         What the two sets are called.
     class_names : sequence of str, optional
         What classes are called.
+    score, outputs
+        The score, and what the model says of every node; without `outputs`, how sure it is is not compared.
     """
     if not (first.size and second.size):
         return ()
     both = np.union1d(first, second)
-    degrees = graph.degrees
-    by_degree = _fifths(degrees, both, _neighbours)
-    if predicted.dtype.kind == "f":
-        of_model, what = _fifths(predicted, both, _predictions), "prediction"
-    else:
-        count = int(predicted[both].max()) + 1
-        names = [f"class {y}" for y in range(count)] if class_names is None else class_names
-        of_model = predicted, [f"predicted to be {names[y]}" for y in range(count)]
-        what = "predicted class"
-    return tuple(
-        drift_of(groups[first], groups[second], called, what=name, between=between)
-        for name, (groups, called) in (("degree", by_degree), (what, of_model))
-    )
-
-
-def predicted_classes(outputs: Any, piece: int = 1 << 18) -> IntArray:
-    """Return the most probable class of each node, some nodes at a time."""
-    found = np.empty(outputs.shape[0], dtype=np.int64)
-    for start in range(0, found.size, piece):
-        found[start : start + piece] = outputs[start : start + piece].argmax(axis=1)
-    return found
-
-
-def _fifths(values: npt.NDArray[Any], nodes: IntArray, called: Callable[[Any], str]) -> tuple[IntArray, list[str]]:
-    """Cut nodes into fifths by a number that each has; return the group of every node, and what groups are called."""
-    groups = by_quantiles(values, 5, nodes)
-    mine = groups[nodes]
-    return groups, [called(values[nodes[mine == g]]) for g in range(int(mine.max()) + 1)]
+    looks = [
+        ("degree", *named_fifths(graph.degrees, both, _neighbours)),
+        kind.predicted_groups(predicted, both, class_names),
+    ]
+    found = [
+        drift_of(groups[first], groups[second], names, what=what, between=between) for what, groups, names in looks
+    ]
+    for ease in [] if outputs is None else kind.eases(graph, predicted, score, outputs):
+        groups, names = named_fifths(ease.values, both, ease.name)
+        drift = drift_of(groups[first], groups[second], names, what=ease.what, between=between)
+        means = float(ease.values[first].mean()), float(ease.values[second].mean())
+        found.append(replace(drift, ease=ease.average, means=means))
+    return tuple(found)
 
 
 def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: str, between: tuple[str, str]) -> Drift:
     """Compare the groups of two sets of nodes, numbered from 0, as many as there are `names`."""
-    counts = np.stack([np.bincount(each, minlength=len(names)) for each in (first, second)])
+    counts = np.stack([np.bincount(groups, minlength=len(names)) for groups in (first, second)])
     shares = counts / counts.sum(axis=1, keepdims=True)
-    apart = shares[0] - shares[1]
-    most = int(np.abs(apart).argmax())
+    difference = shares[0] - shares[1]
+    most = int(np.abs(difference).argmax())
     return Drift(
         what,
         between,
-        0.5 * float(np.abs(apart).sum()),
+        0.5 * float(np.abs(difference).sum()),
         _p_value(_merged(counts)),
         names[most],
         (float(shares[0, most]), float(shares[1, most])),
@@ -149,10 +162,6 @@ def _neighbours(degrees: IntArray) -> str:
     if low == high:
         return f"with {low} neighbour{'s' * (low != 1)}"
     return f"with {low:,} to {high:,} neighbours"
-
-
-def _predictions(values: FloatArray) -> str:
-    return f"predicted to have {values.min():.3g} to {values.max():.3g}"
 
 
 def _merged(counts: IntArray) -> IntArray:

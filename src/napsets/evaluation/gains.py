@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
 from napsets.evaluation.gaps import CoverageGap
 from napsets.evaluation.promises import level_labels
-from napsets.evaluation.side_by_side import Compared, SideBySide
 from napsets.levels import rank_place
+
+if TYPE_CHECKING:
+    from napsets.evaluation.results import Comparison, MethodResult
 
 __all__ = ["MISS", "Interval", "endless_change", "evenness", "gaps_of", "paired_sizes", "size_change"]
 
@@ -47,11 +49,13 @@ class Interval:
         return self.low > 0.0
 
 
-def size_change(found: SideBySide[Any], result: Compared, miss: float = MISS) -> Interval:
+def size_change(
+    comparison: Comparison, result: MethodResult, miss: float = MISS, *, against: MethodResult | None = None
+) -> Interval:
     """Return by which share a method's sets are larger (intervals wider) than the baseline's on the same nodes."""
     from scipy.special import ndtri
 
-    plain = found.baseline
+    plain = comparison.baseline if against is None else against
     if result.same_as(plain):
         return Interval(0.0, 0.0, 0.0)
     sizes, others = paired_sizes(result, plain)
@@ -62,35 +66,38 @@ def size_change(found: SideBySide[Any], result: Compared, miss: float = MISS) ->
     rest = (sizes - ratio * others) / mean
     variance = float(rest.var(ddof=1)) / rest.size
     # Another draw of labels moves both; as if by themselves, which is on the safe side where they share labels.
-    variance += _of_labels(found, result) / mean**2
-    variance += _of_labels(found, plain) * (ratio / mean) ** 2
+    variance += _of_labels(comparison, result) / mean**2
+    variance += _of_labels(comparison, plain) * (ratio / mean) ** 2
     half = -float(ndtri(miss / 2)) * math.sqrt(variance)
     return Interval(ratio - 1.0, ratio - 1.0 - half, ratio - 1.0 + half)
 
 
-def paired_sizes(result: Compared, other: Compared) -> tuple[FloatArray, FloatArray]:
+def paired_sizes(result: MethodResult, other: MethodResult) -> tuple[FloatArray, FloatArray]:
     """Return the sizes of two methods' sets or intervals on the nodes where both are finite."""
     finite = np.isfinite(result.sizes) & np.isfinite(other.sizes)
     return result.sizes[finite].astype(np.float64), other.sizes[finite].astype(np.float64)
 
 
-def endless_change(found: SideBySide[Any], result: Compared, miss: float = MISS) -> Interval:
+def endless_change(
+    comparison: Comparison, result: MethodResult, miss: float = MISS, *, against: MethodResult | None = None
+) -> Interval:
     """Return how much more often a method's interval is the whole line than the baseline's; never, where sets are."""
     from scipy.special import ndtri
 
-    apart = np.isinf(result.sizes).astype(np.float64) - np.isinf(found.baseline.sizes)
+    plain = comparison.baseline if against is None else against
+    apart = np.isinf(result.sizes).astype(np.float64) - np.isinf(plain.sizes)
     if apart.size < 2:
         return Interval(float(apart.mean()))
     half = -float(ndtri(miss / 2)) * float(apart.std(ddof=1)) / math.sqrt(apart.size)
     return Interval(float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half)
 
 
-def _of_labels(found: SideBySide[Any], result: Compared) -> float:
+def _of_labels(comparison: Comparison, result: MethodResult) -> float:
     """Return the variance of a mean size over draws of labels: that of coverage, times the slope of size squared."""
-    rates = np.array(found.alphas)
+    rates = np.array(comparison.alphas)
     if rates.size < 2:
         return 0.0
-    near = np.sort(np.argsort(np.abs(rates - found.alpha), kind="stable")[:3])
+    near = np.sort(np.argsort(np.abs(rates - comparison.alpha), kind="stable")[:3])
     near = near[np.isfinite(result.curve_size[near])]  # at a small rate all intervals may be the whole line
     coverage, size = result.curve_coverage[near], result.curve_size[near]
     spread = coverage - coverage.mean() if near.size else np.zeros(0)
@@ -98,7 +105,7 @@ def _of_labels(found: SideBySide[Any], result: Compared) -> float:
         return 0.0
     slope = float((spread * size).sum() / (spread**2).sum())
     count = level_labels(result.calibrated)
-    place = min(rank_place(count, found.alpha), count)
+    place = min(rank_place(count, comparison.alpha), count)
     mean = place / (count + 1)
     return slope**2 * mean * (1 - mean) / (count + 2)
 
@@ -115,10 +122,10 @@ def evenness(gap: CoverageGap, other: CoverageGap, miss: float = MISS) -> Interv
     return Interval(float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half)
 
 
-def gaps_of(found: SideBySide[Any]) -> tuple[str, list[CoverageGap]]:
+def gaps_of(comparison: Comparison) -> tuple[str, list[CoverageGap]]:
     """Return over which groups evenness is looked at, and each method's coverage in them.
 
     They are the comparison's neighbourhoods, or fifths by degree where there are not two neighbourhoods to compare.
     """
-    over = "neighbourhood" if len(found.partition) > 1 else "degree"
-    return over, [result.gaps[over] for result in found]
+    over = "neighbourhood" if len(comparison.partition) > 1 else "degree"
+    return over, [result.gaps[over] for result in comparison]

@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
-from napsets.evaluation.metrics import checked
+from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names
-from napsets.intervals import PredictionIntervals
-from napsets.sets import Per, PredictionSets
+from napsets.predictions import Per, Prediction
 
-__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "worst_deviation"]
+__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "gap_within", "own_groups", "worst_deviation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class CoverageGap(Sealed):
     @property
     def gap(self) -> float:
         """Mean over groups of |coverage − (1 − alpha)|; NaN without groups."""
-        return _mean(np.abs(self._surplus))
+        return mean(np.abs(self._surplus))
 
     @property
     def excess(self) -> float:
@@ -74,12 +73,12 @@ class CoverageGap(Sealed):
 
         `under` and `over` add up to `gap`.
         """
-        return _mean(np.maximum(-self._surplus, 0.0))
+        return mean(np.maximum(-self._surplus, 0.0))
 
     @property
     def over(self) -> float:
         """Mean over groups of what coverage has beyond 1 − alpha; by chance alone half of `chance`."""
-        return _mean(np.maximum(self._surplus, 0.0))
+        return mean(np.maximum(self._surplus, 0.0))
 
     @property
     def worst(self) -> float:
@@ -107,9 +106,7 @@ class CoverageGap(Sealed):
         )
 
 
-def coverage_gap(
-    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node"
-) -> CoverageGap:
+def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per: Per = "node") -> CoverageGap:
     """Return how far coverage is from 1 − alpha within groups of nodes, and how far chance alone would put it.
 
     Parameters
@@ -117,12 +114,12 @@ def coverage_gap(
     sets : PredictionSets or PredictionIntervals
         The sets, or the intervals.
     labels : array
-        The truth: one label, or number, for each node of the graph, indexed by node id.
+        The truth: one label, or number, per node of the graph, indexed by node id.
     groups : array of integers or strings
         The group of each node, like `labels`: from `groups_by_degree` and its kin, or any other. Nodes of group −1, or
         without a name, are in none.
     per : {"node", "set"}
-        With "set", `labels` and `groups` have one entry for each set instead, in the order of the sets.
+        With "set", `labels` and `groups` have one entry per set instead, in the order of the sets.
 
     Examples
     --------
@@ -132,14 +129,18 @@ def coverage_gap(
     >>> print(ns.coverage_gap(sets, y, ns.groups_by_class(y)))
     gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100% of the sets)
     """
-    covered = checked(sets).contains(labels, per=per)
-    own = _own_groups(sets, groups, per)
+    covered = check_prediction("sets", sets).contains(labels, per=per)
+    return gap_within(covered, own_groups(sets, groups, per=per), sets.alpha)
+
+
+def gap_within(covered: BoolArray, own: npt.NDArray[Any], alpha: float) -> CoverageGap:
+    """Return the coverage gap of rows whose group is in `own`; what `coverage_gap` does once all is checked."""
     inside = own != "" if own.dtype.kind == "U" else own >= 0
     names, place = np.unique(own[inside], return_inverse=True)
     sizes = np.bincount(place, minlength=names.size)
     shares = np.bincount(place, weights=covered[inside], minlength=names.size) / np.maximum(sizes, 1)
-    chance = _mean(np.array([binomial_deviation(int(size), 1.0 - sets.alpha) / size for size in sizes]))
-    return CoverageGap(names, sizes, shares, sets.alpha, chance, _mean(inside))
+    chance = mean(np.array([binomial_deviation(int(size), 1.0 - alpha) / size for size in sizes]))
+    return CoverageGap(names, sizes, shares, alpha, chance, mean(inside))
 
 
 def binomial_deviation(trials: int, probability: float) -> float:
@@ -161,7 +162,7 @@ def binomial_deviation(trials: int, probability: float) -> float:
 def worst_deviation(trials: IntArray, probability: float) -> float:
     """Return E max |X_g / n_g − p| over independent binomials X_g of n_g trials each; NaN where there is none.
 
-    The probability that the worst is at most t is a product of step functions of t, one a group, whose steps are
+    The probability that the worst is at most t is a product of step functions of t, one per group, whose steps are
     known: the mean is the area above it, summed from step to step.
 
     Examples
@@ -198,18 +199,14 @@ def _steps(trials: int, times: int, probability: float) -> tuple[FloatArray, Flo
     return away[order], times * np.diff(below, prepend=0.0)
 
 
-def _own_groups(sets: PredictionSets | PredictionIntervals, groups: ArrayLike, per: Per) -> npt.NDArray[Any]:
-    """Return the group of each set's node."""
+def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") -> npt.NDArray[Any]:
+    """Return the group of each row's node, or refuse groups that do not fit; the parameters are `coverage_gap`'s."""
     column = group_names("groups", groups)
     by_node = choose("per", per, {"node": True, "set": False})
-    needed = len(sets) if not by_node else sets.num_nodes
-    if needed is None:  # the sets do not know the graph, and `labels` passed: as many as there are ids
-        needed = max(int(sets.nodes.max(initial=-1)) + 1, column.size)
+    needed = len(prediction) if not by_node else prediction.num_nodes
+    if needed is None:  # the prediction does not know the graph, and the truth passed: as many as there are ids
+        needed = max(int(prediction.nodes.max(initial=-1)) + 1, column.size)
     if column.size != needed:
-        what = "node of the graph" if by_node else "set"
-        raise InvalidInputError(f"`groups` must have one entry a {what}, {needed}; got {column.size}")
-    return column[sets.nodes] if by_node else column
-
-
-def _mean(values: npt.NDArray[Any]) -> float:
-    return float(values.mean()) if values.size else float("nan")
+        what = "node of the graph" if by_node else prediction.noun
+        raise InvalidInputError(f"`groups` must have one entry per {what}, {needed}; got {column.size}")
+    return column[prediction.nodes] if by_node else column

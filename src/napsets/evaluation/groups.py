@@ -1,4 +1,4 @@
-"""Groups of nodes within which coverage is looked at: an array with one entry a node of the graph, −1 for none.
+"""Groups of nodes within which coverage is looked at: an array with one entry per node of the graph, −1 for none.
 
 Groups by degree, confidence or neighbourhood do not look at labels; groups by class do. An array of the user's own,
 of integers or of names, serves as well.
@@ -6,7 +6,8 @@ of integers or of names, serves as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +18,18 @@ from napsets.graph import Graph, check_graph
 from napsets.groups import by_quantiles
 
 __all__ = [
+    "FIFTHS",
     "groups_by_class",
     "groups_by_confidence",
     "groups_by_degree",
     "groups_by_neighbourhood",
     "groups_of_partition",
+    "named_fifths",
     "usual_groups",
 ]
 
+#: Into so many groups of about equal size nodes are cut by a number.
+FIFTHS = 5
 _MOST_BINS = 10**6
 
 
@@ -105,7 +110,7 @@ def usual_groups(
     Parameters
     ----------
     graph, probabilities, labels
-        With one entry a node.
+        With one entry per node.
     nodes : array
         What is judged.
     seed : int
@@ -121,6 +126,15 @@ def usual_groups(
         "degree": groups_by_degree(graph, nodes=nodes),
         "confidence": groups_by_confidence(probabilities, nodes=nodes),
     }
+
+
+def named_fifths(
+    values: npt.NDArray[Any], nodes: IntArray, name: Callable[[npt.NDArray[Any]], str]
+) -> tuple[IntArray, list[str]]:
+    """Cut nodes into fifths by a value that each has; return the group of every node, and the names of the groups."""
+    groups = by_quantiles(values, FIFTHS, nodes)
+    own = groups[nodes]
+    return groups, [name(values[nodes[own == g]]) for g in range(int(own.max()) + 1)]
 
 
 def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike | None) -> IntArray:

@@ -1,159 +1,147 @@
-"""Judgement: what sets are worth, every metric at once, with standard errors."""
+"""Judgement: what predictions are worth, every metric at once, with standard errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, IntArray, as_array, check_integers, check_kind, check_seed, shown
+from napsets.checks.arguments import ArrayLike, IntArray, check_integers, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import CoverageGap, coverage_gap, worst_deviation
-from napsets.evaluation.metrics import (
-    checked_sets,
-    coverage,
-    empty_rate,
-    full_rate,
-    mean_size,
-    pccv,
-    singleton_rate,
-    size_given_coverage,
-    sscv,
-)
-from napsets.intervals import PredictionIntervals
-from napsets.sets import Per, PredictionSets
+from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
+from napsets.evaluation.kinds import SETS, Strata, kind_of
+from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
+from napsets.predictions import Per, Prediction
 
-__all__ = ["METRICS", "Judged", "Judgement", "halves", "judge", "judge_coverage"]
+__all__ = ["METRICS", "Judgement", "check_groups", "halves", "judge", "judge_rows"]
+
+#: Names of the metrics of sets that are one number, in the order of a row.
+METRICS = SETS.metrics
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Judged:
-    """What sets or intervals are worth, as far as both have it.
+class Judgement:
+    """What predictions are worth.
 
     Attributes
     ----------
+    metrics : tuple of str
+        Names of what is one number, in the order of a row.
     nodes : int
-        The sets, or intervals, that were judged.
+        How many sets, or intervals, were judged.
     coverage, pccv : float
         The metrics of the same names; PCCV is NaN where there was no partition.
     coverage_se : float
         Binomial standard error of the coverage, as if nodes were independent.
     pccv_chance : float
-        What PCCV would be on average if every set covered with probability 1 − alpha: of many small neighbourhoods one
+        What PCCV would be on average if every row covered with probability 1 − alpha: of many small neighbourhoods one
         is always far off.
     infinite : int
         Nodes whose threshold is +∞, because their neighbourhood has too little mass.
+    measures : mapping
+        The metrics that only this kind of prediction has; each can also be read as an attribute.
+
+        Of sets: `mean_size`, `size_given_coverage`, `sscv`, `singleton_rate`, `empty_rate` and `full_rate` are the
+        metrics of the same names, and `mean_size_se` is the standard error of the mean size, as if nodes were
+        independent; NaN for a single node.
+
+        Of intervals: `mean_width` is the mean width, infinite where one interval is, and `mean_width_se` its standard
+        error, NaN for a single node or where the mean is infinite; half of the intervals are at most `median_width`
+        wide; `finite_width` is the mean width of the finite intervals, NaN where there is none; `infinite_rate` is the
+        share of intervals that are the whole line, and `point_rate` the share that are a single point, because even the
+        smallest score is above the threshold.
     gaps : mapping
         How far coverage is from 1 − alpha within groups, beside what chance gives, by the name of the grouping.
     """
 
-    #: Names of what is one number, in the order of a row.
-    metrics: ClassVar[tuple[str, ...]]
-
+    metrics: tuple[str, ...]
     nodes: int
     coverage: float
     coverage_se: float
     pccv: float
     pccv_chance: float
     infinite: int
+    measures: Mapping[str, float]
     gaps: Mapping[str, CoverageGap] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["measures"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
 
     def row(self) -> dict[str, Any]:
         """Return the metrics by name, for tables and JSON: gaps as ``gap_class``, ``chance_class`` and so on."""
-        found = {name: getattr(self, name) for name in self.metrics}
+        values = {name: getattr(self, name) for name in self.metrics}
         for kind, gap in self.gaps.items():
-            found |= {f"{name}_{kind}": value for name, value in gap.row().items()}
-        return found
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Judgement(Judged):
-    """What sets are worth: what a `Judged` has, and what only sets have.
-
-    Attributes
-    ----------
-    mean_size, size_given_coverage, sscv, singleton_rate, empty_rate, full_rate : float
-        The metrics of the same names.
-    mean_size_se : float
-        Standard error of the mean size, as if nodes were independent; NaN for a single node.
-    """
-
-    metrics: ClassVar[tuple[str, ...]] = (
-        "nodes", "coverage", "coverage_se", "mean_size", "mean_size_se", "size_given_coverage", "sscv", "pccv",
-        "pccv_chance", "singleton_rate", "empty_rate", "full_rate", "infinite",
-    )  # fmt: skip
-
-    mean_size: float
-    mean_size_se: float
-    size_given_coverage: float
-    sscv: float
-    singleton_rate: float
-    empty_rate: float
-    full_rate: float
-
-
-#: Names of the metrics that are one number, in the order of a row.
-METRICS = Judgement.metrics
+            values |= {f"{name}_{kind}": value for name, value in gap.row().items()}
+        return values
 
 
 def judge(
-    sets: PredictionSets,
-    labels: ArrayLike,
+    prediction: Prediction,
+    truth: ArrayLike,
     *,
-    strata: Sequence[tuple[int, int]],
+    strata: Sequence[tuple[int, int]] | None = None,
     partition: Sequence[ArrayLike] | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
     per: Per = "node",
 ) -> Judgement:
-    """Judge sets by labels that did not help to make them.
+    """Judge predictions by a truth that did not help to make them.
+
+    Gaps stand over `groups`; of intervals also over "width": fifths of them by their own width, the widest last.
 
     Parameters
     ----------
-    sets, labels, per
-        As in `coverage`.
-    strata : sequence of (low, high)
-        As in `sscv`.
+    prediction : PredictionSets or PredictionIntervals
+        The sets, or the intervals.
+    truth, per
+        As `labels` and `per` in `coverage`.
+    strata : sequence of (low, high), optional
+        As in `sscv`, for sets; by default `size_strata` of the number of classes.
     partition : sequence of arrays, optional
         As in `pccv`.
     groups : mapping, optional
         Groupings by name, each as in `coverage_gap`: of `usual_groups`, or the user's own.
     """
-    y = checked_sets(sets).own_labels(labels, per=per)
-    count = len(sets)
-    return Judgement(
-        **judge_coverage(sets, labels, partition=partition, groups=check_groups(groups), per=per),
-        mean_size=mean_size(sets),
-        mean_size_se=float(sets.sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        size_given_coverage=size_given_coverage(sets, y, per="set"),
-        sscv=sscv(sets, y, strata, per="set"),
-        singleton_rate=singleton_rate(sets),
-        empty_rate=empty_rate(sets),
-        full_rate=full_rate(sets),
-    )
+    own = check_prediction("prediction", prediction).own_labels(truth, per=per)
+    ranges = kind_of(type(prediction)).check_strata(strata, prediction)
+    groupings = {name: own_groups(prediction, group, per=per) for name, group in check_groups(groups).items()}
+    parts = None if partition is None else rows_of_parts(prediction, partition)
+    return judge_rows(prediction, own, strata=ranges, parts=parts, groups=groupings)
 
 
-def judge_coverage(
-    found: PredictionSets | PredictionIntervals,
-    labels: ArrayLike,
+def judge_rows(
+    prediction: Prediction,
+    own: npt.NDArray[Any],
     *,
-    partition: Sequence[ArrayLike] | None,
-    groups: Mapping[str, ArrayLike],
-    per: Per = "node",
-) -> dict[str, Any]:
-    """Return what a `Judged` holds, of sets or intervals."""
-    share, count = coverage(found, labels, per=per), len(found)
-    return {
-        "nodes": count,
-        "coverage": share,
-        "coverage_se": math.sqrt(share * (1.0 - share) / count) if count else math.nan,
-        "pccv": math.nan if partition is None else pccv(found, labels, partition, per=per),
-        "pccv_chance": _pccv_chance(found.alpha, () if partition is None else partition),
-        "infinite": found.infinite,
-        "gaps": {name: coverage_gap(found, labels, some, per=per) for name, some in groups.items()},
-    }
+    strata: Strata | None,
+    parts: Sequence[IntArray] | None,
+    groups: Mapping[str, npt.NDArray[Any]],
+) -> Judgement:
+    """Judge predictions by what was checked: the truth and the groups of each row, and the rows of each part."""
+    kind, alpha, count = kind_of(type(prediction)), prediction.alpha, len(prediction)
+    covered = prediction.covers(own)
+    share = mean(covered)
+    sizes = np.array([part.size for part in parts or ()], dtype=np.int64)
+    groupings = dict(groups)
+    for name, group in kind.own_groups(prediction).items():
+        groupings.setdefault(name, group)
+    return Judgement(
+        metrics=kind.metrics,
+        nodes=count,
+        coverage=share,
+        coverage_se=math.sqrt(share * (1.0 - share) / count) if count else math.nan,
+        pccv=math.nan if parts is None else worst_violation(covered, parts, alpha),
+        pccv_chance=worst_deviation(sizes, 1.0 - alpha),
+        infinite=prediction.infinite,
+        measures=kind.measures(prediction, covered, strata),
+        gaps={name: gap_within(covered, group, alpha) for name, group in groupings.items()},
+    )
 
 
 def check_groups(groups: Any) -> dict[str, Any]:
@@ -165,12 +153,6 @@ def check_groups(groups: Any) -> dict[str, Any]:
         if not isinstance(name, str):
             raise InvalidInputError(f"`groups` must map names to arrays; got {shown(name)} for a name")
     return dict(groups)
-
-
-def _pccv_chance(alpha: float, partition: Sequence[ArrayLike]) -> float:
-    columns = [as_array("partition", part) for part in partition]
-    sizes = [int(part.sum()) if part.dtype == bool else part.size for part in columns]
-    return worst_deviation(np.array(sizes, dtype=np.int64), 1.0 - alpha)
 
 
 def halves(nodes: ArrayLike, seed: int = 0) -> tuple[IntArray, IntArray]:

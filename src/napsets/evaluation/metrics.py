@@ -1,16 +1,21 @@
-"""How good prediction sets are: coverage, size, and how evenly the coverage is spread.
+"""How good predictions are: coverage, size, and how evenly the coverage is spread.
 
-Every function takes `PredictionSets` and, where it needs the truth, `labels`: one for each node of the graph, indexed
-by node id; or, with ``per="set"``, one for each set in the order of the sets.
+Every function takes `PredictionSets`, some of them `PredictionIntervals` too, and checks its arguments. Where it needs
+the truth, `labels` has one entry per node of the graph, indexed by node id; or, with ``per="set"``, one entry per set
+in the order of the sets. What `judge` shares with these functions takes arrays that were checked: which rows are
+covered, and which rows are in each group.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
@@ -28,30 +33,35 @@ from napsets.checks.arguments import (
     shown,
 )
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.graph import Graph, check_graph
-from napsets.intervals import PredictionIntervals
-from napsets.sets import Per, PredictionSets
+from napsets.graph import Graph, as_graph, check_graph
+from napsets.predictions import Per, Prediction, PredictionIntervals, PredictionSets
 
 __all__ = [
     "GroupCoverage",
-    "checked",
-    "checked_sets",
+    "check_prediction",
+    "check_strata",
     "coverage",
     "coverage_by_class",
     "coverage_by_degree",
     "empty_rate",
     "full_rate",
+    "mean",
+    "mean_and_error",
     "mean_size",
     "mean_width",
     "neighbourhood_partition",
     "pccv",
+    "rows_of_parts",
     "singleton_rate",
     "size_given_coverage",
+    "size_violation",
     "sscv",
+    "worst_violation",
 ]
 
-
 _MOST_BINS = 10**6
+#: Sizes that differ by a smaller share only differ in how they are rounded.
+_DIGITS = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +84,7 @@ class GroupCoverage:
     mean_size: FloatArray
 
 
-def coverage(sets: PredictionSets | PredictionIntervals, labels: ArrayLike, *, per: Per = "node") -> float:
+def coverage(sets: Prediction, labels: ArrayLike, *, per: Per = "node") -> float:
     """Return the share of sets that contain their node's label, or of intervals that contain its number.
 
     Parameters
@@ -82,43 +92,43 @@ def coverage(sets: PredictionSets | PredictionIntervals, labels: ArrayLike, *, p
     sets : PredictionSets or PredictionIntervals
         The sets, or the intervals.
     labels : array
-        The truth: one label, or number, for each node of the graph, indexed by node id.
+        The truth: one label, or number, per node of the graph, indexed by node id.
     per : {"node", "set"}
-        With "set", `labels` has one label for each set instead, in the order of the sets.
+        With "set", `labels` has one entry per set instead, in the order of the sets.
     """
-    return _mean(checked(sets).contains(labels, per=per))
+    return mean(check_prediction("sets", sets).contains(labels, per=per))
 
 
 def mean_width(intervals: PredictionIntervals) -> float:
     """Return the average width of intervals; infinite where one is. Look at `intervals.infinite` beside it."""
-    return _mean(
+    return mean(
         check_kind("intervals", intervals, PredictionIntervals, way="NAPS(score='cqr').predict gives one.").widths
     )
 
 
 def mean_size(sets: PredictionSets) -> float:
     """Return the average number of labels in a set. Look at `empty_rate` beside it."""
-    return _mean(checked_sets(sets).sizes)
+    return mean(_check_sets(sets).sizes)
 
 
 def size_given_coverage(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> float:
     """Return the average size of the sets that contain their node's label; NaN where none does."""
-    return _mean(checked_sets(sets).sizes[sets.contains(labels, per=per)])
+    return mean(_check_sets(sets).sizes[sets.contains(labels, per=per)])
 
 
 def singleton_rate(sets: PredictionSets) -> float:
     """Return the share of sets with exactly one label."""
-    return _mean(checked_sets(sets).sizes == 1)
+    return mean(_check_sets(sets).sizes == 1)
 
 
 def empty_rate(sets: PredictionSets) -> float:
     """Return the share of sets without any label."""
-    return _mean(checked_sets(sets).sizes == 0)
+    return mean(_check_sets(sets).sizes == 0)
 
 
 def full_rate(sets: PredictionSets) -> float:
     """Return the share of sets with every label."""
-    return _mean(checked_sets(sets).sizes == sets.num_classes)
+    return mean(_check_sets(sets).sizes == sets.num_classes)
 
 
 def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, int]], *, per: Per = "node") -> float:
@@ -136,24 +146,22 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
     float
         NaN where no set falls into any stratum.
     """
-    checked_sets(sets)
-    ranges = [_stratum(stratum) for stratum in check_list("strata", strata, "pairs (low, high)")]
-    if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):
-        raise InvalidInputError(f"`strata` must be disjoint ranges of sizes; got {list(strata)}")
-    groups = [np.flatnonzero((sets.sizes >= low) & (sets.sizes <= high)) for low, high in ranges]
-    left_out = len(sets) - sum(group.size for group in groups)
-    if left_out:
-        warnings.warn(f"`strata` leaves out the sizes of {left_out} sets", NapsetsWarning, stacklevel=2)
-    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
+    sizes, ranges = _check_sets(sets).sizes, check_strata(strata)
+    return size_violation(sizes, sets.contains(labels, per=per), ranges, sets.alpha, stacklevel=3)
 
 
-def pccv(
-    sets: PredictionSets | PredictionIntervals,
-    labels: ArrayLike,
-    partition: Sequence[ArrayLike],
-    *,
-    per: Per = "node",
+def size_violation(
+    sizes: IntArray, covered: BoolArray, strata: Sequence[tuple[int, int]], alpha: float, *, stacklevel: int
 ) -> float:
+    """Return SSCV from sizes and hits, over strata that were checked; warn of sets that are in none."""
+    groups = [np.flatnonzero((sizes >= low) & (sizes <= high)) for low, high in strata]
+    left_out = sizes.size - sum(group.size for group in groups)
+    if left_out:
+        warnings.warn(f"`strata` leaves out the sizes of {left_out} sets", NapsetsWarning, stacklevel=stacklevel)
+    return worst_violation(covered, groups, alpha)
+
+
+def pccv(sets: Prediction, labels: ArrayLike, partition: Sequence[ArrayLike], *, per: Per = "node") -> float:
     """Return the partition-conditional coverage violation (`eq:NCCV`): the worst |coverage − (1−α)| over the parts.
 
     Parameters
@@ -168,16 +176,22 @@ def pccv(
     float
         NaN where there is no part.
     """
-    size = int(max(checked(sets).nodes.max(initial=-1) + 1, sets.num_nodes or 0))
+    parts = rows_of_parts(check_prediction("sets", sets), partition)
+    return worst_violation(sets.contains(labels, per=per), parts, sets.alpha)
+
+
+def rows_of_parts(prediction: Prediction, partition: Sequence[ArrayLike]) -> list[IntArray]:
+    """Return the rows of the prediction that each part of a partition of its nodes holds; refuse other nodes."""
+    size = int(max(prediction.nodes.max(initial=-1) + 1, prediction.num_nodes or 0))
     row = np.full(size, -1, dtype=np.int64)
-    row[sets.nodes] = np.arange(len(sets))
+    row[prediction.nodes] = np.arange(len(prediction))
     parts = [check_index("partition", part, size) for part in check_list("partition", partition, "arrays of nodes")]
-    groups = [row[part] for part in parts]
-    for part, group in zip(parts, groups, strict=True):
-        if (group < 0).any():
-            node = int(part[int((group < 0).argmax())])
-            raise InvalidInputError(f"`partition` must hold nodes that have a set; node {node} has none")
-    return _worst_violation(sets.contains(labels, per=per), groups, sets.alpha)
+    for part in parts:
+        missing = row[part] < 0
+        if missing.any():
+            node = int(part[int(missing.argmax())])
+            raise InvalidInputError(f"`partition` must hold nodes that have a {prediction.noun}; node {node} has none")
+    return [row[part] for part in parts]
 
 
 def neighbourhood_partition(
@@ -206,7 +220,7 @@ def neighbourhood_partition(
     list of numpy.ndarray
         Disjoint arrays of nodes in ascending order, the largest ball first.
     """
-    from napsets.kernels.balls import cut_balls
+    from napsets.kernels.walk import cut_balls
 
     chosen = check_index("nodes", nodes, check_graph(graph).num_nodes, unique=True)
     radius, min_size = check_hops("radius", radius), check_count("min_size", min_size)
@@ -222,25 +236,28 @@ def neighbourhood_partition(
 
 def coverage_by_class(sets: PredictionSets, labels: ArrayLike, *, per: Per = "node") -> GroupCoverage:
     """Return coverage and mean size among the nodes of each true class; the parameters are those of `coverage`."""
-    y = checked_sets(sets).own_labels(labels, per=per)
+    y = _check_sets(sets).own_labels(labels, per=per)
     return _grouped(sets, sets.contains(y, per="set"), y, list(range(sets.num_classes)))
 
 
 def coverage_by_degree(
-    sets: PredictionSets, labels: ArrayLike, graph: Graph, bins: int | Sequence[int] = 5, *, per: Per = "node"
+    sets: Prediction, labels: ArrayLike, graph: Graph, bins: int | Sequence[int] = 5, *, per: Per = "node"
 ) -> GroupCoverage:
-    """Return coverage and mean size by the degree of the node.
+    """Return coverage and mean size, or width, by the degree of the node.
 
     Parameters
     ----------
     sets, labels, per
         As in `coverage`.
-    graph : Graph
+    graph : Graph or another library's
         Where degrees are counted.
     bins : int or sequence of int
         So many groups of about equal size, or the smallest degree of each group, ascending.
     """
-    degrees = check_graph(graph).degrees[checked_sets(sets).nodes]
+    nodes, degrees = check_prediction("sets", sets).nodes, as_graph(graph).degrees
+    if nodes.max(initial=-1) >= degrees.size:
+        raise InvalidInputError(f"`graph` must have the nodes of the {sets.noun}s; it has no node {nodes.max()}")
+    degrees = degrees[nodes]
     if as_array("bins", bins).ndim == 0:
         count = check_count("bins", bins, minimum=1, maximum=_MOST_BINS)
         shares = np.linspace(0, 1, count, endpoint=False)
@@ -255,17 +272,27 @@ def coverage_by_degree(
     return _grouped(sets, sets.contains(labels, per=per), group, names)
 
 
-def checked(found: object) -> PredictionSets | PredictionIntervals:
+def check_prediction(name: str, prediction: object) -> Prediction:
     """Return sets or intervals, refusing anything else."""
-    return found if isinstance(found, PredictionIntervals) else checked_sets(found)
+    if isinstance(prediction, PredictionIntervals):
+        return prediction
+    return check_kind(name, prediction, PredictionSets, way="NAPS.predict gives one.")
 
 
-def checked_sets(sets: object) -> PredictionSets:
-    """Return `sets`, refusing anything else than `PredictionSets`."""
+def _check_sets(sets: object) -> PredictionSets:
     return check_kind("sets", sets, PredictionSets, way="NAPS.predict gives one.")
 
 
-def _grouped(sets: PredictionSets, covered: BoolArray, group: IntArray, names: list[object]) -> GroupCoverage:
+def check_strata(strata: object) -> list[tuple[int, int]]:
+    """Return disjoint, inclusive ranges of set sizes, or refuse them."""
+    pairs = check_list("strata", strata, "pairs (low, high)")
+    ranges = [_stratum(stratum) for stratum in pairs]
+    if any(a[1] >= b[0] for a, b in zip(sorted(ranges), sorted(ranges)[1:], strict=False)):
+        raise InvalidInputError(f"`strata` must be disjoint ranges of sizes; got {pairs}")
+    return ranges
+
+
+def _grouped(sets: Prediction, covered: BoolArray, group: IntArray, names: list[object]) -> GroupCoverage:
     inside = group >= 0
     count = np.bincount(group[inside], minlength=len(names))
     sums = [np.bincount(group[inside], weights=x[inside], minlength=len(names)) for x in (covered, sets.sizes)]
@@ -273,13 +300,30 @@ def _grouped(sets: PredictionSets, covered: BoolArray, group: IntArray, names: l
         return GroupCoverage(names, count, sums[0] / count, sums[1] / count)
 
 
-def _worst_violation(covered: BoolArray, groups: list[IntArray], alpha: float) -> float:
-    violations = [abs(_mean(covered[group]) - (1.0 - alpha)) for group in groups if group.size]
-    return max(violations, default=float("nan"))
+def worst_violation(covered: BoolArray, groups: Sequence[IntArray], alpha: float) -> float:
+    """Return the largest |coverage − (1−α)| over groups of rows; NaN where all of them are empty."""
+    violations = [abs(mean(covered[group]) - (1.0 - alpha)) for group in groups if group.size]
+    return max(violations, default=math.nan)
 
 
-def _mean(values: BoolArray | IntArray | FloatArray) -> float:
-    return float(values.mean()) if values.size else float("nan")
+def mean(values: npt.NDArray[Any]) -> float:
+    """Return the mean; NaN where there is nothing."""
+    return float(values.mean()) if values.size else math.nan
+
+
+def mean_and_error(values: npt.NDArray[Any]) -> tuple[float, float]:
+    """Return the mean and its standard error, as if values were independent; NaN where there are too few.
+
+    Examples
+    --------
+    >>> mean_and_error(np.array([1.0, 3.0]))
+    (2.0, 1.0)
+    """
+    centre = mean(values)
+    if values.size < 2 or not math.isfinite(centre):
+        return centre, math.nan
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    return centre, error if error > _DIGITS * abs(centre) else 0.0
 
 
 def _stratum(stratum: tuple[int, int]) -> tuple[int, int]:

@@ -6,17 +6,18 @@ nodes follows the Beta law of k and n + 1 − k, and the hits among m judged nod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.levels import rank_place
 
 if TYPE_CHECKING:
     from napsets.methods import Calibrated
 
-__all__ = ["coverage_band", "falls_short", "is_proven", "level_labels"]
+__all__ = ["coverage_band", "falls_short", "is_proven", "level_labels", "level_nodes"]
 
 #: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
 _MANY = 1_000_000
@@ -25,7 +26,17 @@ _MANY = 1_000_000
 def level_labels(calibrated: Calibrated) -> int:
     """Return how many labels set the level: those kept apart, or all where none is."""
     scored = calibrated.scored
-    return int(scored.apart.size if calibrated.is_exact else scored.calibration.size)
+    return int(scored.level_nodes.size if calibrated.is_exact else scored.calibration.size)
+
+
+def level_nodes(calibrated: Calibrated) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Return the nodes whose labels set the level, and their truth; none where a file did not keep the truth."""
+    scored = calibrated.scored
+    if calibrated.is_exact:
+        nodes, truth = scored.level_nodes, scored.level_labels
+    else:
+        nodes, truth = scored.reference.nodes, scored.labels
+    return nodes[: truth.size], truth
 
 
 def is_proven(calibrated: Calibrated) -> bool:
@@ -97,5 +108,5 @@ def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
     b = labels + 1 - a
     hits = np.arange(judged + 1)
     ways = gammaln(judged + 1) - gammaln(hits + 1) - gammaln(judged - hits + 1)
-    found: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))
-    return found
+    law: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))
+    return law

@@ -1,31 +1,37 @@
-"""The verdict: which method to take, what it buys, how sure that is, what it costs, and what to mind.
+"""The verdict: which method to use, what it gains, how certain that is, what it costs, and what to watch for.
 
-*What it buys* is compared with the first method on the same nodes (`gains`). Intervals are 95 % ones. Where a method is
-picked because it did best on the judged nodes, they hold for all methods together (Bonferroni), so that picking cannot
-flatter it. *How sure* is coverage beside the band in which it lies in 95 of 100 draws if the method keeps its promise
-(`promises`). *What to mind* is found in `cautions`, and the sentences are in `verdict_words`.
+*What it gains* is measured against the first method on the same nodes (`gains`). Intervals are 95 % ones. Where a
+method is picked because it did best on the evaluation nodes, they hold for all methods together (Bonferroni), so that
+picking cannot flatter it. *How certain* is coverage beside the band in which it lies in 95 of 100 draws if the method
+keeps its promise (`promises`). *What to watch for* is found in `cautions` and `weak`; the sentences are in
+`verdict_words`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
-from napsets.evaluation.cautions import SHORT, drifts_in, looked_at, warnings_on
-from napsets.evaluation.drift import drifts, predicted_classes
+from napsets.errors import NapsetsWarning
+from napsets.evaluation.cautions import SHORT, accuracy_on, checked, drifts_in, find_cautions
+from napsets.evaluation.drift import Drift, drifts
 from napsets.evaluation.gains import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
-from napsets.evaluation.gaps import CoverageGap
-from napsets.evaluation.promises import coverage_band, falls_short, is_proven, level_labels
-from napsets.evaluation.side_by_side import Compared, SideBySide
-from napsets.evaluation.verdict_words import IntervalVerdict, Verdict
+from napsets.evaluation.gaps import CoverageGap, gap_within
+from napsets.evaluation.kinds import kind_of, predicted_classes
+from napsets.evaluation.metrics import mean
+from napsets.evaluation.promises import coverage_band, falls_short, is_proven, level_labels, level_nodes
+from napsets.evaluation.verdict_words import Alternative, IntervalVerdict, Verdict
+from napsets.evaluation.weak import WeakGroup, degree_names, describe_weak, weak_groups
+from napsets.methods import title
 
 if TYPE_CHECKING:
-    from napsets.graph import Graph
+    from napsets.evaluation.results import Comparison, MethodResult
     from napsets.methods import Calibrated
 
 __all__ = [
@@ -41,47 +47,55 @@ __all__ = [
     "judge_methods",
     "predicted_classes",
     "size_change",
-    "warnings_on",
 ]
 
+#: Groupings whose groups have no names, or no threshold of their own that would help.
+_UNNAMED = ("neighbourhood", "confidence", "prediction", "width")
+#: Labels that are predicted anew to see which classes are covered too little, at most.
+_MOST_LABELS = 20_000
 
-def judge_methods(found: SideBySide[Any], *, class_names: Sequence[str] | None = None) -> Verdict:
+
+def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None = None) -> Verdict:
     """Return the verdict on a comparison.
 
-    The method is the first that chooses by itself, because it did so without the labels that judge, unless it covers
-    too little or is clearly worse than the baseline. Otherwise it is the one with the smallest sets among those that
-    cover, are not clearly less even than the baseline and are clearly smaller; then the most even one, if that is
-    clear; then the baseline. So it is with the widths of intervals, and a method that gives the whole line clearly more
-    often than the baseline counts as wider.
+    A method other than the baseline must be clearly better: clearly smaller (intervals: narrower) and not clearly less
+    even, or clearly more even and not clearly larger. Where a method that chooses by itself is better in this sense, it
+    is recommended, because it chose without the labels that judge; otherwise the smallest of the others, then the most
+    even one, then the baseline. A method that covers too little is never recommended. A method that gives the whole
+    line clearly more often than the baseline counts as wider.
 
     Parameters
     ----------
-    found : Comparison or IntervalComparison
-        What `compare` or `compare_intervals` returned; the first method is the baseline.
+    comparison : Comparison
+        What `compare` returned; the first method is the baseline.
     class_names : sequence of str, optional
         What classes are called.
     """
-    over, gaps = gaps_of(found)
-    looks = drifts_in(found, class_names)
-    picked, best = _pick(found, gaps)
-    result, gap = found.results[best], gaps[best]
-    miss = MISS / max(picked, 1)
+    over, gaps = gaps_of(comparison)
+    looks = drifts_in(comparison, class_names)
+    rivals, best = _pick(comparison, gaps)
+    result, baseline, gap = comparison.results[best], comparison.baseline, gaps[best]
+    miss = MISS / max(rivals, 1)
     other = best > 0
-    worth = warnings_on(
-        result.calibrated, found.alpha, infinite=result.infinite, nodes=result.nodes, looks=looks, hits=result.hits
-    )
-    size, plain = (_mean(sizes) for sizes in paired_sizes(result, found.baseline))
-    promised = _promised(result.calibrated)
-    return _kind(result.calibrated)(
+    weak = _weak_in(comparison, result, class_names)
+    labelled = np.union1d(comparison.data.calibration, comparison.nodes)
+    cautions = find_cautions(
+        result.calibrated, comparison.alpha, infinite=result.infinite, nodes=result.nodes, looks=looks,
+        hits=result.hits, trained=comparison.data.trained, weak=_sentences(weak, result.calibrated, comparison.alpha),
+        accuracy=accuracy_on(comparison.kind, comparison.data.outputs[labelled], comparison.truth[labelled]),
+    )  # fmt: skip
+    size, plain = (mean(sizes) for sizes in paired_sizes(result, baseline))
+    promise = _promise(result.calibrated)
+    return Verdict(
         method=result.name,
         title=result.title,
-        baseline=found.baseline.title,
-        alpha=found.alpha,
+        baseline=baseline.title,
+        alpha=comparison.alpha,
         nodes=result.nodes,
         judged=result.nodes,
         size=size,
         baseline_size=plain,
-        change=size_change(found, result, miss) if other else Interval(),
+        change=size_change(comparison, result, miss) if other else Interval(),
         over=over,
         groups=int(gap.groups.size),
         inside=gap.share,
@@ -90,132 +104,217 @@ def judge_methods(found: SideBySide[Any], *, class_names: Sequence[str] | None =
         chance=gap.chance,
         evenness=evenness(gap, gaps[0], miss) if other else Interval(),
         coverage=result.coverage,
-        band=coverage_band(promised["level_labels"], found.alpha, result.nodes),
-        rivals=picked,
-        warnings=tuple(worth),
-        looked_at=looked_at(looks),
+        band=coverage_band(promise["level_labels"], comparison.alpha, result.nodes),
+        rivals=rivals,
+        withdrawn=cautions.withdrawn,
+        warnings=cautions.warnings,
+        looked_at=checked(looks, [what for what in result.gaps if what not in _UNNAMED]),
+        weak=tuple(group for groups, _ in weak.values() for group in groups),
+        smallest=_smallest(comparison, gaps, best),
         kept=not other,
-        **promised,
-        **_endless(result, found.baseline),
+        **promise,
+        **comparison.kind.endless(
+            mean(np.isinf(result.sizes)), mean(np.isinf(baseline.sizes)), float(np.median(result.sizes))
+        ),
     )
 
 
-def _pick(found: SideBySide[Any], gaps: Sequence[CoverageGap]) -> tuple[int, int]:
+# -- which method ------------------------------------------------------------------------------------------------------
+
+
+def _pick(comparison: Comparison, gaps: Sequence[CoverageGap]) -> tuple[int, int]:
     """Return among how many rivals the judged labels picked (0 where they did not), and the place of the method."""
-    places = range(len(found.results))
-    covers = [m for m in places if not _is_short(found.results[m], found.alpha)]
+    results = comparison.results
+    covers = [m for m, result in enumerate(results) if not _is_short(result, comparison.alpha)]
     for m in covers:
-        if found.results[m].calibrated.choice is not None:
-            larger, _ = _sizes(found, found.results[m])
-            if m == 0 or not larger or evenness(gaps[m], gaps[0]).below:
-                return 0, m
-    rivals = len(found.results) - 1
+        if results[m].calibrated.choice is not None and (m == 0 or _is_better(comparison, gaps, m)):
+            return 0, m
+    rivals = len(results) - 1
     if covers and 0 not in covers:
-        return rivals, min(covers, key=lambda m: found.results[m].size)
+        return rivals, min(covers, key=lambda m: results[m].size)
     miss = MISS / max(rivals, 1)
-    others = [m for m in covers if m > 0]
-    size = {m: _sizes(found, found.results[m], miss) for m in others}
-    even = {m: evenness(gaps[m], gaps[0], miss) for m in others}
-    smaller = [m for m in others if size[m][1] and not even[m].above]
+    better = {m: _is_better(comparison, gaps, m, miss) for m in covers if m > 0}
+    smaller = [m for m, how in better.items() if how == "smaller"]
     if smaller:
-        return rivals, min(smaller, key=lambda m: found.results[m].size)
-    evener = [m for m in others if even[m].below and not size[m][0]]
+        return rivals, min(smaller, key=lambda m: results[m].size)
+    evener = [m for m, how in better.items() if how == "more even"]
     return rivals, min(evener, key=lambda m: gaps[m].gap, default=0)
 
 
-def _sizes(found: SideBySide[Any], result: Compared, miss: float = MISS) -> tuple[bool, bool]:
+def _is_better(comparison: Comparison, gaps: Sequence[CoverageGap], m: int, miss: float = MISS) -> str:
+    """Return in what a method is clearly better than the baseline, without being clearly worse in the other."""
+    larger, smaller = _sizes(comparison, comparison.results[m], miss)
+    even = evenness(gaps[m], gaps[0], miss)
+    if smaller and not even.above:
+        return "smaller"
+    return "more even" if even.below and not larger else ""
+
+
+def _sizes(comparison: Comparison, result: MethodResult, miss: float = MISS) -> tuple[bool, bool]:
     """Return whether a method is clearly larger than the baseline, and whether it is clearly smaller."""
-    change, endless = size_change(found, result, miss), endless_change(found, result, miss)
+    change, endless = size_change(comparison, result, miss), endless_change(comparison, result, miss)
     return change.above or endless.above, change.below and not endless.above
 
 
-def _is_short(result: Compared, alpha: float) -> bool:
+def _is_short(result: MethodResult, alpha: float) -> bool:
     return falls_short(result.hits, result.nodes, level_labels(result.calibrated), alpha) < SHORT
 
 
-def _kind(calibrated: Calibrated) -> type[Verdict]:
-    return IntervalVerdict if calibrated.is_regression else Verdict
+def _smallest(comparison: Comparison, gaps: Sequence[CoverageGap], best: int) -> Alternative | None:
+    """Return the method of the smallest sets, if they are clearly smaller than those of the method to use."""
+    miss = MISS / max(len(comparison.results) - 1, 1)
+    against = comparison.results[best]
+    covers = [m for m, result in enumerate(comparison.results) if not _is_short(result, comparison.alpha)]
+    m = min(covers, key=lambda m: comparison.results[m].size, default=best)
+    result = comparison.results[m]
+    change = size_change(comparison, result, miss, against=against)
+    if m == best or not change.below or endless_change(comparison, result, miss, against=against).above:
+        return None
+    even = evenness(gaps[m], gaps[best], miss)
+    return Alternative(result.name, result.title, result.size, change, gaps[m].gap, even)
 
 
-def _promised(calibrated: Calibrated) -> dict[str, Any]:
-    """Return what a verdict says of a method whatever it made."""
+# -- classes and groups ------------------------------------------------------------------------------------------------
+
+
+def _weak_in(
+    comparison: Comparison, result: MethodResult, class_names: Sequence[str] | None
+) -> dict[str, tuple[list[WeakGroup], int]]:
+    """Return the groups that a method covers too little, and how many groups there are, by grouping."""
+    count, data = level_labels(result.calibrated), comparison.data
+    weak = {}
+    for what, gap in result.gaps.items():
+        if what in _UNNAMED:
+            continue
+        labels = None
+        if what == "class" and gap.groups.dtype.kind in "iu":
+            labels = np.bincount(data.truth[data.calibration], minlength=int(gap.groups.max(initial=-1)) + 1)
+            labels = labels[gap.groups]
+        groups = weak_groups(gap, what, _names(gap, what, class_names), level_labels=count, labels=labels)
+        if groups:
+            weak[what] = groups, int(gap.groups.size)
+    return weak
+
+
+def _names(gap: CoverageGap, what: str, class_names: Sequence[str] | None) -> list[str]:
+    """Return what groups are called."""
+    if gap.groups.dtype.kind not in "iu":
+        return [str(name) for name in gap.groups]
+    if what == "degree":
+        return degree_names(int(gap.groups.max(initial=-1)) + 1)[: gap.groups.size]
+    if what != "class":
+        return [f"{what} {group}" for group in gap.groups]
+    return [f"class {y}" if class_names is None else str(class_names[y]) for y in gap.groups]
+
+
+def _sentences(weak: Mapping[str, tuple[list[WeakGroup], int]], calibrated: Calibrated, alpha: float) -> list[str]:
+    """Return what is said of weak groups, a sentence per grouping."""
+    by = getattr(calibrated.method.groups, "of", None)
+    own = "class" if by == "label" else by
+    return [describe_weak(groups, alpha, count, by_group=own == what) for what, (groups, count) in weak.items()]
+
+
+def _weak_labels(
+    calibrated: Calibrated, alpha: float, class_names: Sequence[str] | None
+) -> dict[str, tuple[list[WeakGroup], int]]:
+    """Return the classes that are covered too little among the labels that set the level."""
+    nodes, truth = level_nodes(calibrated)
+    if truth.dtype.kind not in "iu" or not truth.size:
+        return {}
+    some = np.unique(np.linspace(0, nodes.size - 1, min(nodes.size, _MOST_LABELS)).astype(np.int64))
+    nodes, truth = nodes[some], truth[some]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NapsetsWarning)  # these nodes calibrated, which is what they are taken for
+        covered = calibrated.predict(nodes, alpha).contains(truth, per="set")
+    gap = gap_within(covered, truth, alpha)
+    groups = weak_groups(
+        gap, "class", _names(gap, "class", class_names), level_labels=None, labels=np.bincount(truth)[gap.groups]
+    )
+    return {"class": (groups, int(gap.groups.size))} if groups else {}
+
+
+# -- predictions without truth -----------------------------------------------------------------------------------------
+
+
+def _promise(calibrated: Calibrated) -> dict[str, Any]:
+    """Return what a verdict says of a method, whatever it predicted."""
     scored, choice = calibrated.scored, calibrated.choice
     return {
         "labels": int(scored.calibration.size),
         "level_labels": level_labels(calibrated),
-        "apart": int(scored.apart.size),
+        "apart": int(scored.level_nodes.size),
+        "speaking": calibrated.full is not None,
         "proven": is_proven(calibrated),
         "choice": None if choice is None else str(choice),
+        "prediction": calibrated.prediction,
     }
-
-
-def _endless(result: Compared, plain: Compared) -> dict[str, Any]:
-    """Return what a mean width leaves out; nothing of sets, whose sizes are finite."""
-    if not result.calibrated.is_regression:
-        return {}
-    return {
-        "median": float(np.median(result.sizes)),
-        "infinite": float(np.isinf(result.sizes).mean()),
-        "baseline_infinite": float(np.isinf(plain.sizes).mean()),
-    }
-
-
-def _mean(sizes: npt.NDArray[Any]) -> float:
-    return float(sizes.mean()) if sizes.size else math.nan
 
 
 def foresee(
     calibrated: Calibrated,
     method: str,
-    title: str,
     *,
     alpha: float,
-    nodes: int,
+    nodes: IntArray,
     size: float,
     infinite: int,
-    graph: Graph,
-    predicted: npt.NDArray[Any],
-    asked: IntArray,
+    outputs: npt.NDArray[Any],
     class_names: Sequence[str] | None = None,
 ) -> Verdict:
-    """Return the verdict on sets or intervals that no truth judges: what was chosen, is expected and is promised.
+    """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised.
 
     Parameters
     ----------
     calibrated : Calibrated
         The method, calibrated.
-    method, title : str
-        Its name, and what tables call it.
+    method : str
+        Its name in the table of methods.
     alpha : float
         Error rate.
-    nodes, size, infinite
-        How many sets or intervals there are, their mean size (of intervals, that of the finite ones), and how many of
-        them lack support.
-    graph, predicted, asked, class_names
-        The graph, the most probable class of each node or the number predicted, the nodes asked for, and what classes
-        are called.
+    nodes : numpy.ndarray
+        The nodes that were predicted.
+    size : float
+        The average size of their predictions; of intervals, that of the finite ones.
+    infinite : int
+        How many of the nodes lack support.
+    outputs : numpy.ndarray
+        What the model says of every node.
+    class_names : sequence of str, optional
+        What classes are called.
     """
-    labelled = calibrated.scored.calibration
-    rest = np.setdiff1d(asked, labelled)
-    looks = drifts(graph, predicted, labelled, rest, between=("labelled", "predicted"), class_names=class_names)
-    promised = _promised(calibrated)
-    endless: dict[str, Any] = {"infinite": infinite / max(nodes, 1)} if calibrated.is_regression else {}
-    plain, change = _expectation(calibrated.choice)
-    return _kind(calibrated)(
+    kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
+    looks: tuple[Drift, ...] = ()
+    if calibrated.graph is not None:
+        looks = drifts(
+            calibrated.graph, kind.predicted(score, outputs), labelled, np.setdiff1d(nodes, labelled), kind=kind,
+            between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
+        )  # fmt: skip
+    promise = _promise(calibrated)
+    plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
+    weak = _weak_labels(calibrated, alpha, class_names)
+    own, truth = level_nodes(calibrated)
+    cautions = find_cautions(
+        calibrated, alpha, infinite=infinite, nodes=int(nodes.size), looks=looks,
+        weak=_sentences(weak, calibrated, alpha), accuracy=accuracy_on(kind, outputs[own], truth),
+    )  # fmt: skip
+    return Verdict(
         method=method,
-        title=title,
+        title=title(method, score),
         baseline="the model alone",
         alpha=alpha,
-        nodes=nodes,
+        nodes=int(nodes.size),
         judged=0,
         size=size,
         baseline_size=plain,
         change=change,
-        band=coverage_band(promised["level_labels"], alpha),
-        warnings=tuple(warnings_on(calibrated, alpha, infinite=infinite, nodes=nodes, looks=looks)),
-        looked_at=looked_at(looks),
-        **promised,
-        **endless,
+        band=coverage_band(promise["level_labels"], alpha),
+        withdrawn=cautions.withdrawn,
+        warnings=cautions.warnings,
+        looked_at=checked(looks, ["class"] if truth.dtype.kind in "iu" and truth.size else []),
+        weak=tuple(group for groups, _ in weak.values() for group in groups),
+        grouped=calibrated.grouped is not None,
+        **promise,
+        **kind.endless(infinite / max(nodes.size, 1)),
     )
 
 
@@ -223,10 +322,10 @@ def _expectation(choice: Any) -> tuple[float, Interval]:
     """Return the size expected of the model alone, and by which share what was chosen is expected to change it."""
     from scipy.special import ndtri
 
-    scores = [one for one in getattr(choice, "candidates", ()) if one.step == "score"]
-    chosen = [one for one in scores if one.chosen]
-    if not chosen or chosen[0] is scores[0] or not 0 < scores[0].value < math.inf:
+    scores = [candidate for candidate in getattr(choice, "candidates", ()) if candidate.step == "score"]
+    chosen = next((candidate for candidate in scores if candidate.chosen), None)
+    if chosen is None or chosen is scores[0] or not 0 < scores[0].value < math.inf:
         return math.nan, Interval()
     plain = scores[0].value
-    share, half = chosen[0].difference / plain, -float(ndtri(MISS / 2)) * chosen[0].se / plain
+    share, half = chosen.difference / plain, -float(ndtri(MISS / 2)) * chosen.se / plain
     return plain, Interval(share, share - half, share + half)

@@ -1,4 +1,4 @@
-"""The words of a verdict: numbers in sentences, always the same three lines.
+"""The words of a verdict: what it recommends, how certain that is, and all warnings.
 
 One record makes the words of the report, of the demo and of `predict`.
 """
@@ -11,13 +11,45 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napsets.evaluation.gains import Interval
+from napsets.evaluation.kinds import kind_of
+from napsets.evaluation.weak import WeakGroup
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["IntervalVerdict", "Verdict", "whose_finite", "wide"]
+__all__ = ["Alternative", "IntervalVerdict", "Verdict", "named", "whose_finite", "wide"]
+
+#: A width as it is written.
+wide = PredictionIntervals.size_text
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The method of the smallest sets, where they are clearly smaller than those of the method to use.
+
+    Attributes
+    ----------
+    method, title : str
+        Its name in the table of methods, and what tables call it.
+    size : float
+        The average size of its sets, or width of its intervals.
+    change : Interval
+        By which share they are larger than those of the method to use; below 0.
+    gap : float
+        How far its coverage is from 1 − alpha in a group, on average.
+    evenness : Interval
+        `gap` less that of the method to use.
+    """
+
+    method: str
+    title: str
+    size: float
+    change: Interval
+    gap: float
+    evenness: Interval
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which method to take, and what speaks for it.
+    """Which method to use, and why.
 
     Attributes
     ----------
@@ -30,17 +62,19 @@ class Verdict:
     alpha : float
         Error rate.
     nodes, judged : int
-        Nodes with sets, and those of them whose labels judged.
+        Nodes that were predicted, and those of them whose labels judged.
     labels, level_labels : int
         Labelled nodes that calibrated, and those of them that set the level.
     apart : int
-        Labels that were kept apart and did nothing else.
+        Labels that were held out for the level.
+    speaking : bool
+        Whether they are evidence for their neighbours too.
     size, baseline_size : float
-        Labels in a set, on average.
+        The average number of labels in a set; of intervals, the average width where both methods' are finite.
     change : Interval
-        By which share sets are larger than the baseline's; NaN where they are its own.
+        By which share sets are larger, or intervals wider, than the baseline's; NaN where they are its own.
     over : {"neighbourhood", "degree"}
-        Over which kind of groups evenness was looked at.
+        Over which kind of groups evenness was measured.
     groups : int
         How many groups there are.
     inside : float
@@ -54,15 +88,29 @@ class Verdict:
     band : (float, float)
         Where coverage lies in 95 of 100 draws if the method keeps its promise.
     proven : bool
-        Whether that promise is a theorem for labels gathered at random.
+        Whether that promise is a theorem for nodes labelled at random.
     rivals : int
         Methods among which it was picked by looking at the judged nodes; 0 where it was not.
     choice : str or None
         What a method that chooses chose, and why.
+    withdrawn : str
+        Why the promise does not hold for nodes without a label; empty where nothing speaks against it.
     warnings : tuple of str
-        What to mind, the gravest first.
+        What to watch for, the gravest first.
     looked_at : str
-        What was looked at for warnings.
+        What was checked for warnings.
+    weak : tuple of WeakGroup
+        Classes and groups that are covered too little, by more than chance, the worst of each kind first.
+    smallest : Alternative or None
+        The method of the smallest sets, where they are clearly smaller.
+    grouped : bool
+        Whether coverage is to hold within groups.
+    prediction : type
+        What is predicted: `PredictionSets` or `PredictionIntervals`.
+    median : float or None
+        Of intervals, the median width of all of them, +∞ where most are the whole line.
+    infinite, baseline_infinite : float or None
+        Of intervals, the share that are the whole line, and the same of the baseline.
     """
 
     method: str
@@ -89,170 +137,201 @@ class Verdict:
     proven: bool = False
     rivals: int = 0
     choice: str | None = None
+    speaking: bool = False
+    withdrawn: str = ""
     warnings: tuple[str, ...] = ()
-    looked_at: str = "labels and support"
+    looked_at: str = "number of labels, support"
+    weak: tuple[WeakGroup, ...] = ()
+    smallest: Alternative | None = None
+    grouped: bool = False
     kept: bool = False
+    median: float | None = None
+    infinite: float | None = None
+    baseline_infinite: float | None = None
+    prediction: type[Prediction] = PredictionSets
 
     @property
     def headline(self) -> str:
         """The method, in two or three words."""
         if not self.judged:
-            return f"{self.title}, as asked for" if self.choice is None else f"{self.title}, by its own choice"
-        return f"Keep {self.title}" if self.kept else f"Take {self.title}"
+            return f"{named(self.title, first=True)}{'' if self.choice is None else ' (chosen automatically)'}"
+        return f"{'Keep' if self.kept else 'Use'} {named(self.title)}"
 
     @property
     def buys(self) -> str:
-        """What it buys beside the baseline, with intervals."""
+        """What it gains over the baseline, with intervals."""
         if not self.judged:
             return self._expected()
         if self.kept:
-            beaten = "it is all that was looked at" if not self.rivals else "no other method here is clearly better"
-            return f"{self._sized()}; {beaten}"
+            beaten = "no other method was compared" if not self.rivals else "no other method here is clearly better"
+            return f"{self.prediction.of_size(self.size)}; {beaten}"
         if self.change == Interval(0.0, 0.0, 0.0):
-            return self._same()
-        told = f"{self._sized()} against {self._amount(self.baseline_size)} of {self.baseline}"
-        return f"{told}{_ends(self.change, 100.0, ' %')}{self._aside()}{self._evenly()}"
+            return f"the same {self.prediction.noun}s as {named(self.baseline)}: {self.prediction.of_size(self.size)}"
+        return f"{self._beside(self.prediction.of_size(self.size))}{self._aside()}{self._evenly()}"
 
     @property
     def sure(self) -> str:
-        """How sure that is: coverage beside chance, and what the promise rests on."""
-        asked, (low, high) = 1.0 - self.alpha, self.band
-        draws = f"{100 * low:.1f} to {100 * high:.1f} % in 95 of 100 draws"
+        """How certain that is: coverage beside chance, and what the promise rests on."""
+        low, high = self.band
+        band = f"{100 * low:.1f} and {100 * high:.1f} %"
         if not self.judged:
-            promise = (
-                f"proven where labels were gathered at random: with the {self.level_labels:,} labels that set the "
-                f"level, coverage is {draws} of them"
-                if self.proven
-                else "no theorem promises its coverage, which may stray where neighbours differ"
-            )
-            return f"{promise}. No truth judges these nodes; `napsets report` judges methods on half of the labels"
-        backed = "" if self.proven else "; no theorem promises it"
+            measure = "" if self.withdrawn else ". To measure it on half of your labels, run `napsets report`"
+            return f"{self._promised(band)}{measure}"
+        backed = "" if self.proven else ". No theorem guarantees it for this method"
         return (
-            f"{100 * self.coverage:.1f} % of {self.judged:,} judged nodes are covered; {100 * asked:g} % were asked "
-            f"for, and chance gives {draws}{backed}{self._picked()}"
+            f"{100 * self.coverage:.1f} % of the {self.judged:,} evaluation nodes are covered (target "
+            f"{100 * (1.0 - self.alpha):g} %; with other random labels it would lie between {band} in 95 of 100 cases)"
+            f"{backed}{self._picked()}"
         )
 
     @property
     def cost(self) -> str:
         """What it costs."""
+        if self.apart and self.speaking:
+            return f"none; all {self.labels:,} labels are evidence, and {self.apart:,} of them also set the level"
         if self.apart:
-            return f"{self.apart:,} of {self.labels:,} labels only set the level"
-        return f"all {self.labels:,} labels make thresholds, none is kept apart"
+            return f"{self.apart:,} of the {self.labels:,} labels are used only to set the level"
+        return f"none; all {self.labels:,} labels set the threshold{'' if self.proven else 's'}"
 
     @property
     def mind(self) -> str:
         """The warning that matters most, or that there is none."""
-        return self.warnings[0] if self.warnings else f"nothing found; {self.looked_at} were looked at"
+        return self.warnings[0] if self.warnings else f"none (checked: {self.looked_at})"
 
     @property
-    def lines(self) -> tuple[str, str, str]:
-        """The verdict in three lines."""
-        more = len(self.warnings) - 1
-        others = f" ({more} more warning{'s' * (more > 1)})" if more > 0 else ""
+    def smaller(self) -> str:
+        """Which method makes smaller sets, and how even it is; empty where none is clearly smaller."""
+        other = self.smallest
+        if other is None:
+            return ""
+        size = self.prediction.of_size(other.size)
+        how = "less even" if other.evenness.above else "more even" if other.evenness.below else "about as even"
+        where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
+        even = ""
+        if not math.isnan(other.gap) and not math.isnan(self.gap):
+            even = f"; its coverage is {how} ({100 * other.gap:.1f} points off the target per {where}, compared with "
+            even += f"{100 * self.gap:.1f})"
+        change = _ends(other.change, 100.0, " %")
+        return f"{named(other.title)} makes the smallest {self.prediction.noun}s, {size}{change}{even}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict line by line: whether the promise is withdrawn, the method, how certain, and all warnings."""
+        withdrawn = [f"No promise of coverage can be made: {self.withdrawn}."] if self.withdrawn else []
+        smaller = [f"If small {self.prediction.noun}s matter most: {self.smaller}."] if self.smaller else []
+        others = [text for text in self.warnings if text != self.withdrawn]
+        warnings = [f"Warning: {text}." for text in others]
+        if not self.warnings:
+            warnings = [f"Warnings: {self.mind}."]
         return (
+            *withdrawn,
             f"{self.headline}: {self.buys}.",
-            f"How sure: {self.sure}. Cost: {self.cost}.",
-            f"Mind: {self.mind}{others}.",
+            f"Coverage: {self.sure}. Cost: {self.cost}.",
+            *smaller,
+            *warnings,
         )
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
     def row(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return asdict(self) | {"lines": list(self.lines)}
+        """Return plain values, for JSON; those that only intervals have stand there for intervals alone."""
+        values = asdict(self)
+        del values["prediction"]
+        for name in ("median", "infinite", "baseline_infinite"):
+            if values[name] is None:
+                del values[name]
+        return values | {"lines": list(self.lines)}
 
-    def _amount(self, size: float) -> str:
-        """Return a size as it is written."""
-        return f"{size:.2f}"
+    def _promised(self, band: str) -> str:
+        """Return what is promised of predictions that no truth judges."""
+        if self.withdrawn:
+            return (
+                f"not known. {100 * (1.0 - self.alpha):g} % can be expected only if the labelled nodes are a random "
+                f"sample that the model was not trained on"
+            )
+        if not self.proven:
+            return "no theorem guarantees it for this method; it may be off where neighbours differ"
+        return (
+            f"guaranteed if the nodes were labelled at random: {self.level_labels:,} labels set the level, so it lies "
+            f"between {band} in 95 of 100 cases"
+        )
 
-    def _sized(self) -> str:
-        """Return what is made, and how large."""
-        return f"sets of {self._amount(self.size)} labels"
-
-    def _same(self) -> str:
-        return f"the same sets as {self.baseline}, of {self._amount(self.size)} labels"
+    def _beside(self, size: str) -> str:
+        """Return a size beside that of the baseline, and by which share it differs."""
+        plain = self.prediction.size_text(self.baseline_size)
+        return f"{size}, compared with {plain} for {named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
 
     def _aside(self) -> str:
-        """Return what a mean size does not say."""
-        return ""
+        """Return what an average size does not say: how many have no finite one."""
+        if not (self.infinite or self.baseline_infinite):
+            return ""
+        share, endless = _share(self.infinite or 0.0), self.prediction.endless
+        if not self.judged:
+            return f" ({share} of them are the {endless}, which is not counted in the average)"
+        plain = _share(self.baseline_infinite or 0.0)
+        return f" where both are finite; {share} of them are the {endless}, compared with {plain}"
 
     def _evenly(self) -> str:
         if not self.groups or math.isnan(self.evenness.value):
             return ""
-        how = "as even, as far as can be told"
+        how = "about as even"
         if self.evenness.below or self.evenness.above:
             how = "more even" if self.evenness.below else "less even"
-        where = "in a neighbourhood" if self.over == "neighbourhood" else "in a group by degree"
+        where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
         return (
-            f", and coverage {how}: {100 * self.gap:.1f} points off {where} against "
-            f"{100 * self.baseline_gap:.1f}{_ends(self.evenness, 100.0, '')}, where chance alone gives "
+            f". Coverage is {how}: {100 * self.gap:.1f} points off the target per {where} on average, compared with "
+            f"{100 * self.baseline_gap:.1f}{_ends(self.evenness, 100.0, '')}; chance alone gives "
             f"{100 * self.chance:.1f}"
         )
 
     def _picked(self) -> str:
         if self.choice is not None:
-            return ". It chose without their labels"
+            return ". It was chosen without the labels of these nodes"
         if self.rivals < 2 or self.kept:
             return ""
-        return f". It was picked among {self.rivals + 1} by these labels, which the intervals allow for"
-
-    def _adviser(self) -> str:
-        return "`napsets recommend` tries methods on these labels"
+        return f". It was picked among {self.rivals + 1} methods on these nodes, which the intervals allow for"
 
     def _expected(self) -> str:
-        told = f"{self._sized()} for {self.nodes:,} nodes{self._aside()}"
+        start = f"{self.prediction.of_size(self.size)} on {self.nodes:,} nodes{self._aside()}"
+        if self.grouped:
+            larger = f"{self.prediction.noun}s are larger than without groups, because coverage has to hold in each"
+            return f"{start}; {larger}"
         if self.choice is None:
-            return f"{told}; nothing was compared, and {self._adviser()}"
+            return f"{start}; no other method was tried ({kind_of(self.prediction).adviser})"
         if math.isnan(self.change.value):
-            return f"{told}; it chose {self.choice}"
-        expected = (1.0 + self.change.value) * self.baseline_size
-        beside = f"{self._amount(expected)} expected against {self._amount(self.baseline_size)} of {self.baseline}"
-        return f"{told}; {beside}{_ends(self.change, 100.0, ' %')}"
+            return f"{start}; it chose {self.choice}"
+        expected = self.prediction.size_text((1.0 + self.change.value) * self.baseline_size)
+        plain = self.prediction.size_text(self.baseline_size)
+        return (
+            f"{start}. Before looking at these nodes, {expected} was expected, compared with {plain} for "
+            f"{named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
+        )
 
 
-def _ends(found: Interval, scale: float, unit: str) -> str:
-    value, low, high = (f"{scale * end:+.1f}".replace("-", "−") for end in (found.value, found.low, found.high))
-    if math.isnan(found.low):
+#: The name that verdicts on intervals had.
+IntervalVerdict = Verdict
+
+
+def named(title: str, *, first: bool = False) -> str:
+    """Return what a method is called within a sentence, or first in it.
+
+    Examples
+    --------
+    >>> named("APS split"), named("APS split", first=True), named("Absolute split"), named("Auto")
+    ('split APS', 'Split APS', 'split absolute', 'Auto')
+    """
+    score, split, rest = title.partition(" split")
+    if not split:
+        return title
+    return f"{'Split' if first else 'split'} {score if score.isupper() else score.lower()}{rest}"
+
+
+def _ends(change: Interval, scale: float, unit: str) -> str:
+    value, low, high = (f"{scale * end:+.1f}".replace("-", "−") for end in (change.value, change.low, change.high))
+    if math.isnan(change.low):
         return f" ({value}{unit})"
     return f" ({value}{unit}, 95 % interval {low} to {high}{unit})"
-
-
-@dataclass(frozen=True)
-class IntervalVerdict(Verdict):
-    """A verdict on intervals: sizes are widths, on the nodes where both methods' intervals are finite.
-
-    Attributes
-    ----------
-    median : float
-        The median width of all intervals, +∞ where most are the whole line.
-    infinite, baseline_infinite : float
-        The share of intervals that are the whole line, and the same of the baseline.
-    """
-
-    median: float = math.nan
-    infinite: float = 0.0
-    baseline_infinite: float = 0.0
-
-    def _amount(self, size: float) -> str:
-        return wide(size)
-
-    def _sized(self) -> str:
-        return "no interval is finite" if math.isnan(self.size) else f"intervals {wide(self.size)} wide"
-
-    def _adviser(self) -> str:
-        return "`napsets report --task regression` compares methods on half of the targets"
-
-    def _same(self) -> str:
-        return f"the same intervals as {self.baseline}, {wide(self.size)} wide"
-
-    def _aside(self) -> str:
-        if not (self.infinite or self.baseline_infinite):
-            return ""
-        if not self.judged:
-            return f", {_share(self.infinite)} of them the whole line, whose width is not counted"
-        told = f" where both are finite; {_share(self.infinite)} of them are the whole line against"
-        return f"{told} {_share(self.baseline_infinite)}"
 
 
 def whose_finite(whole_lines: Mapping[str, float]) -> str:
@@ -260,27 +339,12 @@ def whose_finite(whole_lines: Mapping[str, float]) -> str:
 
     Examples
     --------
-    >>> whose_finite({"NAPS": 0.2, "Split": 0.0}), whose_finite({"NAPS": 1.0, "Split": 0.0})
-    ('all methods', 'all methods but NAPS')
+    >>> whose_finite({"NAPS": 0.2, "Split": 0.0}), whose_finite({"NAPS": 0.9, "Split": 0.0})
+    ('all methods', 'all methods except NAPS')
     """
-    endless = [title for title, share in whole_lines.items() if share == 1.0]
+    endless = [title for title, share in whole_lines.items() if share > 0.5]
     left_out = endless if len(endless) < len(whole_lines) else []
-    return "all methods" + (f" but {', '.join(left_out)}" if left_out else "")
-
-
-def wide(width: float) -> str:
-    """Return a width as it is written: three digits, or all before the point.
-
-    Examples
-    --------
-    >>> wide(4.7812), wide(0.00123), wide(12345.6), wide(math.inf), wide(math.nan)
-    ('4.78', '0.00123', '12,346', '∞', '–')
-    """
-    if math.isnan(width):
-        return "–"
-    if math.isinf(width):
-        return "∞"
-    return f"{width:,.0f}" if abs(width) >= 1000 else f"{width:.3g}"
+    return "all methods" + (f" except {', '.join(left_out)}" if left_out else "")
 
 
 def _share(share: float) -> str:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import IntArray
-from napsets.checks.names import choose
 from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile
+from napsets.files.reading import LabelsAre
 
-__all__ = ["ClassNames", "LabelsAre", "class_indices", "sorted_names"]
-
-LabelsAre = Literal["auto", "names", "indices"]
+__all__ = ["ClassNames", "class_indices", "sorted_names"]
 
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 
@@ -34,7 +32,7 @@ class ClassNames:
     Parameters
     ----------
     names : sequence of str
-        One name a class.
+        One name per class.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -68,6 +66,8 @@ def class_indices(
     class_names: Sequence[str] | None,
     labels_are: LabelsAre = "auto",
     notes: list[str] | None = None,
+    *,
+    skip_unknown: bool = False,
 ) -> tuple[IntArray, list[str]]:
     """Turn labels as text into class indices, −1 where there is none.
 
@@ -83,24 +83,41 @@ def class_indices(
         What a label is. With "auto": names where every label is one, numbers from 0 where none is; a mixture is
         refused.
     notes : list, optional
-        Where it is said that labels were read as numbers.
+        Where it is said that labels were read as numbers, and which were left out.
+    skip_unknown : bool
+        Leave out labels that are no class, instead of refusing them.
 
     Returns
     -------
     indices : numpy.ndarray
-        One class a label.
+        One class per label.
     class_names : list of str
         The classes.
     """
-    choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
     encoded = texts.dictionary_encode()
     distinct: list[str] = encoded.dictionary.to_pylist()
     classes = ClassNames(_distinct_classes(table, distinct) if class_names is None else class_names)
     known = [text for text in distinct if not classes.is_missing(text)]
-    find = _rule(table, known, classes, labels_are, notes)
-    codes = np.array([-1 if classes.is_missing(text) else find(text) for text in distinct] + [-1], dtype=np.int64)
+    if skip_unknown:
+        known = _without_strangers(table, known, classes, labels_are, notes)
+    find, kept = _rule(table, known, classes, labels_are, notes), set(known)
+    codes = np.array([find(text) if text in kept else -1 for text in distinct] + [-1], dtype=np.int64)
     place = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
     return codes[place], classes.names
+
+
+def _without_strangers(
+    table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
+) -> list[str]:
+    """Return the labels that are classes, by name or by number as far as that may be; say which others there are."""
+    finders = {"names": (classes.named,), "indices": (classes.numbered,)}
+    find = finders.get(labels_are, (classes.named, classes.numbered))
+    strangers = [text for text in known if all(by(text) < 0 for by in find)]
+    if strangers and notes is not None:
+        notes.append(f"left out: rows of {table.path} with labels that are no class: {_listed(strangers)}")
+    if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
+        strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are no class here
+    return [text for text in known if text not in set(strangers)]
 
 
 def sorted_names(names: Sequence[str]) -> list[str]:
@@ -116,15 +133,15 @@ def _by_value(name: str) -> tuple[int, str, str]:
 def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:
     """Return the classes of labels that are all there is to know them by."""
     nothing = ClassNames([])
-    found = [text for text in distinct if not nothing.is_missing(text)]
-    if not all(_NUMBER.fullmatch(text) for text in found):
-        return sorted_names(found)
-    parts = [text for text in found if not _plain(text).lstrip("-").isdecimal()]
-    if parts:
+    labels = [text for text in distinct if not nothing.is_missing(text)]
+    if not all(_NUMBER.fullmatch(text) for text in labels):
+        return sorted_names(labels)
+    fractions = [text for text in labels if not _plain(text).lstrip("-").isdecimal()]
+    if fractions:
         raise FileFormatError(
-            f"`{table.name}` must be class names or whole class numbers; {table.path} has {_listed(parts)}"
+            f"`{table.name}` must be class names or whole class numbers; {table.path} has {_listed(fractions)}"
         )
-    return sorted_names(list({_plain(text) for text in found}))
+    return sorted_names(list({_plain(text) for text in labels}))
 
 
 def _rule(
@@ -188,8 +205,8 @@ def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, want
         way = "Name the columns of `probabilities` as the labels are named."
     else:
         way = "Count the classes from 0, in the order of the columns of `probabilities`."
-    told = " or ".join(kinds[kind] for kind in wanted)
-    return f"`{table.name}` must be {told}; {table.path} has {len(strange)} others: {_listed(strange)}. {way}"
+    allowed = " or ".join(kinds[kind] for kind in wanted)
+    return f"`{table.name}` must be {allowed}; {table.path} has {len(strange)} others: {_listed(strange)}. {way}"
 
 
 def _are(texts: Sequence[str]) -> str:

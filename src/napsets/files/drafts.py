@@ -1,8 +1,7 @@
-"""Names for what is being written: they say by whom, so that what a killed run has left is known and removed.
+"""Drafts: what is being written has a hidden name until it is whole.
 
-A draft is called ``.<what>.napsets-<place>-<process>-<start>-<random>``. The place stands for the machine as far as
-process numbers mean anything (its name, its last start, the container), so that "this process is gone" can be told
-without a lock, on any file system. Where the place is another, only age can tell.
+A process that is killed leaves its draft. The name says which process of which machine that was, so that the next one
+which writes to the folder removes the draft; on other machines only age tells that nobody writes to it any more.
 """
 
 from __future__ import annotations
@@ -11,95 +10,104 @@ import hashlib
 import os
 import platform
 import re
+import shutil
+import tempfile
 import time
-from contextlib import suppress
-from functools import lru_cache
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["STALE", "draft_mark", "is_abandoned", "sweep"]
+__all__ = ["STALE", "discard_drafts", "draft_mark", "drafting", "is_abandoned", "sweep", "temporary_folder"]
 
-#: From so many seconds without a change on, what a process elsewhere was writing counts as left behind.
+#: From so many seconds without a change on, a draft counts as left behind, whosever it is.
 STALE = 24 * 3600.0
 
-#: Whether asking after a process does it no harm; on Windows it would end it.
-_CAN_ASK = os.name == "posix"
+_MARK = re.compile(r"\..*\.napsets-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}(?=\.|$)")
 
-_MARK = re.compile(r"\.napsets-([0-9a-f]{8})-(\d+)-(\d+)-[0-9a-f]{8}(?=\.|$)")
+#: What this process is writing, and the name under which it will appear; None where it is not there yet, or to be lost.
+_DRAFTS: dict[Path, Path | None] = {}
 
 
 def draft_mark() -> str:
-    """Return a new name part that says who writes: place, process, when that began, and a random number."""
-    pid = os.getpid()
-    return f"napsets-{_place()}-{pid}-{_started(pid) or 0}-{os.urandom(4).hex()}"
+    """Return a new part of a draft's name: the machine, the process and a random number."""
+    return f"napsets-{_machine()}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def is_abandoned(name: str, changed: float) -> bool:
-    """Tell whether `name` is a draft of ours whose writer is gone.
-
-    Parameters
-    ----------
-    name : str
-        The name of a file or folder.
-    changed : float
-        When it was last changed, in seconds since 1970.
-    """
-    found = _MARK.search(name)
-    if found is None or not name.startswith("."):
+    """Tell whether `name` is a draft of ours that nobody writes to, if it was `changed` then (seconds since 1970)."""
+    mark = _MARK.match(name)
+    if mark is None:
         return False
-    place, pid, started = found[1], int(found[2]), int(found[3])
-    if place == _place() and _CAN_ASK:
-        return not _runs(pid, started)
-    return time.time() - changed > STALE
+    return time.time() - changed > STALE or (mark[1] == _machine() and not _runs(int(mark[2])))
+
+
+def _machine() -> str:
+    return hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()
+
+
+def _runs(process: int) -> bool:
+    """Tell whether a process of this machine may still run; on Windows, asking would end it."""
+    try:
+        if os.name == "posix":
+            os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # it belongs to someone else
+    return True
 
 
 def sweep(folder: Path) -> None:
-    """Remove the drafts in a folder that killed runs have left there; nothing else, and no living run's."""
+    """Remove the drafts in a folder that killed runs have left there, and nothing else."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             # What another run or user has removed or protected in the meantime is not our concern.
             with suppress(OSError):
-                if ".napsets-" not in entry.name or not entry.is_file(follow_symlinks=False):
-                    continue
-                if is_abandoned(entry.name, entry.stat(follow_symlinks=False).st_mtime):
+                is_file = ".napsets-" in entry.name and entry.is_file(follow_symlinks=False)
+                if is_file and is_abandoned(entry.name, entry.stat(follow_symlinks=False).st_mtime):
                     os.unlink(entry.path)
 
 
-def _runs(pid: int, started: int) -> bool:
+@contextmanager
+def drafting(draft: Path, named: Path) -> Iterator[None]:
+    """Make an empty draft of what is to be called `named`, and remove it in the end if it is still there."""
+    with _owning(draft):
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        _DRAFTS[draft] = named
+        yield
+
+
+@contextmanager
+def _owning(draft: Path) -> Iterator[None]:
+    _DRAFTS[draft] = None
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # it runs, and belongs to someone else
-    # It may have ended and wait to be asked how; and the number may have been given to another process since.
-    told = _told_of(pid)
-    if told[:1] == ["Z"]:
-        return False
-    now = _started(pid)
-    return now is None or started == 0 or now == started
+        yield
+    finally:
+        _DRAFTS[draft] = None
+        _remove(draft)
+        del _DRAFTS[draft]
 
 
-def _started(pid: int) -> int | None:
-    """Return when a process began, in ticks since the machine's start; None where that cannot be known."""
-    try:
-        return int(_told_of(pid)[19])
-    except (ValueError, IndexError):
-        return None
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a new folder for what is on its way from or to a stream."""
+    folder = Path(tempfile.gettempdir()) / draft_mark()
+    with _owning(folder):
+        folder.mkdir(mode=0o700)
+        yield folder
 
 
-def _told_of(pid: int) -> list[str]:
-    """Return what the machine tells of a process, its state first; nothing where it tells nothing."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
+def discard_drafts() -> list[Path]:
+    """Remove all that this process is writing, which is about to end; return what has got its name by now."""
+    named = [name for draft, name in _DRAFTS.items() if name is not None and not draft.exists()]
+    for draft in _DRAFTS:
+        with suppress(OSError):
+            _remove(draft)
+    return named
 
 
-@lru_cache(maxsize=1)
-def _place() -> str:
-    """Return eight digits for where process numbers are the same: the machine since its start, and the container."""
-    told = [platform.node()]
-    with suppress(OSError):
-        told.append(os.readlink("/proc/self/ns/pid"))
-        told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
-    return hashlib.blake2b("\n".join(told).encode(), digest_size=4).hexdigest()
+def _remove(draft: Path) -> None:
+    if draft.is_dir():
+        shutil.rmtree(draft, ignore_errors=True)
+    else:
+        draft.unlink(missing_ok=True)

@@ -9,66 +9,74 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.lengths import WeightsAre, check_lengths, check_weights_are
+from napsets.checks.lengths import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places
+from napsets.files.id_columns import UnknownIds, id_column, known_places, one_width
+from napsets.files.ids import NodeIds
+from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 
-__all__ = ["read_edges"]
+__all__ = ["read_edges", "read_graph_around"]
 
 
 def read_edges(
-    path: str | os.PathLike[str],
-    nodes: NodeIds,
-    *,
-    directed: bool = False,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
-    weights_are: WeightsAre | None = None,
-    notes: list[str] | None = None,
+    path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
 ) -> Graph:
     """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
-    A column ``weight`` is taken for what `weights_are` says. Where nothing is said, it does not count: see `notes`.
+    A column ``weight`` is taken for what `reading` says. Where nothing is said, it does not count: see `notes`.
 
     Parameters
     ----------
     path : path
         Parquet, CSV, JSON Lines or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
     nodes : NodeIds
-        The nodes; edges to any other are refused, or left out with `skip_unknown`.
-    directed : bool
-        As in `Graph.from_edge_index`.
-    ids : {"auto", "integer", "string"}
-        How to read ids.
-    skip_unknown : bool
-        Leave out edges that name a node outside `nodes`, and say so in `notes`.
-    weights_are : {"lengths", "strengths"}, optional
-        What the column ``weight`` says of an edge: how long it is, or how strong, which makes it 1 / strength long.
+        The nodes; edges to any other are refused, or left out with ``skip_unknown``.
+    reading : Reading
+        How it is read.
     notes : list, optional
         Where what the user should know is said.
     """
-    table = open_table("edges", path)
-    meaning = check_weights_are(weights_are)
+    table = open_table("edges", path, reading)
+    meaning = reading.weights_are
     table.require("source", "target", *([] if meaning is None else ["weight"]))
     if meaning is None and "weight" in table.columns and notes is not None:
         notes.append(
             f"the column weight of {table.path} does not count: say what it is with --weights-are lengths or strengths"
         )
     strangers = UnknownIds(table, nodes.name)
-    ends, weights = _read_columns(table, nodes, ids, strangers, weighted=meaning is not None)
-    strangers.settle(skip=skip_unknown, notes=notes)
+    ends, weights = _read_columns(table, nodes, strangers, weighted=meaning is not None)
+    strangers.settle(notes)
+    if not ends.size and notes is not None:
+        notes.append(f"{table.path} has no rows: no node has a neighbour")
     # Checked before edges are left out, so that a message names the row that the file has.
     lengths = None if meaning is None else _lengths(table, weights, meaning)
     if strangers.rows:
         known = (ends >= 0).all(axis=0)
         ends, lengths = ends[:, known], None if lengths is None else lengths[known]
-    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=directed, lengths=lengths)
+    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=reading.directed, lengths=lengths)
+
+
+def read_graph_around(
+    edges: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
+) -> Graph:
+    """Read the whole graph of an edges file; `nodes` keep their places, others come after them.
+
+    The parameters are those of `read_edges`.
+    """
+    table = open_table("edges", edges, reading)
+    table.require("source", "target")
+    ends = ("source", "target")
+    parts = [nodes.values]
+    for batch in table.batches(ends):
+        parts += [id_column(table, batch, column, like=nodes) for column in ends]
+    everyone = NodeIds(arrow().chunked_array(one_width("edges", parts)).unique(), "edges")
+    return read_edges(edges, everyone, reading, notes=notes)
 
 
 def _read_columns(
-    table: TableFile, nodes: NodeIds, ids: IdKind, strangers: UnknownIds, *, weighted: bool
+    table: TableFile, nodes: NodeIds, strangers: UnknownIds, *, weighted: bool
 ) -> tuple[npt.NDArray[Any], FloatArray]:
     """Return the ends as places, of shape (2, edges), and the weights; none where they do not count."""
     dtype = np.int32 if len(nodes) < 2**31 else np.int64
@@ -82,7 +90,7 @@ def _read_columns(
             np.empty((2, batch.num_rows), dtype=dtype) if whole is None else whole[:, filled : filled + batch.num_rows]
         )
         for row, column in enumerate(("source", "target")):
-            part[row] = known_places(table, batch, column, nodes, ids, strangers)
+            part[row] = known_places(table, batch, column, nodes, strangers)
         if weighted:
             weights.append(_weights(table, batch.column("weight"), filled))
         if whole is None:

@@ -3,7 +3,7 @@
 A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
 parts), CSV (plain or gzip), JSON Lines and npz look alike from here on, but for one thing: CSV has no types, so the
 columns that hold ids and names are read from it as text. Columns go by napsets' names, whatever the file calls them
-(`napsets.files.dialect`). What napsets keeps beside the rows is read here too.
+(`Reading.columns`). What napsets keeps beside the rows is read here too.
 """
 
 from __future__ import annotations
@@ -17,22 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from napsets.errors import FileFormatError
+from napsets.files import places
 from napsets.files._arrow import arrow
-from napsets.files.csv_format import csv_batches, csv_header
-from napsets.files.dialect import COLUMNS, Format, dialect, format_of, key_of
-from napsets.files.jsonl_format import jsonl_batches, jsonl_header
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
-from napsets.files.places import reading
+from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
+from napsets.files.text_formats import csv_batches, csv_header, jsonl_batches, jsonl_header
 
 __all__ = [
     "BATCH_ROWS",
     "METADATA_KEY",
     "SIDECAR",
-    "Format",
     "TableFile",
     "about_fault",
     "arrow",
-    "format_of",
     "open_table",
 ]
 
@@ -70,10 +67,10 @@ class TableFile:
         Its columns, by napsets' names.
     metadata : dict
         What a Parquet file carries beside its rows.
+    reading : Reading
+        How it is read.
     called : dict
         What the file calls a column, where that is not napsets' name.
-    separator : str
-        What separates the cells of CSV.
     """
 
     name: str
@@ -81,8 +78,8 @@ class TableFile:
     format: Format
     columns: tuple[str, ...]
     metadata: dict[bytes, bytes]
+    reading: Reading = PLAIN
     called: dict[str, str] = field(default_factory=dict)
-    separator: str = ","
 
     @property
     def typed(self) -> bool:
@@ -125,13 +122,14 @@ class TableFile:
 
     def _renaming(self, column: str, theirs: str) -> str:
         """Say how a column that has another name is read as it is, where one may have another name."""
-        told = f" Or say what it is called: --columns {key_of(self.name, column)}={theirs}"
-        return told if self.name in COLUMNS.get(column, ()) else ""
+        if self.name not in COLUMNS.get(column, ()):
+            return ""
+        return f" Or say what it is called: --columns {key_of(self.name, column)}={theirs}"
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:
         """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
         theirs = [self.called.get(column, column) for column in columns]
-        with reading(self.path, self.name, folder=True):
+        with places.reading(self.path, self.name, folder=True):
             for batch in self._batches(theirs, rows, (*text, *_TEXT_COLUMNS.get(self.name, ("node",)))):
                 yield batch.rename_columns(list(columns)) if self.called else batch
 
@@ -140,7 +138,7 @@ class TableFile:
             return _parquet_batches(self.name, self.path, columns, rows)
         if self.format == "csv":
             texts = [self.called.get(column, column) for column in text]
-            return csv_batches(self.name, self.path, columns, texts, rows, self.separator)
+            return csv_batches(self.name, self.path, columns, texts, rows, self.reading.separator_of(self.path))
         if self.format == "jsonl":
             return jsonl_batches(self.name, self.path, columns, rows)
         return npz_batches(self.name, self.path, columns, rows)
@@ -158,8 +156,7 @@ class TableFile:
         fault = about_fault(about)
         if fault is not None:
             raise self._bad_about(fault)
-        found: dict[str, Any] = about
-        return found
+        return dict(about)
 
     def _bad_about(self, what: str) -> FileFormatError:
         return FileFormatError(
@@ -171,11 +168,13 @@ class TableFile:
         """Return the number of rows, where that can be known without reading them."""
         if self.format != "parquet":
             return None
-        with reading(self.path, self.name, folder=True):
+        with places.reading(self.path, self.name, folder=True):
             return sum(int(arrow().parquet.read_metadata(part).num_rows) for part in _parts(self.path))
 
 
-def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None = None) -> TableFile:
+def open_table(
+    name: str, path: str | os.PathLike[str], reading: Reading = PLAIN, *, kind: Format | None = None
+) -> TableFile:
     """Open a file far enough to know its columns.
 
     Parameters
@@ -184,15 +183,16 @@ def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None =
         The argument that it came from.
     path : path
         The file, or a folder of Parquet files.
+    reading : Reading
+        How it is read.
     kind : {"parquet", "csv", "jsonl", "npz"}, optional
         Its format, where its name need not say it.
     """
-    source, kind = Path(path), kind or format_of(name, path)
-    with reading(source, name, folder=kind == "parquet"):
+    source, kind = Path(path), kind or reading.format_of(name, path)
+    with places.reading(source, name, folder=kind == "parquet"):
         metadata: dict[bytes, bytes] = {}
-        separator = dialect().separator_of(source)
         if kind == "csv":
-            columns = csv_header(name, source, separator)
+            columns = csv_header(name, source, reading.separator_of(source))
         elif kind == "jsonl":
             columns = jsonl_header(name, source)
         else:
@@ -200,7 +200,7 @@ def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None =
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
         raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
-    called = {ours: dialect().name_of(name, ours) for ours in COLUMNS}
+    called = {ours: reading.name_of(name, ours) for ours in COLUMNS}
     # What an npz file only implies, such as the ids of rows without ids, has no other name.
     implied = set(columns) if kind == "npz" else set()
     called = {
@@ -208,7 +208,7 @@ def open_table(name: str, path: str | os.PathLike[str], *, kind: Format | None =
         for ours, theirs in called.items()
         if ours != theirs and not (ours in implied and theirs not in columns)
     }
-    return TableFile(name, source, kind, _renamed(columns, called), metadata, called, separator)
+    return TableFile(name, source, kind, _renamed(columns, called), metadata, reading, called)
 
 
 def _renamed(columns: Sequence[str], called: dict[str, str]) -> tuple[str, ...]:

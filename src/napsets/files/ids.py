@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.formats import TableFile, arrow
+from napsets.files._arrow import arrow
 from napsets.randomness import UInt64Array, hash_ids
 
 if TYPE_CHECKING:
     from napsets.kernels.texts import Texts, TextTable
 
-__all__ = ["CANONICAL_INTEGER", "IdKind", "NodeIds", "UnknownIds", "id_column", "known_places", "looks_integer"]
-
-IdKind = Literal["auto", "integer", "string"]
+__all__ = ["CANONICAL_INTEGER", "NodeIds", "listed", "looks_integer"]
 
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
@@ -32,6 +30,9 @@ CANONICAL_INTEGER = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[0
 
 #: A table from id to place is made where it is at most this many times as long as the ids are many.
 _TABLE_SPREAD = 4
+
+#: Ids that a message lists.
+_SHOWN = 10
 
 
 class NodeIds:
@@ -104,7 +105,7 @@ class NodeIds:
         repeated = counts.filter(pa.compute.greater(counts.field("counts"), 1))
         if len(repeated) == 0:
             raise InvalidInputError(f"`{name}` has two ids with one 64-bit hash; rename one of them")
-        shown = _listed(repeated.field("values").to_pylist())
+        shown = listed(repeated.field("values").to_pylist())
         raise FileFormatError(
             f"`{name}` must have each node once; {len(repeated):,} ids are {where} more than once: {shown}. "
             f"Keep one row for each."
@@ -146,114 +147,11 @@ class NodeIds:
         return place
 
 
-class UnknownIds:
-    """Ids of one file that another lacks: counted over the whole file, the first few kept to be listed."""
-
-    SHOWN = 10
-
-    def __init__(self, table: TableFile, known: str = "probabilities") -> None:
-        self.table = table
-        self.known = known
-        self.rows = 0
-        self._first: dict[Any, None] = {}
-
-    def add(self, values: Any, unknown: BoolArray) -> None:
-        """Note the ids that are unknown."""
-        self.rows += int(unknown.sum())
-        if len(self._first) <= self.SHOWN and unknown.any():
-            distinct = values.filter(arrow().array(unknown)).unique()
-            self._first.update(dict.fromkeys(distinct.slice(0, self.SHOWN + 1).to_pylist()))
-
-    def message(self) -> str:
-        """Say how many there are, and which."""
-        shown = _listed(list(self._first), more=len(self._first) > self.SHOWN)
-        return (
-            f"{self.rows:,} rows of `{self.table.name}` ({self.table.path}) name ids that `{self.known}` lacks: {shown}"
-        )
-
-    def settle(self, *, skip: bool, notes: list[str] | None) -> None:
-        """Where there was any: refuse them, or note that their rows are left out."""
-        if self.rows and not skip:
-            skipped = ", or pass --skip-unknown to leave those rows out" if self.known == "probabilities" else ""
-            raise FileFormatError(f"every id must be in `{self.known}`; {self.message()}. Add them there{skipped}.")
-        if self.rows and notes is not None:
-            notes.append(f"left out: {self.message()}")
-
-
-def id_column(
-    table: TableFile, batch: Any, column: str, kind: IdKind, *, asked: bool = False, known: str = "probabilities"
-) -> Any:
-    """Return a batch's ids as an Arrow array of int64, uint64 or large strings, whatever the file has.
-
-    Text from a file without types becomes integers only where `kind` says so, text from a file with types only where
-    the user `asked` for it; "auto" leaves it text. `known` names the file whose ids are integers, for the message.
-    """
-    pa = arrow()
-    values = batch.column(column)
-    if values.null_count:
-        raise _missing_id(table, column)
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_null(values.type):  # a column of no rows that nobody gave a type
-        values = values.cast(pa.int64())
-    if pa.types.is_integer(values.type):
-        return values.cast(pa.large_string()) if kind == "string" else values
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise FileFormatError(
-            f"`{table.name}` must hold ids that are integers or strings; the column {column} of {table.path} is "
-            f"{values.type}. Write that column as integers or as text."
-        )
-    if pa.compute.any(pa.compute.equal(values, "")).as_py():
-        raise _missing_id(table, column)
-    if kind != "integer":
-        return values.cast(pa.large_string())
-    if not looks_integer(values) or (table.typed and not asked):
-        odd = _first_odd(values)
-        raise FileFormatError(
-            f"ids must be of one kind in all files: those of `{known}` are integers, but the column {column} of "
-            f"`{table.name}` ({table.path}) holds text such as {odd!r}. Write the ids alike in both files, or pass "
-            f"--ids string to read all of them as text."
-        )
-    return values.cast(pa.int64())
-
-
-def _missing_id(table: TableFile, column: str) -> FileFormatError:
-    return FileFormatError(
-        f"`{table.name}` must have an id in each row; the column {column} of {table.path} has empty cells. "
-        f"Fill them in or drop those rows."
-    )
-
-
-def known_places(
-    table: TableFile, batch: Any, column: str, nodes: NodeIds, kind: IdKind, strangers: UnknownIds
-) -> IntArray:
-    """Return the places of a batch's ids among `nodes`, −1 where they are not there, which `strangers` notes."""
-    wanted: IdKind = "string" if kind == "string" else "auto" if nodes.is_string else "integer"
-    values = id_column(table, batch, column, wanted, asked=kind == "integer", known=nodes.name)
-    if nodes.is_string and arrow().types.is_integer(values.type):
-        raise FileFormatError(
-            f"ids must be of one kind in all files: those of `{nodes.name}` are strings, but the column {column} of "
-            f"`{table.name}` ({table.path}) holds integers. Write the ids alike in both files, or pass --ids string "
-            f"to read all of them as text."
-        )
-    places = nodes.positions(values)
-    unknown = places < 0
-    if unknown.any():
-        strangers.add(values, unknown)
-    return places
-
-
 def looks_integer(values: Any) -> bool:
     """Whether every text is an integer in its usual form, so that it comes back as it was."""
     pa = arrow()
     matches = pa.compute.match_substring_regex(values, CANONICAL_INTEGER)
     return bool(pa.compute.all(matches, min_count=0).as_py())
-
-
-def _first_odd(values: Any) -> str:
-    pa = arrow()
-    odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, CANONICAL_INTEGER)))
-    return str((odd if len(odd) else values)[0].as_py())
 
 
 def _ends(values: Any) -> tuple[int, int]:
@@ -287,6 +185,6 @@ def _texts(values: Any) -> Texts:
     )
 
 
-def _listed(values: Sequence[Any], *, more: bool | None = None) -> str:
-    shown = ", ".join(repr(value) for value in values[: UnknownIds.SHOWN])
-    return shown + (", …" if (len(values) > UnknownIds.SHOWN if more is None else more) else "")
+def listed(values: Sequence[Any]) -> str:
+    """Return the first few ids as a message shows them."""
+    return ", ".join(repr(value) for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")

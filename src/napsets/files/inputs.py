@@ -1,28 +1,33 @@
-"""Everything a prediction needs, from files: the graph, the probabilities, the labels and what to predict."""
+"""Everything a prediction needs, from files: the graph, the model's outputs, the truth and what to predict."""
 
 from __future__ import annotations
 
+import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
-from napsets.checks.lengths import WeightsAre
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.classes import LabelsAre
 from napsets.files.edges import read_edges
-from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, id_column, looks_integer
-from napsets.files.labels import read_labels_and_kind, read_nodes
-from napsets.files.probabilities import NodeProbabilities, read_probabilities
+from napsets.files.formats import open_table
+from napsets.files.id_columns import all_ids
+from napsets.files.ids import NodeIds
+from napsets.files.labels import read_labels, read_nodes, read_targets
+from napsets.files.outputs import read_numbers, read_probabilities
+from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["Inputs", "alike", "read_graph", "read_inputs"]
+__all__ = ["Inputs", "read_graph", "read_inputs", "read_truth"]
 
 PathLike = str | os.PathLike[str]
+Stage = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,195 +37,248 @@ class Inputs:
     Attributes
     ----------
     ids : NodeIds
-        The id of each node, in the order of the file of probabilities.
+        The id of each node, in the order of the file of the model's outputs.
     graph : Graph
         The graph.
-    labels : numpy.ndarray
-        A class index for each node, −1 where there is none.
-    class_names : list of str
-        The classes.
+    outputs : numpy.ndarray or None
+        What the model says, one row per node: probabilities, or numbers.
+    truth : numpy.ndarray
+        A class index for each node, −1 where unknown; or a number, NaN where unknown.
     nodes : numpy.ndarray
-        What to predict: the nodes asked for, otherwise those without a label.
-    probabilities : numpy.ndarray or None
-        One row a node.
+        What to predict: the nodes of a file, otherwise those whose truth is unknown.
+    class_names : list of str or None
+        The classes, where there are some.
+    score : Score or None
+        The score whose columns the file of outputs has; None where any score will do.
     notes : list of str
         What the user should know of how the files were read.
+    prediction : type
+        What is to be predicted: `PredictionSets` or `PredictionIntervals`.
     integer_labels : bool
         Whether labels are integers in the files, as they then are in those that are written.
+    training : numpy.ndarray
+        The nodes that the model was trained on, where a file names them.
     """
 
     ids: NodeIds
     graph: Graph
-    labels: IntArray
-    class_names: list[str]
+    outputs: Any
+    truth: npt.NDArray[Any]
     nodes: IntArray
-    probabilities: Any = None
+    class_names: list[str] | None = None
+    score: Any = None
     notes: list[str] = field(default_factory=list)
+    prediction: type[Prediction] = PredictionSets
     integer_labels: bool = False
+    training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def calibration(self) -> IntArray:
-        """The nodes that have a label."""
-        return np.flatnonzero(self.labels >= 0)
+        """The nodes whose truth is known."""
+        return np.flatnonzero(self.prediction.known(self.truth))
 
     def calibrate(self, method: Any, calibration: IntArray | None = None) -> Any:
-        """Calibrate a method on all that has a label, or on some of it; what comes back gives sets."""
+        """Calibrate a method on all nodes whose truth is known, or on some of them."""
         chosen = self.calibration if calibration is None else calibration
-        return method.calibrate(self.graph, self.probabilities, self.labels, calibration=chosen, ids=self.ids.keys)
+        return method.calibrate_rows(self.graph, self.outputs, self.truth, chosen, self.ids.keys)
 
 
 def read_inputs(
     edges: PathLike,
-    probabilities: PathLike,
-    labels: PathLike,
+    outputs: PathLike,
+    truth: PathLike,
     nodes: PathLike | None = None,
+    reading: Reading = PLAIN,
     *,
-    directed: bool = False,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
-    labels_are: LabelsAre = "auto",
-    logits: bool = False,
-    weights_are: WeightsAre | None = None,
+    prediction: type[Prediction] = PredictionSets,
     predicting: bool = True,
-    stage: Callable[[str], None] = lambda text: None,
+    training: PathLike | None = None,
+    stage: Stage = lambda text: None,
 ) -> Inputs:
     """Read the files of a prediction.
 
     Parameters
     ----------
-    edges, probabilities, labels, nodes : path
-        The files; without `nodes`, the nodes without a label are to be predicted.
-    directed : bool
-        Follow edges from source to target only.
-    ids, skip_unknown, weights_are
-        As in `read_edges`.
-    labels_are : {"auto", "names", "indices"}
-        What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
-        none is; a mixture is refused.
-    logits : bool
-        As in `read_probabilities`.
+    edges, outputs, truth, nodes : path
+        The files; without `nodes`, the nodes whose truth is unknown are to be predicted.
+    reading : Reading
+        How they are read.
+    prediction : type
+        What is to be predicted. Of sets, the outputs are probabilities and the truth has the column ``label``; of
+        intervals, the outputs are ``lower``, ``upper`` or ``prediction`` [, ``spread``], and the truth has ``target``.
     predicting : bool
         Refuse files that leave no node to predict.
+    training : path, optional
+        The nodes that the model was trained on, column ``node``: they are neither predicted nor labelled.
     stage : callable
-        Told what is being read.
+        Called with what is being read.
+
+    Examples
+    --------
+    >>> read_inputs("edges.csv", "p.csv", "y.csv", reading=Reading(ids="string", separator=";"))  # doctest: +SKIP
     """
-    _check_headers(edges=edges, labels=labels, nodes=nodes)
-    stage("reading probabilities")
-    table: NodeProbabilities = read_probabilities(probabilities, ids=ids, logits=logits)
-    read = _graph_and_labels(
-        table.ids, table.class_names, edges, labels, nodes, directed, ids, skip_unknown, labels_are, stage,
-        table.values, weights_are,
-    )  # fmt: skip
-    if read.calibration.size == 0:
-        raise FileFormatError(f"`labels` must label at least one node; {os.fspath(labels)} labels none")
-    if predicting and read.nodes.size == 0:
+    files = _FILES[prediction]
+    _check_headers(reading, edges=(edges, "source", "target"), labels=(truth, "node", files.column))
+    if nodes is not None:
+        _check_headers(reading, nodes=(nodes, "node"))
+    stage(f"reading {prediction.outputs_name}")
+    model = files.read_outputs(outputs, reading)
+    inputs = _with_graph(model, edges, truth, nodes, reading, stage)
+    if training is not None:
+        inputs = _without(inputs, read_nodes(training, inputs.ids, reading, notes=inputs.notes))
+    if inputs.calibration.size == 0:
+        raise FileFormatError(f"`labels` must have at least one {files.column}; {os.fspath(truth)} has none")
+    if predicting and inputs.nodes.size == 0:
+        if nodes is not None:
+            raise FileFormatError(f"`nodes` must name at least one node; {os.fspath(nodes)} names none")
         raise InvalidInputError(
-            "there is no node to predict: every node has a label. Pass --nodes, or leave some nodes out of `labels`."
+            f"there is no node to predict: every node has a {files.column}. Pass --nodes, or leave some nodes out of "
+            f"`labels`."
         )
-    return read
+    return inputs
+
+
+def _without(inputs: Inputs, trained: IntArray) -> Inputs:
+    """Return the inputs with the nodes that the model was trained on neither to predict nor with a truth."""
+    files, seen = _FILES[inputs.prediction], np.zeros(len(inputs.ids), dtype=bool)
+    seen[trained] = True
+    labelled = int(seen[inputs.calibration].sum())
+    if labelled:
+        inputs.notes.append(
+            f"{labelled:,} of the {inputs.calibration.size:,} {files.column}s are of nodes that the model was trained "
+            f"on (--training): they do not calibrate"
+        )
+    truth = inputs.truth.copy()
+    truth[seen] = files.unknown
+    return replace(inputs, truth=truth, nodes=inputs.nodes[~seen[inputs.nodes]], training=np.flatnonzero(seen))
 
 
 def read_graph(
     edges: PathLike,
     labels: PathLike,
     nodes: PathLike | None = None,
+    reading: Reading = PLAIN,
     *,
-    directed: bool = False,
-    ids: IdKind = "auto",
-    stage: Callable[[str], None] = lambda text: None,
+    stage: Stage = lambda text: None,
 ) -> Inputs:
     """Read a graph and labels without probabilities; the nodes are those that some file names."""
     stage("reading ids")
     sources = [("edges", edges, ("source", "target")), ("labels", labels, ("node",))]
     if nodes is not None:
         sources.append(("nodes", nodes, ("node",)))
-    known = _all_ids([(open_table(name, path), columns) for name, path, columns in sources], ids)
-    return _graph_and_labels(known, None, edges, labels, nodes, directed, ids, False, "auto", stage, None)
+    known = all_ids([(open_table(name, path, reading), columns) for name, path, columns in sources])
+    return _with_graph(_Model(known, None), edges, labels, nodes, reading, stage)
 
 
-def _check_headers(**paths: PathLike | None) -> None:
+def read_truth(path: PathLike, inputs: Inputs, reading: Reading = PLAIN) -> npt.NDArray[Any]:
+    """Read further truth of the same nodes; what should be known of it joins the notes of `inputs`."""
+    return _FILES[inputs.prediction].read_truth(path, inputs.ids, inputs.class_names, reading, inputs.notes).values
+
+
+def _check_headers(reading: Reading, **files: tuple[Any, ...]) -> None:
     """Refuse a file that is not there or lacks a column before the large ones are read."""
-    columns = {"edges": ("source", "target"), "labels": ("node", "label"), "nodes": ("node",)}
-    for name, path in paths.items():
-        if path is not None:
-            open_table(name, path).require(*columns[name])
+    for name, (path, *columns) in files.items():
+        open_table(name, path, reading).require(*columns)
 
 
-def _graph_and_labels(
-    known: NodeIds,
-    class_names: list[str] | None,
-    edges: PathLike,
-    labels: PathLike,
-    nodes: PathLike | None,
-    directed: bool,
-    ids: IdKind,
-    skip_unknown: bool,
-    labels_are: LabelsAre,
-    stage: Callable[[str], None],
-    probabilities: Any,
-    weights_are: WeightsAre | None = None,
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """What a file of outputs says: its nodes, the numbers, and what else is known from it."""
+
+    ids: NodeIds
+    values: Any
+    class_names: list[str] | None = None
+    score: Any = None
+    notes: list[str] = field(default_factory=list)
+    prediction: type[Prediction] = PredictionSets
+
+
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    """What a file of labels, or of numbers, says."""
+
+    values: npt.NDArray[Any]
+    class_names: list[str] | None = None
+    integers: bool = False
+
+
+def _with_graph(
+    model: _Model, edges: PathLike, truth: PathLike, nodes: PathLike | None, reading: Reading, stage: Stage
 ) -> Inputs:
-    notes: list[str] = []
+    """Read graph, truth and the nodes to predict, where the nodes are known."""
+    files, notes = _FILES[model.prediction], list(model.notes)
     stage("reading edges")
-    graph = read_edges(
-        edges, known, directed=directed, ids=ids, skip_unknown=skip_unknown, weights_are=weights_are, notes=notes
-    )
-    stage("reading labels")
-    y, names, integers = read_labels_and_kind(
-        labels, known, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
-    )
-    if nodes is None:
-        chosen = np.flatnonzero(y < 0)
-    else:
-        chosen = read_nodes(nodes, known, ids=ids, skip_unknown=skip_unknown, notes=notes)
-    both = int((y[chosen] >= 0).sum())
+    graph = read_edges(edges, model.ids, reading, notes=notes)
+    stage(f"reading {model.prediction.truth_name}")
+    known = files.read_truth(truth, model.ids, model.class_names, reading, notes)
+    has_truth = model.prediction.known(known.values)
+    chosen = np.flatnonzero(~has_truth) if nodes is None else read_nodes(nodes, model.ids, reading, notes=notes)
+    both = int(has_truth[chosen].sum())
     if both:
         notes.append(
-            f"{both:,} of the nodes to predict have a label; it is left out of the threshold of its own node, not "
-            f"out of what all labels decide together: a level, evidence"
+            f"{both:,} of the nodes to predict have a {files.column}; it is left out of the threshold of its own node, "
+            f"not out of what all {files.column}s decide together: a level, evidence"
         )
-    return Inputs(known, graph, y, names, chosen, probabilities, notes, integers)
+    return Inputs(
+        model.ids,
+        graph,
+        model.values,
+        known.values,
+        chosen,
+        known.class_names,
+        model.score,
+        notes,
+        model.prediction,
+        known.integers,
+    )
 
 
-def _all_ids(tables: list[tuple[TableFile, tuple[str, ...]]], ids: IdKind) -> NodeIds:
-    pa = arrow()
-    seen: dict[str, Any] = {}
-    for table, columns in tables:
-        table.require(*columns)
-        parts = []
-        for batch in table.batches(columns):
-            parts += [id_column(table, batch, column, "string" if ids == "string" else "auto") for column in columns]
-        if parts:
-            seen[table.name] = (table, pa.chunked_array(alike(table.name, parts)).unique())
-    if not seen:
-        raise FileFormatError("`edges` and `labels` must name at least one node; they are empty")
-    texts = {name: column for name, (table, column) in seen.items() if not pa.types.is_integer(column.type)}
-    integers = [name for name in seen if name not in texts]
-    guessed = all(not seen[name][0].typed and looks_integer(column) for name, column in texts.items())
-    if integers and texts and not guessed:
-        raise FileFormatError(
-            f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
-            f"`{next(iter(texts))}` are text. Write them alike, or pass --ids string to read all of them as text."
-        )
-    numbers = guessed and ids != "string"
-    found = [column.cast(pa.int64()) if numbers and name in texts else column for name, (_, column) in seen.items()]
-    return NodeIds(pa.concat_arrays(alike("edges", found)).unique(), "edges")
+# -- what differs ------------------------------------------------------------------------------------------------------
 
 
-def alike(name: str, columns: list[Any]) -> list[Any]:
-    """Bring ids that came as integers of several widths to one; `name` is the argument they came from."""
-    pa = arrow()
-    kinds = {column.type for column in columns}
-    if len(kinds) == 1:
-        return columns
-    if not all(pa.types.is_integer(kind) for kind in kinds):
-        told = " and ".join(sorted(str(kind) for kind in kinds))
-        raise FileFormatError(
-            f"ids must be of one kind in all files and columns; those of `{name}` are {told}. Write them alike, or "
-            f"pass --ids string to read all of them as text."
-        )
-    ends = [pa.compute.min_max(column).as_py() for column in columns if len(column)]
-    large = any(end["max"] >= 2**63 for end in ends)
-    if large and any(end["min"] < 0 for end in ends):
-        raise FileFormatError(f"ids must fit into 64 bits together; `{name}` has negative ones and others above 2^63")
-    return [column.cast(pa.uint64() if large else pa.int64()) for column in columns]
+class _Files(ABC):
+    """How the files of one kind of prediction are read."""
+
+    #: The column of the truth, and what it holds where that is unknown.
+    column: str
+    unknown: float
+
+    @abstractmethod
+    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
+        """Read what the model says."""
+
+    @abstractmethod
+    def read_truth(
+        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
+    ) -> _Truth:
+        """Read what is known of nodes."""
+
+
+class _LabelFiles(_Files):
+    column, unknown = "label", -1
+
+    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
+        table = read_probabilities(path, reading)
+        return _Model(table.ids, table.values, table.class_names)
+
+    def read_truth(
+        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
+    ) -> _Truth:
+        labels = read_labels(path, nodes, class_names, reading, notes=notes)
+        return _Truth(labels.values, labels.class_names, labels.integers)
+
+
+class _NumberFiles(_Files):
+    column, unknown = "target", math.nan
+
+    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
+        table = read_numbers(path, reading)
+        return _Model(table.ids, table.values, None, table.score, table.notes, PredictionIntervals)
+
+    def read_truth(
+        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
+    ) -> _Truth:
+        return _Truth(read_targets(path, nodes, reading, notes=notes))
+
+
+_FILES: dict[type[Prediction], _Files] = {PredictionSets: _LabelFiles(), PredictionIntervals: _NumberFiles()}

@@ -1,4 +1,4 @@
-"""Reading labels and lists of nodes."""
+"""Reading what is known of nodes: labels, numbers, groups, and lists of nodes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,51 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import FileFormatError
-from napsets.files.classes import LabelsAre, class_indices
+from napsets.files.classes import class_indices
 from napsets.files.formats import TableFile, arrow, open_table
-from napsets.files.ids import IdKind, NodeIds, UnknownIds, known_places, looks_integer
+from napsets.files.id_columns import NodeRows
+from napsets.files.ids import NodeIds, looks_integer
+from napsets.files.numbers import numbers_or_nan
+from napsets.files.reading import PLAIN, Reading
 
-__all__ = ["LabelRows", "read_label_rows", "read_labels", "read_labels_and_kind", "read_nodes", "refuse_repeated"]
+__all__ = ["LabelRows", "NodeLabels", "read_groups", "read_label_rows", "read_labels", "read_nodes", "read_targets"]
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeLabels:
+    """The labels of nodes.
+
+    Attributes
+    ----------
+    values : numpy.ndarray
+        A class index for each node, −1 where it has no label.
+    class_names : list of str
+        The classes.
+    integers : bool
+        Whether labels are integers in the file, so that they can come back as such: every class is called by an
+        integer, and the file has numbers; or text that looks so, if it is CSV.
+    """
+
+    values: IntArray
+    class_names: list[str]
+    integers: bool
 
 
 def read_labels(
-    path: str | os.PathLike[str],
+    path: PathLike,
     nodes: NodeIds,
     class_names: Sequence[str] | None,
+    reading: Reading = PLAIN,
     *,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
-    labels_are: LabelsAre = "auto",
     notes: list[str] | None = None,
-) -> tuple[IntArray, list[str]]:
+    strict: bool = False,
+) -> NodeLabels:
     """Read a table with the columns ``node`` and ``label`` into one label for each of `nodes`.
 
     Parameters
@@ -39,54 +64,26 @@ def read_labels(
         The nodes.
     class_names : sequence of str or None
         The classes. With None, the distinct labels are the classes.
-    ids, skip_unknown
-        As in `read_edges`.
-    labels_are : {"auto", "names", "indices"}
-        What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
-        none is; a mixture is refused. ``2.0`` is read as ``2`` where no class is called ``2.0``.
+    reading : Reading
+        How it is read. ``2.0`` is read as ``2`` where no class is called ``2.0``.
     notes : list, optional
         Where it is said what was left out, and how the labels were read.
-
-    Returns
-    -------
-    labels : numpy.ndarray
-        A class index for each of `nodes`, −1 where unlabelled.
-    class_names : list of str
-        The classes.
+    strict : bool
+        Refuse labels that are no class, also where rows of unknown nodes are left out.
     """
-    found = read_labels_and_kind(
-        path, nodes, class_names, ids=ids, skip_unknown=skip_unknown, labels_are=labels_are, notes=notes
-    )
-    return found[:2]
-
-
-def read_labels_and_kind(
-    path: str | os.PathLike[str],
-    nodes: NodeIds,
-    class_names: Sequence[str] | None,
-    *,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
-    labels_are: LabelsAre = "auto",
-    notes: list[str] | None = None,
-) -> tuple[IntArray, list[str], bool]:
-    """Do what `read_labels` does, and say whether labels are integers, so that they can come back as such.
-
-    They are where every class is called by an integer and the file has numbers; or text that looks so, if it is CSV.
-    """
-    rows = read_label_rows(path, nodes, ids=ids, skip_unknown=skip_unknown, notes=notes)
-    table, place = rows.table, rows.places
-    codes, names = class_indices(table, rows.texts, class_names, labels_are, notes)
-    integers = not rows.named and looks_integer(arrow().array(names, arrow().large_string()))
+    rows = read_label_rows(path, nodes, reading, notes=notes)
+    skip = reading.skip_unknown and not strict
+    codes, names = class_indices(rows.table, rows.texts, class_names, reading.labels_are, notes, skip_unknown=skip)
     unlabelled = int((codes < 0).sum())
     if unlabelled and notes is not None:
         notes.append(
-            f"{unlabelled:,} of the {codes.size:,} rows of `labels` ({table.path}) have no label: an empty cell, NaN "
-            f"or −1"
+            f"{unlabelled:,} of the {codes.size:,} rows of `labels` ({rows.table.path}) have no label: an empty cell, "
+            f"NaN or −1"
         )
     labels = np.full(len(nodes), -1, dtype=np.int64)
-    labels[place[place >= 0]] = codes[place >= 0]
-    return labels, names, integers
+    labels[rows.places[rows.places >= 0]] = codes[rows.places >= 0]
+    integers = not rows.named and looks_integer(arrow().array(names, arrow().large_string()))
+    return NodeLabels(labels, names, integers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,57 +112,98 @@ class LabelRows:
 
 
 def read_label_rows(
-    path: str | os.PathLike[str],
+    path: PathLike,
     nodes: NodeIds,
+    reading: Reading = PLAIN,
     *,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
     notes: list[str] | None = None,
     more: Sequence[str] = (),
 ) -> LabelRows:
     """Read the rows of a file of labels, with those of the columns `more` that it has; the rest as in `read_labels`."""
     pa = arrow()
-    table = open_table("labels", path)
+    table = open_table("labels", path, reading)
     table.require("node", "label")
     others: dict[str, list[Any]] = {column: [] for column in more if column in table.columns}
-    strangers = UnknownIds(table, nodes.name)
-    places, texts, named = [np.empty(0, dtype=np.int64)], [], False
-    for batch in table.batches(["node", "label", *others]):
-        places.append(known_places(table, batch, "node", nodes, ids, strangers))
+    rows, texts, named = NodeRows(table, nodes), [], False
+    for batch in rows.batches("label", *others):
         kind = batch.column("label").type
         named |= table.typed and not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-        texts.append(label_texts(table, batch.column("label")))
+        texts.append(_label_texts(table, batch.column("label")))
         for column, parts in others.items():
             parts.append(batch.column(column))
-    strangers.settle(skip=skip_unknown, notes=notes)
-    place = np.concatenate(places)
-    refuse_repeated(table, nodes, place[place >= 0])
-    column = pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
-    return LabelRows(table, place, column, named, others)
+    return LabelRows(table, rows.places(notes), _joined(texts), named, others)
 
 
-def read_nodes(
-    path: str | os.PathLike[str],
-    nodes: NodeIds,
-    *,
-    ids: IdKind = "auto",
-    skip_unknown: bool = False,
-    notes: list[str] | None = None,
-) -> IntArray:
+def read_targets(
+    path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
+) -> FloatArray:
+    """Read a table with the columns ``node`` and ``target`` into one number for each of `nodes`, NaN where unknown."""
+    table = open_table("labels", path, reading)
+    table.require("node", "target")
+    rows = NodeRows(table, nodes)
+    columns = [numbers_or_nan(table, batch.column("target"), "target") for batch in rows.batches("target")]
+    places = rows.places(notes)
+    numbers = np.concatenate([np.empty(0), *columns])
+    numbers[~np.isfinite(numbers)] = np.nan
+    unknown = int(np.isnan(numbers).sum())
+    if unknown and notes is not None:
+        notes.append(
+            f"{unknown:,} of the {places.size:,} rows of `labels` ({table.path}) have no target: an empty cell, NaN or "
+            f"infinite"
+        )
+    targets = np.full(len(nodes), np.nan)
+    targets[places[places >= 0]] = numbers[places >= 0]
+    return targets
+
+
+def read_nodes(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None) -> IntArray:
     """Read a table with the column ``node`` into places among `nodes`, in the order of the file."""
-    table = open_table("nodes", path)
+    table = open_table("nodes", path, reading)
     table.require("node")
-    strangers = UnknownIds(table, nodes.name)
-    batches = table.batches(["node"])
-    places = [known_places(table, batch, "node", nodes, ids, strangers) for batch in batches]
-    strangers.settle(skip=skip_unknown, notes=notes)
-    place = np.concatenate([np.empty(0, dtype=np.int64), *places])
-    place = place[place >= 0]
-    refuse_repeated(table, nodes, place)
-    return place
+    rows = NodeRows(table, nodes)
+    for _ in rows.batches():
+        pass
+    places = rows.places(notes)
+    return places[places >= 0]
 
 
-def label_texts(table: TableFile, column: Any) -> Any:
+def read_groups(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN) -> npt.NDArray[Any]:
+    """Read a table with the columns ``node`` and ``group`` into the name of the group of each of `nodes`.
+
+    Parameters
+    ----------
+    path : path
+        Any format that `napsets` reads. A node that is not there, or whose group is an empty cell, is in none.
+    nodes : NodeIds
+        The nodes.
+    reading : Reading
+        How it is read.
+
+    Returns
+    -------
+    numpy.ndarray
+        Text, empty where a node is in no group.
+    """
+    table = open_table("groups", path, reading)
+    table.require("node", "group")
+    rows = NodeRows(table, nodes)
+    texts = [_label_texts(table, batch.column("group")) for batch in rows.batches("group")]
+    places = rows.places()
+    if not places.size:
+        raise FileFormatError(f"`groups` must have at least one row; {table.path} has none")
+    names = np.array(_joined(texts).fill_null("").to_pylist(), dtype=np.str_)
+    groups = np.zeros(len(nodes), dtype=names.dtype if names.size else "<U1")
+    groups[places[places >= 0]] = names[places >= 0]
+    return groups
+
+
+def _joined(texts: list[Any]) -> Any:
+    """Return texts of several batches as one array."""
+    pa = arrow()
+    return pa.chunked_array(texts, type=pa.large_string()).combine_chunks()
+
+
+def _label_texts(table: TableFile, column: Any) -> Any:
     """Return labels as text, null where there is none: an empty cell, or NaN in a column of numbers."""
     pa = arrow()
     pc = pa.compute
@@ -186,17 +224,3 @@ def label_texts(table: TableFile, column: Any) -> Any:
             f"`labels` must be class names or class numbers; the column label of {table.path} is {column.type}"
         )
     return column.cast(pa.large_string())
-
-
-def refuse_repeated(table: TableFile, nodes: NodeIds, place: IntArray) -> None:
-    """Refuse places that are there twice, by the ids that the table calls them."""
-    if place.size == 0:
-        return
-    counts = np.bincount(place, minlength=1)
-    repeated = np.flatnonzero(counts > 1)
-    if repeated.size:
-        shown = ", ".join(repr(node) for node in nodes.take(repeated[:10]).to_pylist())
-        raise FileFormatError(
-            f"`{table.name}` must have each node once; {repeated.size:,} are in {table.path} more than once: {shown}"
-            f"{', …' if repeated.size > 10 else ''}. Keep one row for each."
-        )

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0
 
 from napsets.errors import FileFormatError
 from napsets.files._arrow import arrow
 
 __all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header"]
 
-#: The key of a file's metadata that holds what napsets has to say of it, as JSON.
+#: The key in a file's metadata under which napsets keeps its settings, as JSON.
 METADATA_KEY = b"napsets"
 
 _ENDS = ("source", "target")
 
-#: Arrays with a row a node: where there are no ids, their rows are the nodes 0, 1, 2, …
+#: Arrays with one row per node: without ids, their rows are the nodes 0, 1, 2, …
 _A_ROW_A_NODE = ("probabilities", "features", "label")
 
 #: Arrays that are matrices.
@@ -30,7 +31,9 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
     """Return the names of the columns, and the settings that napsets keeps beside them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
-        metadata = {METADATA_KEY: str(_loaded(name, path, archive, "about")).encode()} if "about" in names else {}
+        for column in names:
+            _refuse_pickle(name, path, archive, column)
+        metadata = {METADATA_KEY: str(archive["about"]).encode()} if "about" in names else {}
     if "edge_index" in names:
         if set(_ENDS) & set(names):
             raise FileFormatError(
@@ -62,9 +65,9 @@ def npz_arrays(name: str, path: Path, columns: Sequence[str]) -> dict[str, npt.N
 
 def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int = 1) -> npt.NDArray[Any]:
     """Return an array of numbers or text with so many dimensions, in this machine's byte order."""
-    array = _loaded(name, path, archive, column)
+    array: npt.NDArray[Any] = archive[column]
     if array.ndim != ndim:
-        shape = "one row a node and one column a class or feature" if ndim == 2 else "one dimension"
+        shape = "one row per node and one column per class or feature" if ndim == 2 else "one dimension"
         raise FileFormatError(f"`{name}` must have {shape} in its array {column}; {path} has shape {array.shape}")
     if column in _MATRICES and not array.shape[1]:
         raise FileFormatError(f"`{name}` must have at least one entry in each row of {column}; {path} has none")
@@ -86,27 +89,30 @@ def _arrays(name: str, path: Path, archive: Any, columns: Sequence[str]) -> dict
     }
     if "node" in columns and "node" not in arrays:
         whole = next(column for column in _A_ROW_A_NODE if column in archive.files)
-        arrays["node"] = np.arange(len(_loaded(name, path, archive, whole)))
+        arrays["node"] = np.arange(len(archive[whole]))
     return arrays
 
 
-def _loaded(name: str, path: Path, archive: Any, column: str) -> npt.NDArray[Any]:
-    try:
-        array: npt.NDArray[Any] = archive[column]
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise
-        kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
-        way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
-        raise FileFormatError(
-            f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
-            f"{column}.astype({way}) instead."
-        ) from error
-    return array
+def _refuse_pickle(name: str, path: Path, archive: Any, column: str) -> None:
+    """Refuse Python objects in any array, also in one that is not asked for: napsets opens no pickle."""
+    stored = f"{column}.npy" if f"{column}.npy" in archive.zip.namelist() else column
+    with archive.zip.open(stored) as stream:
+        if stream.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:
+            raise FileFormatError(f"`{name}` must hold NumPy arrays; {column} in {path} is none")
+        version = tuple(stream.read(2))
+        header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}.get(version)
+        if header is None or not header(stream)[2].hasobject:  # other versions are for names of fields: no objects
+            return
+    kind = {"edge_index": "integers", "probabilities": "numbers", "features": "numbers"}.get(column)
+    way = {"integers": '"int64"', "numbers": '"float64"'}.get(kind or "", "str")
+    raise FileFormatError(
+        f"`{name}` must hold {kind or 'numbers or text'} in its array {column}; {path} has Python objects. Write "
+        f"{column}.astype({way}) instead."
+    )
 
 
 def _edge_index(name: str, path: Path, archive: Any) -> dict[str, npt.NDArray[Any]]:
-    array = _loaded(name, path, archive, "edge_index")
+    array = archive["edge_index"]
     shape = array.shape
     if len(shape) != 2 or shape[0] != 2:
         transposed = len(shape) == 2 and shape[1] == 2

@@ -1,4 +1,4 @@
-"""Columns as NumPy arrays: ids in batches that become one column, rows of numbers that must be numbers."""
+"""Columns of numbers as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,37 +11,14 @@ import numpy.typing as npt
 from napsets.checks.frozen import sealed
 from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile, arrow
-from napsets.files.ids import IdKind, looks_integer
 from napsets.files.npz_format import npz_arrays
 from napsets.files.places import reading
+from napsets.files.text_formats import number_advice
 
-__all__ = ["check_width", "joined_ids", "number_rows", "numbers_or_nan", "whole_columns"]
+__all__ = ["check_width", "number_rows", "numbers_or_nan", "whole_columns"]
 
-#: What a file of predictions may carry beside node and probabilities.
+#: Columns that a file of predictions may have in addition to node and probabilities.
 _COMPANIONS = ("label", "split")
-
-
-def joined_ids(table: TableFile, parts: list[Any], ids: IdKind) -> Any:
-    """Return the ids of all batches as one Arrow array; text from a CSV becomes integers where it all looks so."""
-    pa = arrow()
-    kinds = sorted({str(part.type) for part in parts})
-    if len(kinds) > 1:
-        raise FileFormatError(
-            f"`{table.name}` must have ids of one type in all its parts; {table.path} has {' and '.join(kinds)}"
-        )
-    column = pa.chunked_array(parts).combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    if not pa.types.is_integer(column.type):
-        guessed = ids == "auto" and not table.typed and looks_integer(column)
-        if ids == "integer" and not looks_integer(column):
-            raise FileFormatError(
-                f"`{table.name}` must have integer ids, as --ids integer asks; {table.path} does not. "
-                f"Leave --ids out to keep its ids as text."
-            )
-        if guessed or ids == "integer":
-            return column.cast(pa.int64())
-    return column
 
 
 def number_rows(
@@ -56,7 +33,7 @@ def number_rows(
     batch : pyarrow.RecordBatch
         Some of its rows.
     columns : sequence of str
-        One column a number, or the list column alone.
+        One column per number, or the list column alone.
     first : int
         The row of the file that the batch begins with.
     list_column : str
@@ -87,8 +64,8 @@ def numbers_or_nan(table: TableFile, values: Any, column: str) -> npt.NDArray[np
         numbers = values.cast(pa.float64(), safe=False)  # integers may be larger than a float knows to the last digit
     except pa.ArrowInvalid as error:
         raise FileFormatError(f"{wanted} not all of it is: {error}") from error
-    found: npt.NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    return found
+    array: npt.NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
+    return array
 
 
 def check_width(table: TableFile, block: npt.NDArray[Any], width: int) -> None:
@@ -116,7 +93,7 @@ def whole_columns(table: TableFile, columns: Sequence[str]) -> dict[str, npt.NDA
             filled += batch.num_rows
         if not filled:
             raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
-        arrays = {column: np.concatenate(found) for column, found in parts.items()}
+        arrays = {column: np.concatenate(blocks) for column, blocks in parts.items()}
     return {column: sealed(array) for column, array in arrays.items()}
 
 
@@ -151,20 +128,27 @@ def _number_column(
         companion = " A list column named probabilities may stand beside it." if column in _COMPANIONS else ""
         raise FileFormatError(
             f"`{table.name}` must hold numbers in every column but node; the column {column} of {table.path} is "
-            f"{values.type}. Drop that column.{companion}"
+            f"{values.type}. If it is no class, add --ignore-columns {column}.{companion}{_number_hint(values)}"
         )
     _refuse_empty(table, values, column, first)
     array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
     return array
 
 
+def _number_hint(values: Any) -> str:
+    """Say how text that nearly is numbers can be read, by its first cell."""
+    types = arrow().types
+    texts = values.drop_null() if types.is_string(values.type) or types.is_large_string(values.type) else []
+    return f" {number_advice(str(texts[0].as_py()))}".rstrip() if len(texts) else ""
+
+
 def _list_rows(table: TableFile, lists: Any, column: str, first: int) -> npt.NDArray[Any]:
-    """Turn lists of one length into rows, without a Python object a row."""
+    """Turn lists of one length into rows, without one Python object per row."""
     types = arrow().types
     if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
         raise FileFormatError(
             f"`{table.name}` must hold a list of numbers in each row of its column {column}; in {table.path} that "
-            f"column is {lists.type}. Write one column a number beside node, or lists in Parquet or npz."
+            f"column is {lists.type}. Write one column per number beside node, or lists in Parquet or npz."
         )
     values = _number_column(table, lists.flatten(), column, first)
     lengths = arrow().compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from napsets.checks.values import check_path
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
-from napsets.files.drafts import draft_mark, sweep
+from napsets.files.drafts import draft_mark, drafting, sweep
 
 __all__ = ["check_apart", "check_output", "note_written", "protecting", "reading", "recording", "replacing"]
 
@@ -25,7 +26,7 @@ _PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
 
 @contextmanager
 def replacing(path: AnyPath) -> Iterator[Path]:
-    """Give a path to write to, beside `path` and with its suffix; rename it to `path` if all went well.
+    """Yield a path to write to, next to `path` and with its suffix; rename it to `path` on success.
 
     A link stays a link: what it leads to is replaced. What killed runs have left in the folder is removed.
 
@@ -35,21 +36,19 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     >>> with tempfile.TemporaryDirectory() as folder, replacing(f"{folder}/a.txt") as draft:
     ...     _ = draft.write_text("whole")
     """
-    named = Path(path)
-    check_apart(named, ())
-    target = Path(os.path.realpath(named))
+    named = check_path("path", path)
+    target = check_apart(named)
+    if target.is_dir():
+        raise InvalidInputError(f"`path` must name a file; {target} is a folder")
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target.parent)
     # Cut, so that the name of the draft is not too long where that of the target is just short enough. The suffix is
     # that of the name given, by which the format was chosen.
     draft = target.with_name(f".{target.stem[:40]}.{draft_mark()}{named.suffix}")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    try:
+    with drafting(draft, named):
         yield draft
         draft.replace(target)
         note_written(named)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -100,7 +99,7 @@ def reading(path: AnyPath, name: str | None = None, *, folder: bool = False) -> 
     FileFormatError
         Where there is no such file, its reader fails, or what it holds is refused.
     """
-    source = Path(path)
+    source = check_path(name or "path", path)
     if not source.is_file() and not (folder and source.is_dir()):
         raise _missing(source, name)
     try:
@@ -150,42 +149,48 @@ def check_output(
     name : str
         The argument that the path came from.
     """
-    target, endings = Path(path), tuple(suffixes)
-    if endings and not target.name.lower().endswith(endings):
-        raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {target}")
-    check_apart(target, inputs, name=name)
+    named, endings = Path(path), tuple(suffixes)
+    if endings and not named.name.lower().endswith(endings):
+        raise InvalidInputError(f"`{name}` must be a file that ends in {', '.join(endings)}; got {named}")
+    target = check_apart(named, inputs, name=name)
     if target.is_dir():
-        raise InvalidInputError(f"`{name}` must be a file; {target} is a folder. Name a file in it.")
+        raise InvalidInputError(f"`{name}` must be a file; {named} is a folder. Name a file in it.")
     if target.exists() and not target.is_file():
-        raise InvalidInputError(f"`{name}` must be a file; {target} is a device or a pipe")
+        raise InvalidInputError(f"`{name}` must be a file; {named} is a device or a pipe")
     # Folders that are not there yet are made when the file is, so the nearest that is there decides.
-    folder = next(parent for parent in Path(os.path.realpath(target)).parents if parent.exists())
+    folder = next(parent for parent in target.parents if parent.exists())
     with tempfile.TemporaryFile(dir=folder):
         pass
-    return target
+    return named
 
 
-def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None], *, name: str = "output") -> None:
-    """Refuse an output that is an input, lies inside one or holds one, whatever the paths are called."""
-    target = Path(output)
+def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None] = (), *, name: str = "output") -> Path:
+    """Return where an output will really be; refuse one that is an input, lies inside one or holds one.
+
+    What is compared are the files, once links and ``..`` are followed, and not the names: ``new/../edges.csv`` is
+    ``edges.csv``, also while there is no folder ``new``.
+    """
+    target = Path(os.path.realpath(output))
+    if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is no link
+        raise InvalidInputError(f"`{name}` must be a file; {output} is a link that leads back to itself")
     for path in (*inputs, *_PROTECTED.get()):
         if path is None:
             continue
-        source = Path(path)
+        source = Path(os.path.realpath(path))
         if _same(source, target):
-            raise InvalidInputError(f"`{name}` would overwrite the input {source}; name another file")
-        if _is_inside(target, source):
-            raise InvalidInputError(f"`{name}` must lie outside the inputs; {target} lies in the input {source}")
-        if _is_inside(source, target):
+            raise InvalidInputError(f"`{name}` would overwrite the input {path}; name another file")
+        if _is_inside(target, output, source):
+            raise InvalidInputError(f"`{name}` must lie outside the inputs; {output} lies in the input {path}")
+        if _is_inside(source, path, target):
             raise InvalidInputError(
-                f"`{name}` must not hold an input, which would be lost; {target} holds the input {source}"
+                f"`{name}` must not hold an input, which would be lost; {output} holds the input {path}"
             )
+    return target
 
 
-def _is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a path lies in a folder, by its own name or once links are followed."""
-    parents = {*Path(os.path.abspath(path)).parents, *Path(os.path.realpath(path)).parents}
-    return any(_same(parent, folder) for parent in parents)
+def _is_inside(place: Path, path: AnyPath, folder: Path) -> bool:
+    """Tell whether something lies in a folder, where it really is or by its own name."""
+    return any(_same(parent, folder) for parent in {*place.parents, *Path(os.path.abspath(path)).parents})
 
 
 def _same(first: Path, second: Path) -> bool:

@@ -24,6 +24,7 @@ from napsets.checks.arguments import (
     check_integers,
     check_labels,
     check_names,
+    check_path,
     check_probabilities,
     check_settings,
     shown,
@@ -52,7 +53,7 @@ class NodePredictions(Sealed):
     nodes : array of shape (n,)
         Node ids, each once; all nodes of a graph or some of them.
     probabilities : array of shape (n, classes)
-        One row a node, on the simplex.
+        One row per node, on the simplex.
     labels : array of shape (n,)
         True labels; −1 where unknown.
     split : array of str, optional
@@ -86,7 +87,7 @@ class NodePredictions(Sealed):
         probabilities = check_probabilities(self.probabilities)
         size, classes = probabilities.shape
         if size != nodes.size:
-            raise InvalidInputError(f"`probabilities` must have one row a node, {nodes.size}; got {size}")
+            raise InvalidInputError(f"`probabilities` must have one row per node, {nodes.size}; got {size}")
         labels = check_labels(self.labels, size=size, num_classes=classes)
         split = np.full(size, "") if self.split is None else as_column("split", self.split)
         if split.dtype.kind not in "UO" or not all(isinstance(part, str) for part in split.flat):
@@ -169,7 +170,7 @@ class NodePredictions(Sealed):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the predictions to a ``.parquet`` or ``.npz`` file, whole or not at all; return its path."""
-        target = Path(path)
+        target = check_path("path", path)
         if target.suffix not in (".parquet", ".npz"):
             raise InvalidInputError(f"`path` must end in .parquet or .npz; got {target.name!r}")
         names: dict[str, Any] = {"dataset": self.dataset, "model": self.model, "class_names": self.class_names}
@@ -192,7 +193,7 @@ class NodePredictions(Sealed):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NodePredictions:
         """Read a file that `save`, or anyone else, wrote."""
-        source = Path(path)
+        source = check_path("path", path)
         table = open_table("path", source, kind="npz" if source.suffix == ".npz" else "parquet")
         table.require("node", "probabilities")
         about = table.about()

@@ -95,4 +95,5 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "num_nodes": _integer(_COUNT),
     "calibration": _integer(_COUNT),
     "level_labels": _integer(_COUNT),
+    "method_description": (lambda value: isinstance(value, dict), "a description of a method"),
 }

@@ -14,13 +14,15 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers
+from napsets.checks.arguments import ArrayLike, as_array, check_alpha, check_index, check_integers, check_kind
 from napsets.checks.names import choose
+from napsets.checks.training import count_trained
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
 from napsets.graph import Graph
-from napsets.methods import NAPS
-from napsets.sets import PredictionSets
+from napsets.methods import Auto, make_method
+from napsets.methods.data import Calibrates
+from napsets.predictions import PredictionSets
 
 __all__ = ["predict_sets", "probabilities_of"]
 
@@ -32,9 +34,9 @@ def predict_sets(
     nodes: ArrayLike,
     alpha: float = 0.1,
     *,
-    predictor: NAPS | None = None,
+    predictor: Calibrates[Any] | str | None = None,
     within: ArrayLike | None = None,
-    directed: bool = False,
+    directed: bool | None = None,
     outputs: str = "logits",
     forward: Callable[[nn.Module, Any], Any] | None = None,
     device: str | torch.device | None = None,
@@ -54,13 +56,15 @@ def predict_sets(
         Which nodes to predict, as a mask or as indices.
     alpha : float
         Error rate.
-    predictor : NAPS, optional
-        Its settings (hops, decay, score, seed); by default ``NAPS()``. It is calibrated here.
+    predictor : Auto, NAPS, SplitConformal, Method or str, optional
+        The method, or its name in the table of methods; by default ``Auto(alpha)``. It is calibrated here, and left as
+        it was.
     within : array, optional
         Mask or indices of the nodes whose induced subgraph gives the neighbourhoods, as the paper takes the test
         nodes; by default the whole graph.
-    directed : bool
-        Whether neighbourhoods follow edges from source to target only.
+    directed : bool, optional
+        Whether neighbourhoods follow edges from source to target only; by default both ways, with a warning where an
+        edge has no way back.
     outputs : str
         What the model returns: ``logits`` (log-probabilities will do) or ``probabilities``.
     forward : callable, optional
@@ -82,22 +86,33 @@ def predict_sets(
     graph = Graph.from_pyg(data, directed=directed)
     size = graph.num_nodes
     if probabilities.shape[0] != size:
-        raise InvalidInputError(f"`model` must return one row a node, {size}; got {probabilities.shape[0]}")
+        raise InvalidInputError(f"`model` must return one row per node, {size}; got {probabilities.shape[0]}")
     calibration = check_index("calibration_mask", calibration_mask, size)
     chosen = check_index("nodes", nodes, size)
     labels = np.full(size, -1, dtype=np.int64)
     labels[calibration] = _labels(data, size)[calibration]
-    naps = replace(predictor) if predictor is not None else NAPS()
+    method = _method(predictor, alpha)
+    count_trained(getattr(data, "train_mask", None), calibration, size, stacklevel=2)
     if within is None:
-        return naps.calibrate(graph, probabilities, labels, calibration).predict(chosen, alpha)
+        return method.calibrate_rows(graph, probabilities, labels, calibration).predict(chosen, alpha)
     kept = np.unique(check_index("within", within, size))
     place = np.full(size, -1, dtype=np.int64)
     place[kept] = np.arange(kept.size)
     for name, part in (("calibration_mask", calibration), ("nodes", chosen)):
         if (place[part] < 0).any():
             raise InvalidInputError(f"`{name}` must lie within `within`; node {part[place[part] < 0][0]} does not")
-    naps.calibrate(graph.subgraph(kept), probabilities[kept], labels[kept], place[calibration], ids=kept)
-    return replace(naps.predict(place[chosen], alpha), nodes=chosen, num_nodes=size)
+    inside = method.calibrate_rows(graph.subgraph(kept), probabilities[kept], labels[kept], place[calibration], kept)
+    return replace(inside.predict(place[chosen], alpha), nodes=chosen, num_nodes=size)
+
+
+def _method(predictor: Any, alpha: float) -> Any:
+    """Return what to calibrate: the method of that name, a copy of a predictor, or an `Auto` for the error rate."""
+    if predictor is None:
+        return Auto(check_alpha(alpha))
+    if isinstance(predictor, str):
+        return make_method(predictor, alpha=check_alpha(alpha))
+    way = "Take ns.Auto(), or the name of a method."
+    return replace(check_kind("predictor", predictor, Calibrates, way=way))  # type: ignore[type-abstract, type-var]
 
 
 def probabilities_of(
@@ -115,7 +130,7 @@ def probabilities_of(
         result = (_forward if forward is None else forward)(model, moved)
     if not isinstance(result, torch.Tensor) or result.ndim != 2:
         raise InvalidInputError(
-            f"`model` must return a matrix with one row a node; got {type(result).__name__}. Pick it out with "
+            f"`model` must return a matrix with one row per node; got {type(result).__name__}. Pick it out with "
             f"forward=lambda model, data: …"
         )
     values = result.detach().cpu().double()
@@ -153,12 +168,12 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 
 
 def _labels(data: Any, size: int) -> npt.NDArray[Any]:
-    """Return one label a node; a column of them will do."""
+    """Return one label per node; a column of them will do."""
     y = as_array("data.y", data.y)
     if y.shape == (size, 1):
         y = y.reshape(size)
     if y.shape != (size,):
-        raise InvalidInputError(f"`data.y` must have one label a node, shape ({size},); got {y.shape}")
+        raise InvalidInputError(f"`data.y` must have one label per node, shape ({size},); got {y.shape}")
     return check_integers("data.y", y)
 
 

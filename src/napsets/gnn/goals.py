@@ -1,13 +1,13 @@
 """What a model is trained for: the labels of nodes, or quantiles of their numbers.
 
-A goal says how many numbers the model gives a node, what it is to be told of the truth, what it loses by its answers,
-and by which merit weights are kept.
+A goal says how many numbers the model gives for a node, what the truth is, what the model loses by its answers, and by
+which merit weights are kept. `NodeQuantiles` is what a model of quantiles gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from napsets.checks.arguments import check_list
+from napsets.checks.arguments import FloatArray, IntArray, check_list
+from napsets.checks.frozen import Sealed, frozen
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 
-__all__ = ["Goal", "LabelGoal", "QuantileGoal", "make_goal"]
+__all__ = ["Goal", "LabelGoal", "NodeQuantiles", "QuantileGoal", "make_goal"]
 
 
 class Goal(Protocol):
@@ -149,3 +150,63 @@ def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> La
     if task == "regression":
         return QuantileGoal(dataset, tuple(quantiles))
     raise InvalidInputError(f"`task` must be 'classification' or 'regression'; got {task!r}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeQuantiles(Sealed):
+    """Quantiles of the numbers of all nodes of a dataset.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, 0..n−1.
+    outputs : numpy.ndarray
+        One row per node, ascending: what `napsets.CQR` takes, where there are two.
+    quantiles : tuple of float
+        Which quantiles the columns are.
+    targets : numpy.ndarray
+        The truth; NaN where unknown.
+    split : numpy.ndarray
+        The part each node lay in: train, validation, test, or an empty string.
+    dataset, model : str
+        Their names.
+    settings : mapping
+        How the model was trained.
+    """
+
+    nodes: IntArray
+    outputs: FloatArray
+    quantiles: tuple[float, ...]
+    targets: FloatArray
+    split: npt.NDArray[np.str_]
+    dataset: str = ""
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "outputs", "targets", "split"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+
+    @property
+    def loss(self) -> float:
+        """Mean pinball loss on the test nodes; NaN where there are none."""
+        rows = (self.split == "test") & np.isfinite(self.targets)
+        errors = self.targets[rows, None] - self.outputs[rows]
+        levels = np.array(self.quantiles)
+        each = np.maximum(levels * errors, (levels - 1.0) * errors)
+        return float(each.mean()) if each.size else float("nan")
+
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table: node, lower and upper (or one column per quantile), target, split."""
+        import pyarrow as pa
+
+        names = ["lower", "upper"] if len(self.quantiles) == 2 else [f"q{level:g}" for level in self.quantiles]
+        columns = {name: pa.array(self.outputs[:, i]) for i, name in enumerate(names)}
+        return pa.table({"node": self.nodes, **columns, "target": self.targets, "split": self.split})
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{level:g}" for level in self.quantiles)
+        return (
+            f"NodeQuantiles({self.model!r} on {self.dataset!r}: {self.nodes.size:,} nodes, quantiles {levels}, "
+            f"pinball loss {self.loss:.4g} on test nodes)"
+        )

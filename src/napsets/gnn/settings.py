@@ -16,7 +16,7 @@ SAMPLERS = ("neighbours", "shadow", "full", "auto")
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides a training run, beside data, model and seed.
+    """The settings of a training run, other than data, model and seed.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def settings_for(preset: str, family: str = "default", **changes: Any) -> Settin
         Fields of `Settings`.
     """
     chosen = choose("preset", preset, PRESETS)
-    given: Mapping[str, Any] = {field.name: None for field in fields(Settings)}
+    known: Mapping[str, Any] = {field.name: None for field in fields(Settings)}
     for name in changes:
-        choose("settings", name, given)
+        choose("settings", name, known)
     return replace(chosen.get(family, chosen["default"]), **changes)

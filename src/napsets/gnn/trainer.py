@@ -1,13 +1,18 @@
 """The training loop: seeded, inductive, stopped early, resumable.
 
 Every epoch starts from a random state that is a function of (seed, epoch), so a run that was killed and resumed draws
-what it would have drawn.
+what it would have drawn. A checkpoint has all that a run needs to go on, and is written whole after every epoch.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files.places import reading, replacing
 from napsets.gnn.batches import FeatureTable, chunks, prefetch
 from napsets.gnn.goals import Goal, LabelGoal
 from napsets.gnn.inference import exact_logits, sampled_logits
@@ -25,7 +32,7 @@ from napsets.graph import Graph
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["NodeView", "Trainer"]
+__all__ = ["NodeView", "Trainer", "fingerprint", "load_checkpoint", "save_checkpoint"]
 
 
 @dataclass(frozen=True)
@@ -160,3 +167,37 @@ class Trainer:
 def _evenly(batches: int, looks: int) -> set[int]:
     """Return the batches after which to look: as many as asked for, evenly spread, the last always among them."""
     return {max(round((k + 1) * batches / looks) - 1, 0) for k in range(looks)}
+
+
+def fingerprint(about: Mapping[str, Any], *arrays: Any) -> str:
+    """Return a short hash of what must be the same for a run to be continued: settings, weights and data."""
+    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+    for array in arrays:
+        parts = [array] if isinstance(array, np.ndarray) else [array.indptr, array.indices, array.data]
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
+    """Write a state of tensors, numbers, strings, lists and dictionaries."""
+    # Through a stream: given a path, PyTorch writes the name of the draft into the file.
+    with replacing(path) as draft, open(draft, "wb") as stream:
+        torch.save(dict(state), stream)
+
+
+def load_checkpoint(path: str | os.PathLike[str], expected: str) -> dict[str, Any] | None:
+    """Read a state if there is one; refuse that of another run."""
+    if not Path(path).exists():
+        return None
+    with reading(path) as source:
+        state = torch.load(source, weights_only=True)
+        fingerprint = state["fingerprint"]
+    if not isinstance(fingerprint, str):
+        raise FileFormatError(f"{path} is not a checkpoint")
+    if fingerprint != expected:
+        raise InvalidInputError(
+            f"`checkpoint` must be of the same data, model, settings and seed; {path} is of another run: "
+            "name another file, or remove it"
+        )
+    return dict(state)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -11,25 +12,37 @@ import numpy as np
 import torch
 from torch import nn
 
-from napsets.checks.arguments import check_seed
+from napsets.checks.arguments import check_count, check_progress, check_seed
 from napsets.checks.names import choose
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
-from napsets.gnn.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from napsets.gnn.goals import QuantileGoal, make_goal
+from napsets.gnn.goals import NodeQuantiles, QuantileGoal, make_goal
 from napsets.gnn.inference import exact_logits, sampled_logits
 from napsets.gnn.models import MODELS, build_model
-from napsets.gnn.quantiles import NodeQuantiles
 from napsets.gnn.settings import Settings, settings_for
-from napsets.gnn.threads import torch_threads
-from napsets.gnn.trainer import NodeView, Trainer
+from napsets.gnn.trainer import NodeView, Trainer, fingerprint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
 __all__ = ["TrainedModel", "fit", "predict", "train"]
+
+#: Torch cuts its sums among threads, so their number changes the last bits, and training carries these into the result.
+#: It is therefore a setting with one default, not whatever the machine has.
+THREADS = 2
+
+
+@contextmanager
+def torch_threads(count: int | None = None) -> Iterator[None]:
+    """Let torch use so many threads inside, `THREADS` by default, and as many as before afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(check_count("threads", THREADS if count is None else count, minimum=1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)
@@ -106,8 +119,7 @@ def fit(
         Fields of `Settings` that differ from the preset.
     """
     seed = check_seed(seed)
-    if progress is not None and not callable(progress):
-        raise InvalidInputError(f"`progress` must be a function, called as progress(done, total); got {progress!r}")
+    progress = check_progress(progress)
     if dataset.train.size == 0 or dataset.num_features == 0:
         raise InvalidInputError("`dataset` must have training nodes and at least one feature to train on")
     with torch_threads(threads), torch.random.fork_rng(devices=[]):

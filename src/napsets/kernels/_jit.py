@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import shutil
 import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import njit, types
 from numba.core import config, event
 from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 __all__ = [
     "borrowed",
+    "by_type",
     "count_bits",
     "count_bits_of_eight",
     "inlined",
+    "is_kept",
     "jit",
     "keep_in",
-    "lined_zeros",
     "lowest_bit",
     "part",
     "prefetch",
-    "read_only",
 ]
 
 #: Nobody calls kernels from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
-
-_LINE = 64  # bytes
 
 #: The kernels that are kept on disk.
 _kept: list[Any] = []
@@ -55,6 +50,16 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
         kernel._cache = _Cache(function)  # type: ignore[attr-defined]
         _kept.append(kernel)
     return kernel
+
+
+def is_kept(kernel: Any) -> bool:
+    """Return whether a kernel is compiled in this process, or kept on disk by another."""
+    if kernel.signatures:
+        return True
+    try:
+        return bool(kernel._cache._cache_file._load_index())
+    except Exception:  # there is no cache, or it is damaged: whoever compiles will say so
+        return False
 
 
 #: Numba's settings, which change at run time: no type checker knows their names.
@@ -95,8 +100,8 @@ def _copy_kept(old: Any, new: Any) -> None:
         return
     name = os.path.basename(index)
     base = name.removesuffix(".nbi")
-    found = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
-    for entry in (*found, name):
+    entries = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
+    for entry in (*entries, name):
         draft = os.path.join(new.cache_path, f"{entry}.{os.getpid()}.draft")
         with suppress(OSError):  # it is compiled anew
             shutil.copyfile(os.path.join(old.cache_path, entry), draft)
@@ -108,34 +113,27 @@ def part(function: Callable[..., Any]) -> Callable[..., Any]:
     return _njit(no_cpython_wrapper=True)(function)
 
 
+def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile the function that `choose` returns: it gets None for each argument that is None, and types for others.
+
+    An ``if`` in a kernel would compile what stands on both sides of it.
+    """
+
+    @wraps(choose)
+    def function(*arguments: Any) -> Any:
+        return choose(*arguments)(*arguments)
+
+    @wraps(choose)
+    def of_types(*arguments: Any) -> Any:
+        return choose(*(None if isinstance(one, types.NoneType) else one for one in arguments))
+
+    overload(function, strict=False)(of_types)
+    return function
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile what is a part of each kernel that calls it: passing records on would cost more than what it does."""
     return _njit(forceinline=True)(function)
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view that cannot be written to.
-
-    To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
-    passed to them like this, so that they are compiled once whoever owns the array.
-    """
-    if array.flags.c_contiguous and not array.flags.writeable:
-        return array
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
-def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return zeros for a kernel to work in, from the start of a line of the cache on.
-
-    NumPy's own may begin anywhere, and then every read of eight words touches two lines. Kernels do not make such
-    arrays themselves, because they would take longer to compile.
-    """
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + _LINE, dtype=np.uint8)
-    start = -room.ctypes.data % _LINE
-    return room[start : start + size].view(dtype).reshape(shape)
 
 
 def _warning() -> type[Warning]:
@@ -150,12 +148,12 @@ class _Cache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None where there is nothing that can be used."""
         try:
-            found = super().load_overload(sig, target_context)
+            compiled = super().load_overload(sig, target_context)
         except Exception as error:  # what a damaged pickle raises is anyone's guess
             self._give_up("read", error)
             return None
         # Two processes that write at once may each number their results from 1, and overwrite the other's.
-        return found if found is None or tuple(found.signature.args) == tuple(sig) else None
+        return compiled if compiled is None or tuple(compiled.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature, if that is possible."""
@@ -183,7 +181,7 @@ class _Cache(FunctionCache):
 
 
 class _Announcer(event.Listener):
-    """Says that kernels are being compiled, to whoever listens to the logger "napsets"; once in a process."""
+    """Says that kernels are being compiled, to whoever listens to the logger "napsets"; once per process."""
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func

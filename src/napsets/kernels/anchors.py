@@ -3,8 +3,8 @@
 The radius of a node is the smallest at which its ball holds `least` nodes, `furthest` + 1 where none up to `furthest`
 does. If j is the next node on a shortest way from i to a, the radius of j is at least that of i less one: the ball
 around j with radius r_i − 2 lies in the ball around i with radius r_i − 1, which holds fewer than `least` nodes. So
-all nodes whose ball contains a are found by a search from a that enters a node at distance d only if its radius is at
-least d: it never looks beyond them.
+a search from a that enters a node at distance d only if its radius is at least d meets all nodes whose ball contains a,
+and never looks beyond them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.hashing import hash64, to_unit
+from napsets.kernels.drawing import hash64, to_unit
 from napsets.kernels.walk import walk
-from napsets.kernels.weighed import answer, ascending
+from napsets.kernels.weighed import ascending, write_answer
 
 __all__ = ["anchor_answers", "ball_radii", "ball_sizes", "draw_anchors", "whose_ball_holds"]
 
@@ -63,40 +63,40 @@ def ball_sizes(first, last, nodes, indptr, indices, radii, furthest, stamps, que
 
 
 @jit
-def draw_anchors(first, last, nodes, indptr, indices, radii, furthest, words, by_word, stamps, queue, sizes, anchors):
+def draw_anchors(first, last, nodes, indptr, indices, radii, furthest, hashes, by_hash, stamps, queue, sizes, anchors):
     """Draw a node from the ball of each node, and write its size too.
 
-    What is drawn depends on the words of the node and of those in its ball and on nothing else, not on the order in
-    which nodes are numbered: the one whose word, stirred with the node's own, is the smallest. Of all nodes, `by_word`
-    lists them in the order of their words, and a place in it is drawn.
+    What is drawn depends on the hashes of the node and of those in its ball and on nothing else, not on the order in
+    which nodes are numbered: the one whose word, stirred with the node's own, is the smallest. Of all nodes, `by_hash`
+    lists them in the order of their hashes, and a place in it is drawn.
     """
     for i in range(first, last):
         v = nodes[i]
-        mine = hash64(words[v])
+        mine = hash64(hashes[v])
         if radii[v] > furthest:
             sizes[i] = radii.shape[0]
             place = np.int64(to_unit(hash64(mine)) * radii.shape[0])
-            anchors[i] = by_word[min(place, radii.shape[0] - 1)]
+            anchors[i] = by_hash[min(place, radii.shape[0] - 1)]
             continue
         _, size = walk(v, indptr, indices, radii[v], i, stamps, queue, None)
         sizes[i] = size
-        smallest, drawn = hash64(mine + words[v]), np.int64(v)
+        smallest, drawn = hash64(mine + hashes[v]), np.int64(v)
         for k in range(1, size):
             u = queue[k]
-            word = hash64(mine + words[u])
+            word = hash64(mine + hashes[u])
             if word < smallest:
                 smallest, drawn = word, np.int64(u)
         anchors[i] = drawn
 
 
 @part
-def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stamps, queue, found):
+def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stamps, queue, listed):
     """Write the numbers of the reference nodes whose ball has a radius and holds the anchor; return how many."""
     stamps[anchor] = mark
     queue[0] = anchor
     done, met, size = np.int64(0), np.int64(1), np.int64(0)
     if radii[anchor] <= furthest and numbers[anchor] < known:
-        found[0] = numbers[anchor]
+        listed[0] = numbers[anchor]
         size = 1
     for ring in range(1, furthest + 1):
         end = met
@@ -111,7 +111,7 @@ def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stam
                         queue[met] = v
                         met += 1
                         if radii[v] <= furthest and numbers[v] < known:
-                            found[size] = numbers[v]
+                            listed[size] = numbers[v]
                             size += 1
         if met == end:
             break
@@ -119,15 +119,15 @@ def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stam
 
 
 @jit
-def whose_ball_holds(anchor, indptr, indices, radii, furthest, numbers, known, stamps, queue, found):
+def whose_ball_holds(anchor, indptr, indices, radii, furthest, numbers, known, stamps, queue, listed):
     """Write the numbers of the reference nodes whose ball holds one anchor; `stamps` has no mark of that anchor."""
-    return _gather(anchor, indptr, indices, radii, furthest, numbers, known, anchor, stamps, queue, found)
+    return _gather(anchor, indptr, indices, radii, furthest, numbers, known, anchor, stamps, queue, listed)
 
 
 @jit
 def anchor_answers(
-    first, last, order, nodes, anchors, sizes, indptr, indices, radii, furthest, numbers, ball_weights, question, found,
-    scratch, bits, sums,
+    first, last, order, nodes, anchors, sizes, indptr, indices, radii, furthest, numbers, ball_weights, question,
+    answers, scratch, bits, sums,
 ):  # fmt: skip
     """Answer for nodes in an order that brings those with one anchor together: they share its search.
 
@@ -154,6 +154,6 @@ def anchor_answers(
         everywhere = question.behind[known]
         if own < known:
             everywhere -= question.behind[own + 1] - question.behind[own]
-        found.mass[i] = answer(i, 1.0 / sizes[i], own, listed, sums, size, question, found)
-        found.support[i] = counted + np.int64(everywhere)
-        found.square[i] = square + everywhere * question.each * question.each
+        answers.mass[i] = write_answer(i, 1.0 / sizes[i], own, listed, sums, size, question, answers)
+        answers.support[i] = counted + np.int64(everywhere)
+        answers.square[i] = square + everywhere * question.each * question.each

@@ -3,10 +3,10 @@
 An edge list is laid into buckets by its larger end, then, bucket after bucket, into rows by its smaller end. Two
 counting passes leave every row sorted, without a single comparison, so duplicates stand side by side. For an
 undirected graph only the upper triangle is kept until the end; the full rows are then written in sorted order
-straight away. Beside the result, at most two arrays of one entry an edge are alive. Where edges have lengths, these
+straight away. Beside the result, at most two arrays of one entry per edge are alive. Where edges have lengths, these
 move with them, and of several edges between two nodes the shortest is kept.
 
-A few edges are sorted by NumPy, to the same rows: compiling kernels would take a thousand times as long.
+NumPy sorts edges into the same rows, where that takes less time than compiling kernels.
 """
 
 from __future__ import annotations
@@ -17,30 +17,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, read_only
+from napsets.kernels._jit import jit
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.layout import edges_of, read_only
 from napsets.kernels.threads import Stop, run
 
 __all__ = [
-    "FEW_EDGES",
     "RANGE_EDGES",
     "bucket_by_column",
     "compress_few",
     "deduplicate",
+    "fill_vectors",
     "mirror",
-    "offsets_of_rows",
     "one_way_edge",
     "renumbered",
     "reversed_rows",
     "row_ranges",
     "rows_from_buckets",
+    "sorted_by_numpy",
     "subgraph",
 ]
 
 
 Array = npt.NDArray[Any]
 
-#: Up to so many edges no kernel is compiled to bring them into rows.
-FEW_EDGES = 1 << 14
+#: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
+_KERNELS = Kernels(0.9, "csr._rows_from_buckets")
+_SORTED, _SORTED_WITH_LENGTH = 100.0, 400.0
+#: Edges that NumPy sorts at the most, because it takes ten times the memory of their rows.
+_MOST_SORTED = 1 << 20
+
+
+def sorted_by_numpy(edges: int, lengths: Array | None) -> bool:
+    """Return whether NumPy, and not a kernel, is to bring so many edges into rows."""
+    work = edges * (_SORTED if lengths is None else _SORTED_WITH_LENGTH)
+    return edges <= _MOST_SORTED and not _KERNELS.pay(work)
 
 
 def compress_few(
@@ -56,14 +67,14 @@ def compress_few(
         lengths = None if lengths is None else np.tile(lengths, 2)
     kept = ends[0] != ends[1]
     pairs = ends[0, kept] * num_nodes + ends[1, kept]
-    shortest = None
     if lengths is None:
-        pairs = np.unique(pairs)
+        pairs.sort()
     else:
         order = np.lexsort((lengths[kept], pairs))
-        pairs, first = np.unique(pairs[order], return_index=True)
-        shortest = lengths[kept][order][first]
-    row, column = np.divmod(pairs, max(num_nodes, 1))
+        pairs, lengths = pairs[order], lengths[kept][order]
+    first = np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]
+    shortest = None if lengths is None else lengths[first]
+    row, column = np.divmod(pairs[first], max(num_nodes, 1))
     return np.append(0, np.cumsum(np.bincount(row, minlength=num_nodes))), column.astype(np.int32), shortest
 
 
@@ -146,7 +157,7 @@ def _rows_from_buckets(offsets, buckets, out, rows, cursor, lengths, out_lengths
 def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -> tuple[Array, Array, Array | None]:
     """Return the rows of the graph whose edges go the other way: row v has the u whose rows name v, ascending."""
     nodes = indptr.size - 1
-    if indices.size <= FEW_EDGES:
+    if sorted_by_numpy(indices.size, lengths):
         order = np.argsort(indices, kind="stable")
         back = np.repeat(np.arange(nodes), np.diff(indptr))[order].astype(indices.dtype)
         rows = np.append(0, np.cumsum(np.bincount(indices, minlength=nodes)))
@@ -218,19 +229,12 @@ def _mirror(rows, columns, out, offsets, cursor, lengths, out_lengths):
             cursor[u] += 1
 
 
-def offsets_of_rows(indptr: Array, indices: Array, nodes: Array, position: Array) -> Array:
-    """Count, for each of `nodes`, its neighbours that have a `position` (≥ 0); return running offsets."""
-    offsets = np.zeros(nodes.size + 1, np.int64)
-    _offsets_of_rows(*map(read_only, (indptr, indices, nodes, position)), offsets)
-    return offsets
-
-
 @jit
 def one_way_edge(indptr, indices):
     """Return an edge (u, v) of sorted rows whose way back is missing, or (−1, −1) where every edge has one.
 
-    Rows that name u, taken in the order of u, name it as their next entry if edges go both ways. So one place a row
-    is enough to remember.
+    Rows that name u, taken in the order of u, name it as their next entry if edges go both ways. So one position
+    per row is enough to remember.
     """
     nodes = indptr.shape[0] - 1
     cursor = indptr[:-1].copy()
@@ -246,58 +250,42 @@ def one_way_edge(indptr, indices):
     return np.int64(-1), np.int64(-1)
 
 
-@jit
-def _offsets_of_rows(indptr, indices, nodes, position, offsets):
-    for i in range(nodes.shape[0]):
-        count = np.int64(0)
-        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            count += position[indices[e]] >= 0
-        offsets[i + 1] = offsets[i] + count
-
-
 def subgraph(
-    indptr: Array,
-    indices: Array,
-    nodes: Array,
-    position: Array,
-    offsets: Array,
-    out: Array,
-    lengths: Array | None = None,
-    out_lengths: Array | None = None,
-) -> None:
-    """Write the rows of the subgraph induced on `nodes`, in their order, with sorted columns."""
-    read = None if lengths is None else read_only(lengths)
-    _subgraph(*map(read_only, (indptr, indices, nodes, position, offsets)), out, read, out_lengths)
-
-
-@jit
-def _subgraph(indptr, indices, nodes, position, offsets, out, lengths, out_lengths):
-    for i in range(nodes.shape[0]):
-        start = kept = offsets[i]
-        for e in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            new = position[indices[e]]
-            if new >= 0:
-                out[kept] = new
-                if lengths is not None:
-                    out_lengths[kept] = lengths[e]
-                kept += 1
+    indptr: Array, indices: Array, nodes: Array, lengths: Array | None = None
+) -> tuple[Array, Array, Array | None]:
+    """Return the rows of the subgraph induced on `nodes`, in their order, with sorted columns; some rows at a time."""
+    position = np.full(indptr.size - 1, -1, dtype=indices.dtype)
+    position[nodes] = np.arange(nodes.size)
+    ascend = bool((nodes[1:] > nodes[:-1]).all())
+    sizes = np.append(0, np.cumsum(np.diff(indptr)[nodes]))
+    degrees, columns, long = [np.zeros(1, np.int64)], [indices[:0]], [np.empty(0)]
+    for first, last in row_ranges(sizes, most=_CUT_EDGES):
+        offsets, edges = edges_of(indptr, nodes[first:last])
+        row, column = np.repeat(np.arange(last - first), np.diff(offsets)), position[indices[edges]]
+        order = np.flatnonzero(column >= 0)
+        if not ascend:
+            order = order[np.lexsort((column[order], row[order]))]
+        degrees.append(np.bincount(row[order], minlength=last - first))
+        columns.append(column[order])
         if lengths is not None:
-            order = np.argsort(out[start:kept])
-            out_lengths[start:kept] = out_lengths[start:kept][order]
-        out[start:kept].sort()
+            long.append(lengths[edges[order]])
+    kept = None if lengths is None else np.concatenate(long)
+    return np.cumsum(np.concatenate(degrees)), np.concatenate(columns), kept
 
 
 #: Edges that a thread handles between two looks at whether to stop.
 RANGE_EDGES = 1 << 23
+#: Edges that NumPy looks at together.
+_CUT_EDGES = 1 << 20
 #: Edges below which it does not pay to hand a range to another thread.
 LEAST_EDGES = 1 << 16
 
 
-def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1) -> list[tuple[int, int]]:
-    """Cut the nodes into at least so many ranges, if they are worth it, with at most about `RANGE_EDGES` edges each."""
+def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1, most: int | None = None) -> list[tuple[int, int]]:
+    """Cut the nodes into at least so many ranges, if they are worth it, with at most about so many edges each."""
     nodes = indptr.size - 1
     size = int(indptr[-1]) + nodes
-    marks = np.arange(0, size, min(RANGE_EDGES, max(LEAST_EDGES, -(-size // parts))))
+    marks = np.arange(0, size, min(most or RANGE_EDGES, max(LEAST_EDGES, -(-size // parts))))
     bounds = np.unique(np.append(np.searchsorted(indptr[:-1] + np.arange(nodes), marks), nodes))
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
@@ -330,3 +318,12 @@ def _renumber(first, last, indptr, indices, numbers, known, out, middles):
             front += low
             back -= not low
         middles[u] = front
+
+
+@jit
+def fill_vectors(hubs, starts, stops, columns, vectors):
+    """Set the bits of the neighbours of each hub."""
+    for h in range(hubs.shape[0]):
+        for e in range(starts[hubs[h]], stops[hubs[h]]):
+            v = columns[e]
+            vectors[h, v >> 6] |= np.uint64(1) << np.uint64(v & 63)

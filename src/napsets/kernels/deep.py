@@ -1,13 +1,13 @@
-"""Breadth-first search from 512 sources at once, one bit a source.
+"""Breadth-first search from 512 sources at once, one bit per source.
 
 Each node has a row of eight words. Bit j of a node's row says that source j reaches it within the hops walked so
-far, so one hop for all sources is ``row[v] |= row[u]`` for every edge (u, v): a cache line an edge serves 512
+far, so one hop for all sources is ``row[v] |= row[u]`` for every edge (u, v): one cache line per edge serves 512
 searches. While few rows are filled, they are pushed to their neighbours (top-down); once most are, every node pulls
 from its neighbours (bottom-up) and stops as soon as all sources have reached it; in a directed graph, from those whose
 edges lead to it. A node's hop is the step at which its bit appears.
 
-For the selection, the bits that appeared are transposed in tiles of 64 × 64 from a row a node to a vector a source,
-with calibration nodes in score order, where `selection` counts them. No list of pairs is ever written.
+For the selection, the bits that appeared are transposed in tiles of 64 × 64 from one row per node to one vector per
+source, with calibration nodes in score order, where `selection` counts them. No list of pairs is ever written.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import borrowed, jit, part, read_only
+from napsets.kernels._jit import borrowed, jit, part
 from napsets.kernels.endings import Pairs, room_for
+from napsets.kernels.layout import read_only
 from napsets.kernels.selection import finish
 
 __all__ = ["WORDS", "active_edges", "finish_all", "pull", "push", "start", "transpose"]
@@ -131,7 +132,7 @@ def _transpose_tile(tile):
 
 @jit
 def transpose(first, last, order, count, before, after, hop, vectors):
-    """Turn the bits that `after` has and `before` has not into one vector a source.
+    """Turn the bits that `after` has and `before` has not into one vector per source.
 
     Words first..last of the vectors are written: ``vectors[j, hop, w]`` bit i is source j's bit in the row of node
     ``order[64·w + i]``. Nodes from `count` on do not calibrate.

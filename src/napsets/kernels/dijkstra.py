@@ -4,11 +4,11 @@ The distance of a node is the smallest sum of lengths over all paths from the so
 the source on. Rounding is monotone: a + l ≥ a, and a ≤ b gives a + l ≤ b + l. So Dijkstra's algorithm finds exactly
 this minimum, whichever of two equally near nodes it settles first, and any correct implementation gives the same bits.
 
-Nodes that wait are kept in a heap with four children a node, which knows where each of them stands: one that is reached
-on a shorter path moves up, so that the heap never holds more than the nodes of the graph.
+Nodes that wait are kept in a heap with four children per node, which knows where each of them stands: one that is
+reached on a shorter path moves up, so that the heap never holds more than the nodes of the graph.
 
 What was met is listed by number, that is in the order of the scores, without sorting: a bit is set for each number,
-and a second vector, with one bit a word, leads to the words that have any. The mass is then a running sum in this
+and a second vector, with one bit per word, leads to the words that have any. The mass is then a running sum in this
 order; among equal scores the heaviest come first, so that neither the numbering of ties nor the order of visiting
 changes a bit.
 """
@@ -21,14 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import borrowed, jit, lowest_bit, part
-from napsets.kernels.pooling import others_of, shares_of, with_others
-from napsets.kernels.rules import needed_mass
+from napsets.kernels.selection import needed, others_of, shares_of, with_others
 
 __all__ = ["Met", "Roads", "find_near", "rank_near", "room_for_search", "select_near"]
 
 Array = npt.NDArray[Any]
-
-_needed = part(needed_mass)
 
 #: Nodes settled between two looks at whether to stop.
 _SETTLED = 1 << 19
@@ -83,8 +80,8 @@ class _Room(NamedTuple):
     touched : integers of shape (nodes,)
         Nodes that have one.
     keys, heap : arrays of shape (nodes,)
-        Distance and node at each place of the heap.
-    places : integers of shape (nodes,)
+        Distance and node at each slot of the heap.
+    slots : integers of shape (nodes,)
         Where a node stands in the heap.
     marks, tops : uint64
         A bit for each number, and one for each word of those.
@@ -94,7 +91,7 @@ class _Room(NamedTuple):
     touched: Array
     keys: Array
     heap: Array
-    places: Array
+    slots: Array
     marks: Array
     tops: Array
 
@@ -115,7 +112,7 @@ def room_for_search(roads: Roads) -> _Room:
 
 
 @part
-def _rise(keys, heap, places, at, key, node):
+def _rise(keys, heap, slots, at, key, node):
     """Put a node in at a place or above it, where its key belongs."""
     while at > 0:
         above = (at - 1) >> 2
@@ -123,15 +120,15 @@ def _rise(keys, heap, places, at, key, node):
             break
         keys[at] = keys[above]
         heap[at] = heap[above]
-        places[heap[at]] = at
+        slots[heap[at]] = at
         at = above
     keys[at] = key
     heap[at] = node
-    places[node] = at
+    slots[node] = at
 
 
 @part
-def _sink(keys, heap, places, size, key, node):
+def _sink(keys, heap, slots, size, key, node):
     """Put a node in at the top or below it, where its key belongs, in a heap of that size."""
     at = np.int64(0)
     while True:
@@ -146,11 +143,11 @@ def _sink(keys, heap, places, size, key, node):
             break
         keys[at] = smallest
         heap[at] = heap[least]
-        places[heap[at]] = at
+        slots[heap[at]] = at
         at = least
     keys[at] = key
     heap[at] = node
-    places[node] = at
+    slots[node] = at
 
 
 @part
@@ -160,7 +157,7 @@ def _settle(source, roads, radius, most, room):
     Marks the numbers of those that do; returns how many they are, how many nodes were settled and how many touched.
     """
     indptr, indices, lengths, numbers, known = roads.indptr, roads.indices, roads.lengths, roads.numbers, roads.known
-    distances, touched, keys, heap, places = room.distances, room.touched, room.keys, room.heap, room.places
+    distances, touched, keys, heap, slots = room.distances, room.touched, room.keys, room.heap, room.slots
     distances[source] = 0.0
     touched[0] = source
     keys[0] = 0.0
@@ -170,7 +167,7 @@ def _settle(source, roads, radius, most, room):
         distance, u = keys[0], heap[0]
         size -= 1
         if size > 0:
-            _sink(keys, heap, places, size, keys[size], heap[size])
+            _sink(keys, heap, slots, size, keys[size], heap[size])
         settled += 1
         number = numbers[u]
         if number < known and u != source:
@@ -190,8 +187,8 @@ def _settle(source, roads, radius, most, room):
                         reached += 1
                         at, size = size, size + 1
                     else:
-                        at = np.int64(places[v])
-                    _rise(keys, heap, places, at, along, v)
+                        at = np.int64(slots[v])
+                    _rise(keys, heap, slots, at, along, v)
     return met, settled, reached
 
 
@@ -283,11 +280,11 @@ def _size_up(weights, start, stop, sizes):
 
 
 @part
-def _first_reaching(running, count, needed):
+def _first_reaching(running, count, enough):
     low, high = np.int64(0), np.int64(count - 1)
     while low < high:
         middle = (low + high) >> 1
-        if running[middle] >= needed:
+        if running[middle] >= enough:
             high = middle
         else:
             low = middle + 1
@@ -295,12 +292,12 @@ def _first_reaching(running, count, needed):
 
 
 @part
-def _first_pooled(numbers, running, count, known, shares, others, needed):
-    """Return the smallest number whose mass reaches `needed`, which the total does; see `pooling`."""
+def _first_pooled(numbers, running, count, known, shares, others, enough):
+    """Return the smallest number whose mass reaches `enough`, which the total does; see `selection`."""
     low, high = np.int64(0), np.int64(count)
     while low < high:
         middle = (low + high) >> 1
-        if with_others(running[middle], shares, others, np.int64(numbers[middle])) >= needed:
+        if with_others(running[middle], shares, others, np.int64(numbers[middle])) >= enough:
             high = middle
         else:
             low = middle + 1
@@ -310,7 +307,7 @@ def _first_pooled(numbers, running, count, known, shares, others, needed):
     last = np.int64(numbers[low]) if low < count else np.int64(known - 1)
     while first < last:
         middle = (first + last) >> 1
-        if with_others(near, shares, others, middle) >= needed:
+        if with_others(near, shares, others, middle) >= enough:
             last = middle
         else:
             first = middle + 1
@@ -327,15 +324,15 @@ def _select_row(source, numbers, total, running, d, selection, pairs, pooling):
         shares = shares_of(pooling, d, others)
         total = with_others(total, shares, others, known - 1)
     for a in range(levels.shape[0]):
-        needed = _needed(levels[a], selection.rules[a], total, selection.rounding)
-        if total < needed:
+        enough = needed(levels[a], selection.rules[a], total, selection.rounding)
+        if total < enough:
             thresholds[source, d, a] = np.inf
-        elif needed <= 0.0:
+        elif enough <= 0.0:
             thresholds[source, d, a] = -np.inf
         elif pooling is not None:
-            thresholds[source, d, a] = scores[_first_pooled(numbers, running, count, known, shares, others, needed)]
+            thresholds[source, d, a] = scores[_first_pooled(numbers, running, count, known, shares, others, enough)]
         else:
-            thresholds[source, d, a] = scores[numbers[_first_reaching(running, count, needed)]]
+            thresholds[source, d, a] = scores[numbers[_first_reaching(running, count, enough)]]
 
 
 @jit

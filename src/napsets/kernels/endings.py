@@ -1,27 +1,49 @@
-"""What is done with a neighbourhood once it was found: thresholds are selected from it, or its nodes counted.
+"""What is done with a neighbourhood once it was searched: thresholds are selected from it, or its nodes counted.
 
-These records go to the kernels as they are. A kernel is compiled for the ending that it is given, None standing for
-those that are not wanted, so none pays for another.
+The records go to the kernels as they are. A kernel is compiled for the ending that it gets, None standing for those
+that are not wanted, so none pays for another. What "the mass reaches a level" means is said here too, in three rules:
+plain Python, which NumPy code calls and kernels compile. Nothing here loads the compiler.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import read_only
-from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.layout import BLOCK_WORDS, Layout, read_only
 
-__all__ = ["Counting", "Pairs", "Pooling", "Room", "Selection", "room_for", "seen_by_kernels"]
+__all__ = [
+    "ABOVE",
+    "AT_LEAST",
+    "NOMINAL",
+    "Counting",
+    "Ending",
+    "Job",
+    "Pairs",
+    "Pooling",
+    "Room",
+    "Selection",
+    "needed_mass",
+    "room_for",
+    "seen_by_kernels",
+]
 
 Array = npt.NDArray[Any]
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
+#: mass ≥ level·(1 + total)·(1 − rounding): what is reached but for rounding counts as reached.
+NOMINAL = 0
+#: mass / (1 + total) ≥ level, as float64 divides.
+AT_LEAST = 1
+#: mass / (1 + total) > level, as float64 divides.
+ABOVE = 2
+
 
 class Pairs(NamedTuple):
-    """For which calibration nodes each source is asked: a pair is a source and a split.
+    """Which calibration nodes count for each source: a pair is a source and a split.
 
     Attributes
     ----------
@@ -48,7 +70,7 @@ class Selection(NamedTuple):
     levels : float64 of shape (levels,)
         Shares of the mass to be reached, 1−α.
     rules : int8 of shape (levels,)
-        What reaching means: see `rules`.
+        What reaching means: `NOMINAL`, `AT_LEAST` or `ABOVE`.
     rounding : float
         The part of the mass that the nominal rule forgives.
     scores : float64 of shape (calibration nodes,)
@@ -142,3 +164,99 @@ def seen_by_kernels(record: Record, *written: str) -> Record:
             for name, value in zip(fields._fields, record, strict=True)
         )
     )
+
+
+#: Pairs, and what is wanted of them: a selection, with a pooling or without, or a counting.
+Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sources to be searched around, and what is wanted of each of their pairs.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where to search.
+    sources : numpy.ndarray
+        Node ids, in the order of handling, each once.
+    hops : int
+        Depth of the search.
+    pairs, selection, pooling, counting
+        Without a selection or without a counting, that one is None.
+    """
+
+    layout: Layout
+    sources: npt.NDArray[np.int64]
+    hops: int
+    pairs: Pairs
+    selection: Selection | None = None
+    pooling: Pooling | None = None
+    counting: Counting | None = None
+
+    def __post_init__(self) -> None:
+        # Once here, and not again for each piece of work.
+        written = {"selection": ("thresholds", "hop_counts"), "counting": ("counts",)}
+        for name in ("pairs", "selection", "pooling", "counting"):
+            record = getattr(self, name)
+            if record is not None:
+                object.__setattr__(self, name, seen_by_kernels(record, *written.get(name, ())))
+
+    @property
+    def mask_words(self) -> int:
+        """Words of a mask."""
+        return int(self.pairs.masks.shape[1])
+
+    @property
+    def last_share(self) -> float:
+        """The share of nodes that calibrate: to others the last hop need not go."""
+        return self.layout.size / self.layout.adjacency.num_nodes
+
+    def ending(self, first: int, last: int) -> Ending:
+        """Return what is wanted of the pairs of some sources, in the order in which kernels take it."""
+        offsets = self.pairs.offsets[first : last + 1]
+        part, among = slice(offsets[0], offsets[-1]), slice(first, last)
+        pairs = self.pairs._replace(offsets=read_only(offsets - offsets[0]), splits=self.pairs.splits[part])
+        selection, pooling, counting = self.selection, self.pooling, self.counting
+        if selection is not None:
+            thresholds, hop_counts = selection.thresholds[part], selection.hop_counts[part]
+            selection = selection._replace(thresholds=thresholds, hop_counts=hop_counts)
+        if pooling is not None:
+            pooling = pooling._replace(own=pooling.own[among], group=pooling.group[among])
+        if counting is not None:
+            shared = counting.positions.shape[0] == 1
+            positions = counting.positions if shared else counting.positions[part]
+            counting = Counting(positions, counting.counts[part])
+        return pairs, selection, pooling, counting
+
+
+def needed_mass(level: float, rule: int, total: float, rounding: float) -> float:
+    """Return the smallest mass that reaches a level by a rule: −∞ where none is needed, +∞ where none is enough.
+
+    Masses are compared with what this returns by ≥, whichever the rule. That is the same as dividing each of them:
+    division by one number never decreases, so there is a smallest float whose quotient is large enough.
+    """
+    whole = 1.0 + total
+    if not (level < float("inf") and whole < float("inf")):  # NaN among them: halving would never end
+        return float("inf")
+    if rule == NOMINAL:
+        needed = level * whole * (1.0 - rounding)
+        return needed if needed > 0.0 else -float("inf")
+    above = rule == ABOVE
+    if level < 0.0 or (level == 0.0 and not above):
+        return -float("inf")
+    # Two floats with the wanted one between them, then halving: as a rule a handful of floats lies between.
+    high = level * whole * (1.0 + 1e-15) + whole * 1e-323
+    while not (high / whole > level if above else high / whole >= level):
+        high *= 2.0
+    low = level * whole * (1.0 - 1e-15)
+    if low / whole > level if above else low / whole >= level:
+        low = 0.0
+    while True:
+        middle = low + (high - low) / 2.0
+        if middle <= low or middle >= high:
+            return high
+        if middle / whole > level if above else middle / whole >= level:
+            high = middle
+        else:
+            low = middle

@@ -1,110 +1,206 @@
-"""Neighbourhoods of a few nodes in a small graph, by NumPy alone: done long before a kernel would be compiled.
+"""Searches by NumPy alone, for graphs on which they are done before a kernel would be compiled.
 
-Every step is that of the kernels, on matrices instead of bits: hops are walked by multiplying with the adjacency,
-calibration nodes stand in the order of their scores, and masses are summed in the order of the hops. So the bits of
-the thresholds are the same.
+Every step is that of `deep` and `selection`, on whole arrays. A row of words per node has one bit for each source; one
+hop joins the rows of the nodes that lead to a node. Transposed, the bits that a hop added are one vector per source,
+with calibration nodes in the order of their scores. Masses are counted in integers and summed in the order of the hops,
+and halving finds all thresholds at once. So the bits of the results are those of the kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.layout import Adjacency, Layout
-from napsets.kernels.rules import NOMINAL, needed_mass
+from napsets.kernels.endings import NOMINAL, Counting, Job, Pairs, Pooling, Selection, needed_mass
+from napsets.kernels.layout import Layout, count_bits, edges_of
+from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 
-__all__ = ["FEW_COUNTS", "are_few", "counts_of_few", "thresholds_of_few"]
+__all__ = ["few_nanoseconds", "search_few"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Array = npt.NDArray[Any]
+Words = npt.NDArray[np.uint64]
 
-#: Entries of the largest array that is made; beyond it kernels are faster, were they compiled or not.
-FEW_COUNTS = 1 << 16
-_FEW_NODES = 256
-
-
-def are_few(adjacency: Adjacency, nodes: int, hops: int) -> bool:
-    """Whether neighbourhoods of so many nodes are found without kernels."""
-    return adjacency.num_nodes <= _FEW_NODES and nodes * max(1, hops) * adjacency.num_nodes <= FEW_COUNTS
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: Words that a piece of work may hold, in each of its larger arrays, and those gathered at a time.
+_ROOM, _GATHERED = 1 << 21, 1 << 18
+_MOST_WORDS = 32  # 2,048 sources: more would not make a hop cheaper
+_EDGE, _COUNT, _LOOK = 2.5, 8.0, 12.0  # nanoseconds
 
 
-def thresholds_of_few(
-    layout: Layout,
-    nodes: Ints,
-    used: npt.NDArray[np.bool_] | None,
-    weights: Floats,
-    levels: Floats,
-    rules: npt.NDArray[np.int8],
-    rounding: float,
-    pools: Floats,
-    alikes: Floats,
-    groups: npt.NDArray[Any] | None,
-) -> tuple[Floats, Ints]:
-    """Return thresholds of shape (nodes, rows, levels), and how many calibration nodes stand at each hop.
-
-    ``used[i, j]`` says whether ``layout.calibration[j]`` may calibrate ``nodes[i]``; None stands for all of them.
-    """
-    known = layout.nodes[: layout.size]
-    others = known != nodes[:, None]
-    if used is not None:
-        others &= used[:, _by_score(layout)]
-    counts = np.cumsum(_at_hops(layout, nodes, weights.shape[1]) & others[:, None], axis=2)
-    everyone = np.cumsum(others, axis=1)
-    alike_ones = np.zeros_like(everyone)
-    if groups is not None:
-        own = groups[nodes][:, None]
-        alike_ones = np.cumsum(others & (groups[known] == own) & (own >= 0), axis=1)
-    values = np.empty((nodes.size, weights.shape[0], levels.size))
-    for d, row in enumerate(weights):
-        mass = np.zeros(everyone.shape)
-        for k, weight in enumerate(row):
-            mass += weight * counts[:, k]
-        for weight, count in ((pools[d], everyone), (alikes[d], alike_ones)):
-            if weight > 0:
-                mass += (weight / np.maximum(count[:, -1:], 1)) * count
-        total = mass[:, -1]
-        for a, level in enumerate(levels):
-            if rules[a] == NOMINAL:
-                needed = level * (1.0 + total) * (1.0 - rounding)
-            else:
-                needed = np.array([needed_mass(float(level), int(rules[a]), t, rounding) for t in total.tolist()])
-            found = layout.sorted_scores[(mass >= needed[:, None]).argmax(axis=1)]
-            values[:, d, a] = np.where(total < needed, np.inf, np.where(needed <= 0, -np.inf, found))
-    return values, counts[:, :, -1].copy()
+def few_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int = 0, pooled: bool = False) -> float:
+    """Return about how long `search_few` takes for so many nodes, with so many thresholds for each."""
+    adjacency, words = layout.adjacency, layout.mask_words + 1
+    walks = _EDGE * (nodes // 64 + 1) * hops * (adjacency.num_edges + 2 * adjacency.num_nodes)
+    looks = thresholds * (hops + 2 * pooled) * (64 * words).bit_length()
+    return walks + nodes * (_COUNT * hops * words + _LOOK * looks)
 
 
-def counts_of_few(layout: Layout, nodes: Ints, positions: Ints, hops: int) -> Ints:
-    """Return how many calibration nodes at each hop have a number below each position, (nodes, hops, positions)."""
-    before = np.zeros((nodes.size, hops, layout.size + 1), dtype=np.int64)
-    np.cumsum(_at_hops(layout, nodes, hops), axis=2, out=before[:, :, 1:])
-    places = np.broadcast_to(positions, (nodes.size, positions.shape[1]))
-    return np.take_along_axis(before, places[:, None], axis=2)
+def search_few(job: Job, *, threads: int | None, progress: Progress | None) -> None:
+    """Search around the job's sources and do what is wanted of them, as `jobs.search` does."""
+    run(_pieces(job), threads=available_threads(threads), total=job.sources.size, progress=progress)
 
 
-def _by_score(layout: Layout) -> Ints:
-    return np.argsort(layout.numbers[layout.calibration])
+def _pieces(job: Job) -> Iterator[Piece]:
+    layout = job.layout
+    indptr, indices = layout.adjacency.reverse()
+    offsets, edges = edges_of(indptr, layout.nodes[: layout.size])
+    rows = (indptr, indices), (offsets, indices[edges])
+    pairs = -(-job.pairs.splits.size // job.sources.size)
+    room = _ROOM // max(layout.adjacency.num_nodes, 64 * pairs * max(1, job.hops) * (job.mask_words + 1))
+    step = 64 * max(1, min(_MOST_WORDS, room))
+    for first in range(0, job.sources.size, step):
+        last = min(first + step, job.sources.size)
+        yield last - first, partial(_search, job, rows, first, last)
 
 
-def _at_hops(layout: Layout, nodes: Ints, hops: int) -> npt.NDArray[np.bool_]:
-    """Return whether a number is at a hop from each of `nodes`, of shape (nodes, hops, calibration nodes)."""
-    hop = _hops(layout.adjacency, nodes, hops)[:, layout.nodes[: layout.size]]
-    at: npt.NDArray[np.bool_] = hop[:, None] == np.arange(1, hops + 1)[:, None]
-    return at
+def _search(job: Job, rows: tuple[tuple[Array, Array], tuple[Array, Array]], first: int, last: int, stop: Stop) -> None:
+    pairs, selection, pooling, counting = job.ending(first, last)
+    source = np.repeat(np.arange(last - first), np.diff(pairs.offsets))
+    vectors = _vectors(job, rows, job.sources[first:last])[source]
+    vectors[:, :, :-1] &= pairs.masks[pairs.splits][:, None]
+    before = np.zeros(vectors.shape, dtype=np.int64)
+    np.cumsum(count_bits(vectors[:, :, :-1]), axis=2, out=before[:, :, 1:])
+    if selection is not None:
+        others = None if pooling is None else _Others(source, pairs, pooling)
+        _select(vectors, before, selection, others)
+    if counting is not None:
+        _count(vectors, before, counting)
 
 
-def _hops(adjacency: Adjacency, nodes: Ints, most: int) -> Ints:
-    """Return the hops from each of `nodes` to every node: 0 for itself, and where they are more than `most`."""
-    size = adjacency.num_nodes
-    adjacent = np.zeros((size, size), dtype=np.float32)
-    adjacent[np.repeat(np.arange(size), adjacency.degrees), adjacency.indices] = 1.0
-    reached = np.arange(size) == nodes[:, None]
-    hop, frontier = np.zeros(reached.shape, dtype=np.int64), reached
-    for k in range(1, most + 1):
-        frontier = (frontier.astype(np.float32) @ adjacent > 0) & ~reached
-        if not frontier.any():
-            break
-        hop[frontier] = k
-        reached = reached | frontier
-    return hop
+# -- the walk -------------------------------------------------------------------------------------------------------
+
+
+def _vectors(job: Job, rows: tuple[tuple[Array, Array], tuple[Array, Array]], sources: Array) -> Words:
+    """Return the calibration nodes at each hop of each source as bits: (sources, hops, mask words and one of zeros)."""
+    layout, hops = job.layout, job.hops
+    known, words = layout.nodes[: layout.size], -(-sources.size // 64)
+    vectors = np.zeros((64 * words, hops, job.mask_words + 1), dtype=np.uint64)
+    reach = np.zeros((layout.adjacency.num_nodes, words), dtype=np.uint64)
+    place = np.arange(sources.size)
+    reach[sources, place >> 6] = np.uint64(1) << (place & 63).astype(np.uint64)
+    for hop in range(hops):
+        added = np.zeros((64 * job.mask_words, words), dtype=np.uint64)
+        if hop + 1 == hops:
+            added[: layout.size] = _pulled(*rows[1], reach) & ~reach[known]
+        else:
+            after = _pulled(*rows[0], reach) | reach
+            added[: layout.size] = after[known] & ~reach[known]
+            if np.array_equal(after, reach):
+                break
+            reach = after
+        vectors[:, hop, :-1] = _transposed(added)
+    return vectors[: sources.size]
+
+
+def _pulled(indptr: Array, indices: Array, reach: Words) -> Words:
+    """Return for each row of a graph the bits of its columns' rows, joined."""
+    joined = np.zeros((indptr.size - 1, reach.shape[1]), dtype=np.uint64)
+    filled = np.flatnonzero(np.diff(indptr))
+    starts = indptr[filled]
+    marks = np.arange(0, indices.size, max(1, _GATHERED // reach.shape[1]))
+    bounds = np.unique(np.append(np.searchsorted(starts, marks), filled.size))
+    for first, last in pairwise(bounds):
+        begin, end = starts[first], indptr[filled[last - 1] + 1]
+        near = reach[indices[begin:end]]
+        joined[filled[first:last]] = np.bitwise_or.reduceat(near, starts[first:last] - begin, axis=0)
+    return joined
+
+
+def _transposed(rows: Words) -> Words:
+    """Turn (64·t, words) into (64·words, t) bit by bit: 64 × 64 tiles, in which ever smaller squares are swapped."""
+    count, words = rows.shape[0] // 64, rows.shape[1]
+    mask, width = _ALL, 64
+    while width > 1:
+        width >>= 1
+        shift = np.uint64(width)
+        mask ^= mask << shift
+        pairs = rows.reshape(count, 32 // width, 2, width, words)
+        low, high = pairs[:, :, 0], pairs[:, :, 1]
+        swap = ((low >> shift) ^ high) & mask
+        high ^= swap
+        low ^= swap << shift
+    return rows.reshape(count, 64, words).transpose(2, 1, 0).reshape(64 * words, count)
+
+
+# -- the endings ----------------------------------------------------------------------------------------------------
+
+
+class _Others:
+    """The calibration nodes of some pairs, near or far; see `Pooling`."""
+
+    def __init__(self, source: Array, pairs: Pairs, pooling: Pooling) -> None:
+        split, group, own = pairs.splits, pooling.group[source], pooling.own[source]
+        row, last = np.maximum(group, 0), pairs.masks.shape[1]
+        self.masks = np.pad(pairs.masks, ((0, 0), (0, 1)))[split]
+        self.same = self.masks & np.pad(pooling.group_masks, ((0, 0), (0, 1)))[row]
+        self.ranks, self.same_ranks = pooling.ranks[split], pooling.group_ranks[split, row]
+        word = np.minimum(own >> 6, last)[:, None]
+        bits = np.take_along_axis(self.masks, word, axis=1)[:, 0] >> (own & 63).astype(np.uint64)
+        there = (bits & np.uint64(1)).astype(bool)
+        self.own = np.where(there, own, np.iinfo(np.int64).max)[:, None]
+        size = self.ranks[:, last] - there
+        same_size = np.where(group >= 0, self.same_ranks[:, last] - there, 0)
+        self.pool = _shares(pooling.pools, size)
+        self.alike = _shares(pooling.alikes, same_size)
+
+    def mass(self, pair: Array, number: Array, word: Array, up_to: Words, near: Array) -> Array:
+        """Add to the mass of the hops that of all nodes up to a number."""
+        itself = self.own <= number
+        everyone = self.ranks[pair, word] + count_bits(self.masks[pair, word] & up_to) - itself
+        alike = self.same_ranks[pair, word] + count_bits(self.same[pair, word] & up_to) - itself
+        return near + self.pool * everyone + self.alike * alike
+
+
+def _shares(weights: Array, sizes: Array) -> Array:
+    """Return what one node weighs: (pairs, rows)."""
+    return np.where(sizes[:, None] > 0, weights / np.maximum(sizes, 1)[:, None], 0.0)
+
+
+def _select(vectors: Words, before: Array, selection: Selection, others: _Others | None) -> None:
+    """Write each pair's threshold for each row of weights and each level, and its counts by hop."""
+    weights, hops = selection.weights, vectors.shape[1]
+    selection.hop_counts[:] = before[:, :, -1]
+    pair = np.arange(vectors.shape[0])[:, None]
+    last = 64 * (vectors.shape[2] - 1)
+
+    def mass(number: Array) -> Array:
+        word, up_to = number >> 6, _ALL >> (63 - (number & 63)).astype(np.uint64)
+        near = np.zeros(number.shape)
+        for k in range(hops):
+            near += weights[:, k] * (before[pair, k, word] + count_bits(vectors[pair, k, word] & up_to))
+        return near if others is None else others.mass(pair, number, word, up_to, near)
+
+    total = mass(np.full((pair.size, weights.shape[0]), last))
+    for a, (level, rule) in enumerate(zip(selection.levels.tolist(), selection.rules.tolist(), strict=True)):
+        enough = _needed(level, rule, total, selection.rounding)
+        low, high = np.zeros(total.shape, dtype=np.int64), np.full(total.shape, last)
+        for _ in range(last.bit_length()):
+            middle = (low + high) >> 1
+            reached = mass(middle) >= enough
+            low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+        scores = np.append(selection.scores, np.inf)[np.minimum(low, selection.scores.size)]
+        selection.thresholds[:, :, a] = np.where(total < enough, np.inf, np.where(enough <= 0, -np.inf, scores))
+
+
+def _needed(level: float, rule: int, total: Array, rounding: float) -> Array:
+    """Return `needed_mass` of many totals."""
+    if rule != NOMINAL:
+        return np.array([needed_mass(level, rule, mass, rounding) for mass in total.ravel().tolist()]).reshape(
+            total.shape
+        )
+    needed = level * (1.0 + total) * (1.0 - rounding)
+    return np.where(needed > 0, needed, -np.inf)
+
+
+def _count(vectors: Words, before: Array, counting: Counting) -> None:
+    """Write each pair's counts by hop of the nodes below each position."""
+    positions = np.broadcast_to(counting.positions, (vectors.shape[0], counting.positions.shape[1]))[:, None]
+    below = ~(_ALL << (positions & 63).astype(np.uint64))
+    words = np.broadcast_to(positions >> 6, counting.counts.shape)
+    near = np.take_along_axis(vectors, words, axis=2)
+    counting.counts[:] = np.take_along_axis(before, words, axis=2) + count_bits(near & below)

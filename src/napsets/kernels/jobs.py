@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from queue import LifoQueue
 from typing import Any
@@ -11,17 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels import deep, far, shallow
-from napsets.kernels._jit import borrowed, jit, read_only
+from napsets.kernels import deep, shallow, walk
+from napsets.kernels._jit import borrowed, jit
 from napsets.kernels.csr import row_ranges
-from napsets.kernels.endings import Counting, Pairs, Pooling, Selection, room_for, seen_by_kernels
-from napsets.kernels.hub_rows import NO_VECTORS, HubRows
-from napsets.kernels.layout import FEW_HOPS, Adjacency, Layout, pack
+from napsets.kernels.endings import Job, room_for, seen_by_kernels
+from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, Adjacency, HubRows, pack, read_only
 from napsets.kernels.plan import Batch, is_trifle, plan
 from napsets.kernels.selection import finish
 from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
 
-__all__ = ["DEEP_BYTES", "Ending", "Job", "handling_order", "search"]
+__all__ = ["DEEP_BYTES", "handling_order", "search"]
 
 #: What the bit vectors of all batches under way may take together.
 DEEP_BYTES = 2 << 30
@@ -31,69 +29,6 @@ _SHARES = 4
 _FAR_SOURCES = 4
 #: Sources without any search between two looks at whether to stop.
 _UNSEARCHED_SOURCES = 1 << 14
-
-#: Pairs, and what is wanted of them: a selection, with a pooling or without, or a counting.
-Ending = tuple[Pairs, Selection | None, Pooling | None, Counting | None]
-
-
-@dataclass(frozen=True)
-class Job:
-    """The sources to be searched around, and what is wanted of each of their pairs.
-
-    Attributes
-    ----------
-    layout : Layout
-        Where to search.
-    sources : numpy.ndarray
-        Node ids, in the order of handling, each once.
-    hops : int
-        Depth of the search.
-    pairs, selection, pooling, counting
-        See `endings`. Without a selection or without a counting, that one is None.
-    """
-
-    layout: Layout
-    sources: npt.NDArray[np.int64]
-    hops: int
-    pairs: Pairs
-    selection: Selection | None = None
-    pooling: Pooling | None = None
-    counting: Counting | None = None
-
-    def __post_init__(self) -> None:
-        # Once here, and not again for each piece of work.
-        written = {"selection": ("thresholds", "hop_counts"), "counting": ("counts",)}
-        for name in ("pairs", "selection", "pooling", "counting"):
-            record = getattr(self, name)
-            if record is not None:
-                object.__setattr__(self, name, seen_by_kernels(record, *written.get(name, ())))
-
-    @property
-    def mask_words(self) -> int:
-        """Words of a mask."""
-        return int(self.pairs.masks.shape[1])
-
-    @property
-    def last_share(self) -> float:
-        """The share of nodes that calibrate: to others the last hop need not go."""
-        return self.layout.size / self.layout.adjacency.num_nodes
-
-    def ending(self, first: int, last: int) -> Ending:
-        """Return what is wanted of the pairs of some sources, in the order in which kernels take it."""
-        offsets = self.pairs.offsets[first : last + 1]
-        part, among = slice(offsets[0], offsets[-1]), slice(first, last)
-        pairs = self.pairs._replace(offsets=read_only(offsets - offsets[0]), splits=self.pairs.splits[part])
-        selection, pooling, counting = self.selection, self.pooling, self.counting
-        if selection is not None:
-            thresholds, hop_counts = selection.thresholds[part], selection.hop_counts[part]
-            selection = selection._replace(thresholds=thresholds, hop_counts=hop_counts)
-        if pooling is not None:
-            pooling = pooling._replace(own=pooling.own[among], group=pooling.group[among])
-        if counting is not None:
-            shared = counting.positions.shape[0] == 1
-            positions = counting.positions if shared else counting.positions[part]
-            counting = Counting(positions, counting.counts[part])
-        return pairs, selection, pooling, counting
 
 
 def handling_order(adjacency: Adjacency, nodes: npt.NDArray[np.int64], hops: int) -> npt.NDArray[np.int64]:
@@ -183,7 +118,7 @@ def _far_pieces(job: Job) -> Iterator[Piece]:
 def _far(job: Job, first: int, last: int, stop: Stop) -> None:
     layout = job.layout
     graph = map(read_only, (layout.adjacency.indptr, layout.adjacency.indices, layout.numbers))
-    far.far_search(read_only(job.sources[first:last]), *graph, layout.size, job.hops, *job.ending(first, last))
+    walk.far_search(read_only(job.sources[first:last]), *graph, layout.size, job.hops, *job.ending(first, last))
 
 
 # -- no hops at all ---------------------------------------------------------------------------------------------------
@@ -213,7 +148,7 @@ def _finish_unsearched(bits, mask, sources, pairs, selection, pooling, counting,
 
 
 class _Workspace:
-    """The bit vectors of one batch: two rows a node, one vector a source and hop."""
+    """The bit vectors of one batch: two rows per node, one vector per source and hop."""
 
     def __init__(self, job: Job) -> None:
         nodes = job.layout.adjacency.num_nodes
@@ -285,7 +220,7 @@ def _search_deep(job: Job, batch: Batch, space: _Workspace, shares: _Shares, sto
             wanted = calibrates if hop + 1 == job.hops else everywhere
             _step(adjacency, everyone, wanted, after, before, shares, stop)
             before, after = after, before
-        # The bits that a hop added become vectors, a source each.
+        # The bits that a hop added become vectors, one per source.
         added = (layout.nodes, layout.size, before, after, hop, space.vectors)
         shares.each(shares.words, deep.transpose, added, stop)
     finished = partial(deep.finish_all, space.vectors)

@@ -1,28 +1,52 @@
 """A graph laid out for searches: nodes numbered by score, rows by number, hubs as vectors, splits as masks.
 
-Nothing here is compiled, nor loads the compiler: what kernels have to make is made when it is asked for.
+Marking a node's neighbours takes one step per edge, wherever these lie. Where a node has many, a vector with their bits
+already set is faster: it is added to what was met by a pass over its words, several at a time. Most edges that a
+search of two hops reads belong to few nodes, because a node of degree d is met from d sides.
+
+Nothing here is compiled, nor loads the compiler: what kernels have to make is made when it is needed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from napsets.kernels.hub_rows import HubRows
-
-__all__ = ["BLOCK_WORDS", "FEW_HOPS", "Adjacency", "Layout", "pack"]
+__all__ = [
+    "BLOCK_WORDS",
+    "FEW_HOPS",
+    "NO_VECTORS",
+    "Adjacency",
+    "HubRows",
+    "Layout",
+    "count_bits",
+    "edges_of",
+    "hub_rows",
+    "least_hub_degree",
+    "lined_zeros",
+    "pack",
+    "read_only",
+]
 
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
 BLOCK_WORDS = 8
-#: Hops that are walked as asked for. Beyond them it pays to look up first how deep the graph is, and a bit vector a
+#: Hops that are walked as they are. Beyond them it pays to look up first how deep the graph is, and a bit vector per
 #: hop would be nearly empty.
 FEW_HOPS = 64
+#: What all vectors together may take: they should stay in a cache that is not far.
+HUB_BYTES = 8 << 20
+#: Edges whose marking takes as long as a pass over one word: a node with more than this for each word is a hub.
+EDGES_A_WORD = 0.25
+_LEAST_DEGREE = 16
+_LINE = 64  # bytes of a line of the cache
+#: Where no row is held as a vector.
+NO_VECTORS = np.zeros((0, 0), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -72,6 +96,24 @@ class Adjacency:
         return np.diff(self.indptr)
 
 
+class HubRows(NamedTuple):
+    """Where rows end, and the vectors of those that are held as such.
+
+    Attributes
+    ----------
+    ends : numpy.ndarray
+        For each number, where its row of neighbours ends; for a hub, ``~h`` instead, which is less than any start.
+    last_ends : numpy.ndarray
+        The same for the last hop, where only calibration nodes matter: they come first in each row.
+    vectors : numpy.ndarray
+        ``vectors[h]`` has the bits of a hub's neighbours, padded to whole blocks.
+    """
+
+    ends: npt.NDArray[np.int64]
+    last_ends: npt.NDArray[np.int64]
+    vectors: npt.NDArray[np.uint64]
+
+
 class Layout:
     """An adjacency whose calibration nodes are numbered in ascending order of their scores.
 
@@ -93,13 +135,14 @@ class Layout:
     starts, stops : numpy.ndarray
         Where the row of a number starts and stops.
     renumbered : tuple or None
-        What `renumber` returns, once it was asked for.
+        What `renumber` returns, once it was needed.
     """
 
     def __init__(self, adjacency: Adjacency, calibration: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
         self.adjacency = adjacency
         self.calibration = calibration
-        order = np.argsort(scores)  # which of two equal scores comes first changes no threshold
+        # Of equal scores the first stays first: sums in this order are then the same on every processor.
+        order = np.argsort(scores, kind="stable")
         self.sorted_scores: npt.NDArray[np.float64] = scores[order].astype(np.float64, copy=False)
         others = np.ones(adjacency.num_nodes, dtype=bool)
         others[calibration] = False
@@ -137,15 +180,11 @@ class Layout:
     @cached_property
     def hub_degree(self) -> int:
         """The degree from which on a node is a hub: its row is held as a bit vector, where searches want that."""
-        from napsets.kernels.hub_rows import least_hub_degree
-
         return least_hub_degree(self.stops - self.starts)
 
     @cached_property
     def hub_rows(self) -> HubRows:
         """The rows of hubs as bit vectors."""
-        from napsets.kernels.hub_rows import hub_rows
-
         columns, middles = self.renumber()
         return hub_rows(self.hub_degree, self.starts, middles, self.stops, columns)
 
@@ -162,6 +201,84 @@ class Layout:
         return pack(flags)
 
 
+def least_hub_degree(degrees: npt.NDArray[np.int64]) -> int:
+    """Return the degree from which on a node is a hub: where a vector pays, and as far as all of them have room."""
+    words = (degrees.size + 63) // 64
+    least = max(_LEAST_DEGREE, int(EDGES_A_WORD * words)) + 1
+    room = HUB_BYTES // (8 * words)
+    candidates = degrees[degrees >= least]
+    if candidates.size <= room:
+        return least
+    if room == 0:
+        return int(candidates.max()) + 1
+    smallest = int(np.partition(candidates, candidates.size - room)[candidates.size - room])
+    return smallest + int((candidates >= smallest).sum() > room)  # all nodes of one degree, or none of them
+
+
+def hub_rows(
+    least_degree: int,
+    starts: npt.NDArray[np.int64],
+    middles: npt.NDArray[np.int64],
+    stops: npt.NDArray[np.int64],
+    columns: npt.NDArray[Any],
+) -> HubRows:
+    """Make the vectors of all nodes that have at least so many neighbours."""
+    from napsets.kernels.csr import fill_vectors
+
+    hubs = np.flatnonzero(stops - starts >= least_degree)
+    words = (starts.size + 63) // 64
+    vectors = np.zeros((hubs.size, (words + 7) // 8 * 8), dtype=np.uint64)
+    fill_vectors(*map(read_only, (hubs, starts, stops, columns)), vectors)
+    ends, last_ends = stops.copy(), middles.copy()
+    ends[hubs] = last_ends[hubs] = ~np.arange(hubs.size)
+    return HubRows(ends, last_ends, vectors)
+
+
+#: Bits of each byte; NumPy counts them itself from version 2 on.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+
+def count_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """Return how many bits are set in each word."""
+    if hasattr(np, "bitwise_count"):
+        counts: npt.NDArray[np.uint8] = np.bitwise_count(words)
+        return counts
+    by_byte = _BITS[np.ascontiguousarray(words)[..., None].view(np.uint8)]
+    return np.asarray(by_byte.sum(axis=-1), dtype=np.uint8)
+
+
 def pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     """Pack the last axis, whole words of flags, into bits."""
     return np.packbits(flags, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
+
+
+def edges_of(indptr: npt.NDArray[np.int64], nodes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return where the rows of some nodes begin, were they one after the other, and which edges stand in them."""
+    sizes = np.diff(indptr)[nodes]
+    offsets = np.append(0, np.cumsum(sizes))
+    return offsets, np.arange(offsets[-1]) + np.repeat(indptr[:-1][nodes] - offsets[:-1], sizes)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that cannot be written to.
+
+    To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
+    passed to them like this, so that they are compiled once whoever owns the array.
+    """
+    if array.flags.c_contiguous and not array.flags.writeable:
+        return array
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def lined_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return zeros for a kernel to work in, from the start of a line of the cache on.
+
+    NumPy's own may begin anywhere, and then every read of eight words touches two lines. Kernels do not make such
+    arrays themselves, because they would take longer to compile.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + _LINE, dtype=np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(dtype).reshape(shape)

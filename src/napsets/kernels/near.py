@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels import dijkstra
-from napsets.kernels._jit import read_only
 from napsets.kernels.dijkstra import Met, Roads
 from napsets.kernels.endings import Pairs, Selection, seen_by_kernels
-from napsets.kernels.layout import Layout
+from napsets.kernels.layout import Layout, read_only
 from napsets.kernels.search import pooling_of
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 
-__all__ = ["Found", "Weigh", "near_distances", "near_masses", "near_thresholds"]
+__all__ = ["NearThresholds", "Weigh", "near_distances", "near_masses", "near_thresholds"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,7 +34,7 @@ _MET = 1 << 15
 _ALL = 1 << 62
 
 
-class Found(NamedTuple):
+class NearThresholds(NamedTuple):
     """Thresholds, and what they rest on.
 
     Attributes
@@ -72,7 +71,7 @@ def near_thresholds(
     groups: Array | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Found:
+) -> NearThresholds:
     """Return the smallest score up to which the calibration nodes near each node have a share of the mass.
 
     The mass up to a score is the sum of the weights of those within `radius`, in ascending order of score with the
@@ -115,7 +114,7 @@ def near_thresholds(
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     counts, effective, masses, squares = np.moveaxis(sizes[back], 2, 0)
-    return Found(values[back], counts.astype(np.int64), effective, masses, squares)
+    return NearThresholds(values[back], counts.astype(np.int64), effective, masses, squares)
 
 
 def near_masses(
@@ -133,15 +132,15 @@ def near_masses(
     """Return the mass near each node with a number below its position, and in all: shape (nodes, rows, 2)."""
     order, sources = _in_order(nodes)
     below = np.empty((nodes.size, rows, 2))
-    scores, places = read_only(layout.sorted_scores), read_only(positions[order])
+    scores, below_each = read_only(layout.sorted_scores), read_only(positions[order])
 
     def rank(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
-        dijkstra.rank_near(met, weights, first, last, scores, places, running, below)
+        dijkstra.rank_near(met, weights, first, last, scores, below_each, running, below)
 
     _search(layout, lengths, sources, radius, _ALL, weigh, rank, threads, progress)
-    found = np.empty_like(below)
-    found[order] = below
-    return found
+    masses = np.empty_like(below)
+    masses[order] = below
+    return masses
 
 
 def near_distances(
@@ -154,16 +153,16 @@ def near_distances(
     threads: int | None = None,
 ) -> list[tuple[Array, Floats]]:
     """Return the calibration nodes within a radius of each node, or the nearest `most`: numbers, and distances."""
-    found: list[Any] = [None] * nodes.size
+    met_by_source: list[Any] = [None] * nodes.size
 
     def keep(met: Met, weights: Floats, first: int, last: int, running: Floats) -> None:
         for source in range(first, last):
             part = slice(*met.offsets[source - first : source - first + 2].tolist())
-            found[source] = met.numbers[part].copy(), weights[0, part].copy()
+            met_by_source[source] = met.numbers[part].copy(), weights[0, part].copy()
 
     limit = _ALL if most is None else most
     _search(layout, lengths, nodes, radius, limit, lambda distances: distances[None].copy(), keep, threads, None)
-    return found
+    return met_by_source
 
 
 def _in_order(nodes: Ints) -> tuple[Ints, Ints]:
@@ -196,7 +195,7 @@ def _search(
     rows = (adjacency.indptr, adjacency.indices, lengths)
     roads = seen_by_kernels(Roads(*rows, layout.numbers, layout.nodes, layout.size))
     benches: LifoQueue[_Bench] = LifoQueue()
-    asked = read_only(sources)
+    all_sources = read_only(sources)
 
     def bench() -> _Bench:
         size = max(_MET, layout.size)
@@ -209,7 +208,7 @@ def _search(
         except Empty:
             tools = bench()
         while first < last and not stop():
-            done = dijkstra.find_near(asked[first:last], roads, radius, most, tools.room, tools.met)
+            done = dijkstra.find_near(all_sources[first:last], roads, radius, most, tools.room, tools.met)
             listed = tools.met.distances[: tools.met.offsets[done]]
             finish(tools.met, weigh(listed), first, first + done, tools.running)
             first += done

@@ -1,4 +1,4 @@
-"""Sums over neighbours: a sparse product with a matrix of ones, without the matrix."""
+"""Sums and counts over neighbours: a sparse product with a matrix of ones, without the matrix."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, read_only
-from napsets.kernels.csr import FEW_EDGES, row_ranges
+from napsets.kernels._jit import jit
+from napsets.kernels.csr import row_ranges
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 
-__all__ = ["neighbour_labels", "neighbour_sums"]
+__all__ = ["neighbour_labels", "neighbour_sums", "same_label_shares"]
 
 Array = npt.NDArray[Any]
+
+_KERNELS = Kernels(0.4, "neighbour_sums._add_rows", "neighbour_sums._count_rows")
 
 
 def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | None = None) -> Array:
@@ -25,7 +29,7 @@ def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | 
     indptr, indices : arrays
         Compressed sparse rows.
     values : float64 array of shape (nodes, width)
-        A row a node.
+        One row per node.
 
     Returns
     -------
@@ -33,7 +37,7 @@ def neighbour_sums(indptr: Array, indices: Array, values: Array, threads: int | 
         Shape (nodes, width). Each row is summed by one thread in the order of its columns: no number of threads
         changes a bit.
     """
-    if indices.size <= FEW_EDGES:
+    if not _KERNELS.pay(indices.size * (20.0 + 2.0 * values.shape[1])):
         from scipy.sparse import csr_array  # adds in the same order, and need not be compiled
 
         ones = np.ones(indices.size)
@@ -50,12 +54,12 @@ def neighbour_labels(indptr: Array, indices: Array, labels: Array, classes: int,
     What `neighbour_sums` of a matrix of zeros and ones would give, without that matrix.
     """
     out = np.zeros((indptr.size - 1, classes))
-    if indices.size <= FEW_EDGES:
+    if not _KERNELS.pay(indices.size * 25.0):
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         known = labels[indices] >= 0
         np.add.at(out, (rows[known], labels[indices[known]]), 1.0)
         return out
-    _in_parts(_count_rows, indptr, indices, labels, out, threads)
+    _in_parts(_count_rows, indptr, indices, np.ascontiguousarray(labels), out, threads)
     return out
 
 
@@ -88,3 +92,16 @@ def _add_rows(first, last, indptr, indices, values, out):
             v = indices[e]
             for c in range(width):
                 out[u, c] += values[v, c]
+
+
+@jit
+def same_label_shares(indptr, indices, labels, shares):
+    """Write, for each labelled node, the share of its labelled neighbours that have its label; 0 if it has none."""
+    for v in range(labels.shape[0]):
+        same = 0
+        known = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            other = labels[indices[e]]
+            known += other >= 0
+            same += other == labels[v]
+        shares[v] = same / known if known > 0 and labels[v] >= 0 else 0.0

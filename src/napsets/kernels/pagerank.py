@@ -1,7 +1,7 @@
 """Personalised PageRank by forward push: where a walk that stops at every step with some probability ends.
 
-All mass starts at the source. A node that holds more than `tolerance` a neighbour keeps a share `restart` of what it
-holds and hands the rest on; nodes are pushed first in, first out. What is left unpushed is at most `tolerance` a
+All mass starts at the source. A node that holds more than `tolerance` per neighbour keeps a share `restart` of what it
+holds and hands the rest on; nodes are pushed first in, first out. What is left unpushed is at most `tolerance` per
 neighbour everywhere, so that in an undirected graph no estimate is short by more than tolerance × degree; the work is
 at most 1 / (restart × tolerance) edges, whatever the size of the graph (Andersen, Chung and Lang, 2006).
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.weighed import answer, ascending
+from napsets.kernels.weighed import ascending, write_answer
 
 __all__ = ["pagerank_answers", "pagerank_of"]
 
@@ -74,8 +74,8 @@ def pagerank_of(source, indptr, indices, restart, tolerance, kept, held, queued,
 
 @jit
 def pagerank_answers(
-    first, last, nodes, indptr, indices, restart, tolerance, worth, numbers, by_number, question, found, scratch, bits,
-    sums,
+    first, last, nodes, indptr, indices, restart, tolerance, worth, numbers, by_number, question, answers, scratch,
+    bits, sums,
 ):  # fmt: skip
     """Answer for nodes whose reference nodes weigh `worth` together, in proportion to what they get of the node."""
     kept, held, queued, queue, touched, listed = scratch
@@ -102,6 +102,6 @@ def pagerank_answers(
             square += (weight + each) * (weight + each)
         _clear(met, touched, kept, held, queued)
         others = known - (own < known)
-        found.mass[i] = answer(i, 1.0, own, listed, sums, size, question, found)
-        found.support[i] = others if each > 0.0 else size
-        found.square[i] = square + (others - size) * each * each
+        answers.mass[i] = write_answer(i, 1.0, own, listed, sums, size, question, answers)
+        answers.support[i] = others if each > 0.0 else size
+        answers.square[i] = square + (others - size) * each * each

@@ -40,7 +40,7 @@ class Batch:
     last: int
     strategy: str
     touched: float
-    cost: float  #: estimated nanoseconds a source
+    cost: float  #: estimated nanoseconds per source
 
     def pieces(self) -> list[tuple[int, int]]:
         """Cut the batch so that no piece takes long; the bit-parallel search takes it whole."""
@@ -61,7 +61,7 @@ def plan(
     deep_fits: bool,
     strategy: str | None,
 ) -> list[Batch]:
-    """Choose a strategy for each batch of sources, or take the one that is given.
+    """Choose a strategy for each batch of sources, or take the same for all.
 
     `last_share` is the share of edges that the last hop follows: those to calibration nodes. Nodes of at least
     `hub_degree` are added as vectors in a dense search.
@@ -85,12 +85,12 @@ def plan(
 
 
 def is_trifle(adjacency: Adjacency, sources: int) -> bool:
-    """Whether searches around so many sources are done before a way to do them well could be found."""
+    """Whether searches around so many sources are done before the best way to do them could be chosen."""
     return sources * adjacency.num_edges < _TRIFLE
 
 
 class _Costs:
-    """Nanoseconds a source, by strategy."""
+    """Nanoseconds per source, by strategy."""
 
     def __init__(self, adjacency: Adjacency, hops: int, mask_words: int, last_share: float, hub_degree: int) -> None:
         self.words = (adjacency.num_nodes + 63) // 64
@@ -117,7 +117,7 @@ class _Costs:
         }
 
     def dear(self, sources: int) -> float:
-        """Work a source beyond which a batch is surely searched bit-parallel."""
+        """Work per source beyond which a batch is surely searched bit-parallel."""
         return (self.deep_batch / sources + _DEEP_SOURCE) / _DENSE_EDGE
 
 
@@ -129,7 +129,7 @@ def _sampled(
     hops: int,
     costs: _Costs,
 ) -> npt.NDArray[np.float64]:
-    """Return the mean number of edges that a search reads, and the work of it, a row a batch; too low where it is dear.
+    """Return the mean number of edges that a search reads, and the work of it, by batch; too low where it is dear.
 
     Dear batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is
     sampled first, and those between two dear ones are taken to be dear without looking.
@@ -138,10 +138,10 @@ def _sampled(
     stamps = np.zeros(adjacency.num_nodes, dtype=np.int64)
     queue = np.empty(adjacency.num_nodes + 1, dtype=adjacency.indices.dtype)
     dear = np.array([costs.dear(size) for size in (lasts - firsts).tolist()])
-    found = np.full((firsts.size, 2), np.nan)
+    touched = np.full((firsts.size, 2), np.nan)
 
     def look(batch: int) -> None:
-        # One call a batch, and none takes long: Ctrl-C is heard in between.
+        # One call per batch, and none takes long: Ctrl-C is heard in between.
         first, last = int(firsts[batch]), int(lasts[batch])
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
         budget = int(_SAMPLE * dear[batch]) + 1
@@ -149,16 +149,16 @@ def _sampled(
             sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
             costs.hub_work, costs.last_share,
         )  # fmt: skip
-        found[batch] = np.divide(counted, _SAMPLE)
+        touched[batch] = np.divide(counted, _SAMPLE)
 
     corners = np.unique(np.append(np.arange(0, firsts.size, _STRIDE), firsts.size - 1)).tolist()
     for corner in corners:
         look(corner)
     for before, after in pairwise(corners):
         between = range(before + 1, after)
-        if found[before, 1] > dear[before] and found[after, 1] > dear[after]:
-            found[between] = found[before]
+        if touched[before, 1] > dear[before] and touched[after, 1] > dear[after]:
+            touched[between] = touched[before]
         else:
             for batch in between:
                 look(batch)
-    return found
+    return touched

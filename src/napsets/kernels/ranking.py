@@ -1,6 +1,6 @@
 """Classes of a row in descending order of probability, ties by class index: what rank-based scores need.
 
-A few rows are ranked by NumPy, to the same bits: compiling a kernel would take a thousand times as long.
+NumPy ranks rows to the same bits, where that takes less time than compiling a kernel.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels._jit import jit, part
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.layout import read_only
 
-__all__ = ["FEW_ENTRIES", "rank_all", "rank_labels"]
+__all__ = ["rank_all", "rank_labels"]
 
-#: Up to so many probabilities no kernel is compiled.
-FEW_ENTRIES = 1 << 14
+#: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.
+_ALL, _LABELS = Kernels(1.5, "ranking._rank_all"), Kernels(1.5, "ranking._rank_labels")
+_RANKED, _SUMMED = 120.0, 30.0
 
-#: Shorter runs are sorted by insertion, longer rows by merging such runs. Nanoseconds a probability, against a kernel
+#: Shorter runs are sorted by insertion, longer rows by merging such runs. Nanoseconds per probability, against a kernel
 #: with np.argsort(kind="mergesort"): 16 and 22 with 10 classes, 34 and 32 with 50, 68 and 67 with 1,000. Of the two
 #: this one compiles in a third of the time, and it needs no new arrays for each row.
 _RUN = 16
@@ -61,7 +64,7 @@ def _merge(row, order, spare, start, middle, end):
 def rank_all(probabilities: npt.NDArray[Any], cumulative: npt.NDArray[Any], rank: npt.NDArray[Any]) -> None:
     """For every class of every row: the sum of probabilities up to and including it, and its rank from 1."""
     classes = probabilities.shape[1]
-    if probabilities.size > FEW_ENTRIES:
+    if _ALL.pay(_RANKED * probabilities.size):
         spare = np.empty((2, classes), np.int64)
         _rank_all(read_only(probabilities), spare[0], spare[1], cumulative, rank)
         return
@@ -78,16 +81,19 @@ def rank_labels(
     rank: npt.NDArray[Any],
     largest: npt.NDArray[Any],
 ) -> None:
-    """Write the same as `rank_all` for one label a row, and the row's largest probability."""
-    rows, classes = probabilities.shape
-    if probabilities.size > FEW_ENTRIES:
+    """Write the same as `rank_all` for one label per row, and the row's largest probability."""
+    classes = probabilities.shape[1]
+    if _LABELS.pay(_SUMMED * probabilities.size):
         spare = np.empty((2, classes), np.int64)
         _rank_labels(read_only(probabilities), read_only(labels), spare[0], spare[1], cumulative, rank, largest)
         return
-    sums, ranks = np.empty((rows, classes)), np.empty((rows, classes), np.int64)
-    rank_all(probabilities, sums, ranks)
-    chosen = np.arange(rows), labels
-    cumulative[:], rank[:], largest[:] = sums[chosen], ranks[chosen], probabilities.max(axis=1, initial=0.0)
+    own = np.take_along_axis(probabilities, labels[:, None], axis=1)
+    before = (probabilities > own) | ((probabilities == own) & (np.arange(classes) < labels[:, None]))
+    rank[:] = before.sum(axis=1) + 1
+    # Equal probabilities add up to the same sums in any order.
+    sums = np.cumsum(np.sort(probabilities, axis=1)[:, ::-1], axis=1, dtype=np.float64)
+    cumulative[:] = np.take_along_axis(sums, rank[:, None] - 1, axis=1)[:, 0]
+    largest[:] = probabilities.max(axis=1, initial=0.0)
 
 
 @jit

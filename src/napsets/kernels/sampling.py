@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.hashing import below, hash64
+from napsets.kernels.drawing import below, hash64
 
 __all__ = ["dense_rows", "neighbours", "shadow", "with_self_loops"]
 
@@ -117,7 +117,7 @@ def _ego(indptr, indices, root, depth, fanout, key, slot, members, drawn):
 
 @jit
 def shadow(indptr, indices, roots, depth, fanout, key, layers, slot):
-    """Sample one ego-net a root and join the subgraphs induced on them, as far as `layers` layers can see.
+    """Sample one ego-net per root and join the subgraphs induced on them, as far as `layers` layers can see.
 
     Each ego-net holds up to `fanout` sampled neighbours (all, if negative) of every node, `depth` steps deep. Its
     nodes are ordered by their distance from the root in the induced subgraph; rows are written for distances below

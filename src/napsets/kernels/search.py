@@ -1,4 +1,4 @@
-"""The two questions that the package asks of neighbourhoods: thresholds, and counts by hop.
+"""What the package wants of neighbourhoods: thresholds, and counts by hop.
 
 Nodes may repeat and come in any order; whatever way is taken, on however many threads, the bits of an answer are the
 same. A few nodes of a small graph are answered by NumPy, without a compiler; for all others see `jobs`.
@@ -6,22 +6,21 @@ same. A few nodes of a small graph are answered by NumPy, without a compiler; fo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.few import are_few, counts_of_few, thresholds_of_few
-from napsets.kernels.layout import Layout, pack
+from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Selection
+from napsets.kernels.few import few_nanoseconds, search_few
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Progress
-
-if TYPE_CHECKING:
-    from napsets.kernels.endings import Pairs, Pooling
 
 __all__ = ["count_below", "find_thresholds", "pooling_of"]
 
-#: Bits of each byte; NumPy counts them itself from version 2 on.
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+#: The kernels of one search and one ending.
+_KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk.far_search")
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -61,9 +60,9 @@ def find_thresholds(
     levels : float64 of shape (levels,)
         Shares of 1 + total mass to be reached.
     rounding : float
-        The part of the mass that is forgiven where the rule is `rules.NOMINAL`.
+        The part of the mass that is forgiven where the rule is `endings.NOMINAL`.
     rules : int8 of shape (levels,), optional
-        What reaching each level means: NOMINAL, AT_LEAST or ABOVE of `rules`; NOMINAL by default.
+        What reaching each level means: NOMINAL, AT_LEAST or ABOVE of `endings`; NOMINAL by default.
     pools, alikes : float64 of shape (rows,), optional
         What all calibration nodes weigh together, and those of the node's own group; 0 by default.
     groups : integers of shape (nodes of the graph,), optional
@@ -97,16 +96,8 @@ def find_thresholds(
     pooled = bool(pools.any() or alikes.any())
     if nodes.size == 0:
         return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
-    if _without_kernels(layout, nodes, hops, strategy):
-        used = None if splits is None or pair_split is None else splits[pair_split]
-        sums = (weights, levels, rules, rounding, pools, alikes, groups)
-        found = thresholds_of_few(layout, nodes, used, *sums)
-        _tell(progress, nodes.size)
-        return found
-    from napsets.kernels.endings import Selection
-    from napsets.kernels.jobs import Job, search
-
-    order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split)
+    strategy = _strategy(strategy, few_nanoseconds(layout, nodes.size, hops, rows * levels.size, pooled))
+    order, sources, pairs = _pairs(layout, nodes, hops, splits, pair_split, strategy)
     thresholds = np.empty((nodes.size, rows, levels.size))
     counts = np.empty((nodes.size, hops), dtype=np.int64)
     job = Job(
@@ -117,7 +108,7 @@ def find_thresholds(
         selection=Selection(weights, levels, rules, rounding, layout.sorted_scores, thresholds, counts),
         pooling=pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None,
     )
-    search(job, threads=threads, progress=progress, strategy=strategy)
+    _search(job, threads, progress, strategy)
     values, hop_counts = np.empty_like(thresholds), np.empty_like(counts)
     values[order] = thresholds
     hop_counts[order] = counts
@@ -158,44 +149,50 @@ def count_below(
     numpy.ndarray
         Shape (nodes, hops, positions); int32, or int64 where there are 2³¹ calibration nodes or more.
     """
-    places = np.clip(np.atleast_2d(np.asarray(positions, dtype=np.int64)), 0, layout.size)
+    below = np.clip(np.atleast_2d(np.asarray(positions, dtype=np.int64)), 0, layout.size)
     dtype = np.int32 if layout.size < 2**31 else np.int64
-    shape = (nodes.size, hops, places.shape[1])
+    shape = (nodes.size, hops, below.shape[1])
     if nodes.size == 0 or hops == 0:
         return np.zeros(shape, dtype=dtype)
-    if _without_kernels(layout, nodes, hops, strategy):
-        few = counts_of_few(layout, nodes, places, hops).astype(dtype)
-        _tell(progress, nodes.size)
-        return few
-    from napsets.kernels.endings import Counting
-    from napsets.kernels.jobs import Job, search
-
-    order, sources, pairs = _pairs(layout, nodes, hops, None, None)
+    strategy = _strategy(strategy, few_nanoseconds(layout, nodes.size, hops))
+    order, sources, pairs = _pairs(layout, nodes, hops, None, None, strategy)
     counts = np.empty(shape, dtype=dtype)
-    job = Job(layout, sources, hops, pairs, counting=Counting(places if len(places) == 1 else places[order], counts))
-    search(job, threads=threads, progress=progress, strategy=strategy)
-    found = np.empty_like(counts)
-    found[order] = counts
-    return found
+    job = Job(layout, sources, hops, pairs, counting=Counting(below if len(below) == 1 else below[order], counts))
+    _search(job, threads, progress, strategy)
+    ordered = np.empty_like(counts)
+    ordered[order] = counts
+    return ordered
 
 
-def _without_kernels(layout: Layout, nodes: Ints, hops: int, strategy: str | None) -> bool:
-    return strategy == "few" or (strategy is None and are_few(layout.adjacency, nodes.size, hops))
+def _strategy(strategy: str | None, few: float) -> str | None:
+    """Return the strategy asked for, or "few" where NumPy, which takes so many nanoseconds, need not be surpassed."""
+    return "few" if strategy is None and not _KERNELS.pay(few) else strategy
 
 
-def _tell(progress: Progress | None, done: int) -> None:
-    if progress is not None:
-        progress(done, done)
+def _search(job: Job, threads: int | None, progress: Progress | None, strategy: str | None) -> None:
+    if strategy == "few":
+        search_few(job, threads=threads, progress=progress)
+    else:
+        from napsets.kernels.jobs import search
+
+        search(job, threads=threads, progress=progress, strategy=strategy)
 
 
 def _pairs(
-    layout: Layout, nodes: Ints, hops: int, splits: npt.NDArray[np.bool_] | None, pair_split: Ints | None
+    layout: Layout,
+    nodes: Ints,
+    hops: int,
+    splits: npt.NDArray[np.bool_] | None,
+    pair_split: Ints | None,
+    strategy: str | None,
 ) -> tuple[Ints, Ints, Pairs]:
     """Return the order of handling, the sources in it, each once, and their pairs."""
-    from napsets.kernels.endings import Pairs
-    from napsets.kernels.jobs import handling_order
+    if strategy == "few":
+        order = np.argsort(nodes, kind="stable")
+    else:
+        from napsets.kernels.jobs import handling_order
 
-    order = handling_order(layout.adjacency, nodes, hops)
+        order = handling_order(layout.adjacency, nodes, hops)
     ordered = nodes[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     split = np.zeros(nodes.size, dtype=np.int64) if pair_split is None else pair_split[order]
@@ -206,16 +203,14 @@ def pooling_of(
     layout: Layout, sources: Ints, pairs: Pairs, pools: Floats, alikes: Floats, groups: npt.NDArray[Any] | None
 ) -> Pooling:
     """Return what kernels need to know of the calibration nodes that count wherever they are; see `Pooling`."""
-    from napsets.kernels.endings import Pooling
-
     masks = pairs.masks
     group = np.full(sources.size, -1, dtype=np.int64)
     group_masks = np.zeros((1, masks.shape[1]), dtype=np.uint64)
     if groups is not None:
-        asked = groups[sources]
-        names, place = np.unique(asked[asked >= 0], return_inverse=True)
+        wanted = groups[sources]
+        names, position = np.unique(wanted[wanted >= 0], return_inverse=True)
         if names.size:
-            group[asked >= 0] = place
+            group[wanted >= 0] = position
             group_masks = _group_masks(groups[layout.nodes[: layout.size]], names, masks.shape[1])
     narrow = np.int32 if layout.size < 2**31 else np.int64
     group_ranks = np.stack([_ranks(group_masks & mask, narrow) for mask in masks])
@@ -237,5 +232,5 @@ def _ranks(masks: npt.NDArray[np.uint64], dtype: npt.DTypeLike) -> npt.NDArray[A
     """Return how many bits each row of words has before each word, and in all."""
     ranks = np.zeros((masks.shape[0], masks.shape[1] + 1), dtype=dtype)
     for words, row in zip(masks, ranks, strict=True):
-        np.cumsum(_BITS[words.view(np.uint8)].reshape(-1, 8).sum(axis=1, dtype=dtype), out=row[1:])
+        np.cumsum(count_bits(words), out=row[1:])
     return ranks

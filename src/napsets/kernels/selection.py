@@ -2,64 +2,189 @@
 
 Calibration nodes are numbered in ascending order of their scores, so a set of them held as bits *is* their
 sorted list: counting bits from the left counts scores from the smallest. `bits[k]` holds those at hop k+1, and a
-mask says which of them may calibrate (one mask a calibration split). A block is eight words, 512 numbers. Words
+mask says which of them may calibrate (one mask per calibration split). A block is eight words, 512 numbers. Words
 without any bit may be left out: `base` says which word of the whole vector each one is. What comes after those that
 are kept, up to the end of a block, is zero.
+
+With a pooling every calibration node counts, near or far. To the mass of the hops comes (pool/n)·c, with c the nodes
+up to a score, wherever they are, and (alike/n_same)·c_same with those of the source's group. Numbers are ranks, so both
+counts are known before any search: a table holds them for the start of each word, and inside a word bits of masks are
+counted. The answer may be any node's score. So it may lie in a word that the search never met: between two kept words
+the mass of the hops stands still while c grows.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
-from napsets.kernels._jit import count_bits, inlined, jit, part
+from napsets.kernels._jit import by_type, count_bits, count_bits_of_eight, inlined, jit, part
+from napsets.kernels.endings import needed_mass
 from napsets.kernels.layout import BLOCK_WORDS
-from napsets.kernels.pooling import select_pooled
-from napsets.kernels.rules import needed_mass
-from napsets.kernels.sums import count_blocks, weigh
 
-__all__ = ["count_below_positions", "finish", "select"]
+__all__ = ["count_blocks", "finish", "needed", "others_of", "select", "shares_of", "weigh", "with_others"]
 
-_needed = part(needed_mass)
+needed = part(needed_mass)
+
+
+@jit
+def count_blocks(bits, mask, blocks, running):
+    """Write into ``running[k, b]`` how many masked bits hop k+1 has before block b; the last column is the total."""
+    for k in range(bits.shape[0]):
+        row, total = bits[k], np.int64(0)
+        for b in range(blocks):
+            running[k, b] = total
+            total += count_bits_of_eight(row, mask, b * BLOCK_WORDS)
+        running[k, blocks] = total
 
 
 @part
-def _find(bits, mask, blocks, running, counts, weights, d, needed):
-    """Return word and bit of the smallest number whose mass reaches `needed`, which the total does."""
-    low, high = np.int64(0), np.int64(blocks - 1)
+def weigh(weights, d, counts, column):
+    """Weigh integer counts in the order of the hops, as the specification does."""
+    mass = 0.0
+    for k in range(weights.shape[1]):
+        mass += weights[d, k] * np.float64(counts[k, column])
+    return mass
+
+
+_NOT_THERE = 1 << 62  # after all numbers
+
+
+class Others(NamedTuple):
+    """The calibration nodes of one pair, near or far.
+
+    Attributes
+    ----------
+    mask, same : uint64 of shape (mask words,)
+        Those of the split, and those of the source's group.
+    ranks, same_ranks : integers of shape (mask words + 1,)
+        How many of the split there are before each word, and how many of split and group.
+    own : int
+        The source's own number, if it is among them and so must not count; otherwise one after all numbers.
+    size, same_size : int
+        How many of them there are without the source; `same_size` is 0 where it has no group.
+    """
+
+    mask: npt.NDArray[Any]
+    same: npt.NDArray[Any]
+    ranks: npt.NDArray[Any]
+    same_ranks: npt.NDArray[Any]
+    own: int
+    size: int
+    same_size: int
+
+
+def _no_others(source, pair, pairs, pooling):
+    return None
+
+
+def _others_of(source, pair, pairs, pooling):
+    split, number, group = pairs.splits[pair], np.int64(pooling.own[source]), pooling.group[source]
+    row = max(group, np.int64(0))
+    mask, same = pairs.masks[split], pooling.group_masks[row]
+    ranks, same_ranks = pooling.ranks[split], pooling.group_ranks[split, row]
+    word = number >> 6
+    there = word < mask.shape[0] and (mask[word] >> np.uint64(number & 63)) & np.uint64(1) != np.uint64(0)
+    own = number if there else np.int64(_NOT_THERE)
+    last = mask.shape[0]
+    same_size = np.int64(same_ranks[last]) - np.int64(there) if group >= 0 else np.int64(0)
+    return Others(mask, same, ranks, same_ranks, own, np.int64(ranks[last]) - np.int64(there), same_size)
+
+
+@by_type
+def others_of(source, pair, pairs, pooling):
+    """Return the calibration nodes of a pair; None without a pooling."""
+    return _no_others if pooling is None else _others_of
+
+
+@part
+def shares_of(pooling, d, others):
+    """Return what one node weighs for a row of weights, because it is there and because it is alike."""
+    if others is None:
+        return 0.0, 0.0
+    pool = pooling.pools[d] / np.float64(others.size) if others.size > 0 else 0.0
+    alike = pooling.alikes[d] / np.float64(others.same_size) if others.same_size > 0 else 0.0
+    return pool, alike
+
+
+@part
+def _before_word(near, shares, others, word):
+    """Add to the mass of the hops that of all nodes before a word."""
+    if others is None:
+        return near
+    itself = np.int64(others.own < 64 * word)
+    mass = near + shares[0] * np.float64(others.ranks[word] - itself)
+    return mass + shares[1] * np.float64(others.same_ranks[word] - itself)
+
+
+@part
+def with_others(near, shares, others, number):
+    """Add to the mass of the hops that of all nodes up to a number."""
+    if others is None:
+        return near
+    word = number >> 6
+    up_to = others.mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+    itself = np.int64(others.own <= number)
+    mass = near + shares[0] * np.float64(others.ranks[word] + count_bits(up_to) - itself)
+    return mass + shares[1] * np.float64(others.same_ranks[word] + count_bits(up_to & others.same[word]) - itself)
+
+
+@part
+def _find(bits, mask, words, room, weights, d, shares, others, enough):
+    """Return the smallest number whose mass reaches `enough`, which the total does."""
+    base, running, counts, hops = room.base, room.running, room.counts, weights.shape[1]
+    low, high = np.int64(0), np.int64((words + BLOCK_WORDS - 1) // BLOCK_WORDS)
     while low < high:
         middle = (low + high) >> 1
-        if weigh(weights, d, running, middle + 1) >= needed:
+        last = min((middle + 1) * BLOCK_WORDS, words) - 1
+        if _before_word(weigh(weights, d, running, middle + 1), shares, others, base[last] + 1) >= enough:
             high = middle
         else:
             low = middle + 1
-    hops = weights.shape[1]
     for k in range(hops):
         counts[k, 0] = running[k, low]
-    word = low * BLOCK_WORDS
-    while True:
+    kept = min(low * BLOCK_WORDS, np.int64(words))
+    while kept < words:
         for k in range(hops):
-            counts[k, 1] = counts[k, 0] + count_bits(bits[k, word] & mask[word])
-        if weigh(weights, d, counts, np.int64(1)) >= needed:
+            counts[k, 1] = counts[k, 0] + count_bits(bits[k, kept] & mask[kept])
+        if _before_word(weigh(weights, d, counts, np.int64(1)), shares, others, base[kept] + 1) >= enough:
             break
         for k in range(hops):
             counts[k, 0] = counts[k, 1]
-        word += 1
-    first, last = np.int64(0), np.int64(63)
+        kept += 1
+    # The mass is not reached by the end of the kept word before this one; by the end of this one it is, if there is
+    # one. It may be reached between the two already.
+    near = weigh(weights, d, counts, np.int64(0))
+    word = base[kept] if kept < words else np.int64(base.shape[0])
+    inside = kept < words and _before_word(near, shares, others, word) < enough
+    if not inside:
+        low, high = base[kept - 1] + 1 if kept > 0 else np.int64(0), word - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if _before_word(near, shares, others, middle + 1) >= enough:
+                high = middle
+            else:
+                low = middle + 1
+        word = low
+    first, last = 64 * word, 64 * word + 63
     while first < last:
-        middle = (first + last) >> 1
-        up_to = mask[word] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - middle))
-        mass = 0.0
-        for k in range(hops):
-            mass += weights[d, k] * np.float64(counts[k, 0] + count_bits(bits[k, word] & up_to))
-        if mass >= needed:
-            last = middle
+        number = (first + last) >> 1
+        if inside:
+            up_to = mask[kept] & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(63 - (number & 63)))
+            near = 0.0
+            for k in range(hops):
+                near += weights[d, k] * np.float64(counts[k, 0] + count_bits(bits[k, kept] & up_to))
+        if with_others(near, shares, others, number) >= enough:
+            last = number
         else:
-            first = middle + 1
-    return word, first
+            first = number + 1
+    return first
 
 
 @inlined
-def select(bits, mask, words, pair, room, selection):
+def select(source, bits, mask, words, pair, room, pairs, selection, pooling):
     """Write a pair's threshold for each row of weights and each level, and its counts by hop.
 
     `words` words are kept of each of `bits` and of `mask`.
@@ -70,17 +195,20 @@ def select(bits, mask, words, pair, room, selection):
     count_blocks(bits, mask, blocks, running)
     for k in range(bits.shape[0]):
         hop_counts[k] = running[k, blocks]
+    others = others_of(source, pair, pairs, pooling)
     for d in range(weights.shape[0]):
-        total = weigh(weights, d, running, blocks)
+        shares = shares_of(pooling, d, others)
+        near = weigh(weights, d, running, blocks)
+        total = _before_word(near, shares, others, np.int64(room.base.shape[0]))
         for a in range(levels.shape[0]):
-            needed = _needed(levels[a], selection.rules[a], total, selection.rounding)
-            if total < needed:
+            enough = needed(levels[a], selection.rules[a], total, selection.rounding)
+            if total < enough:
                 thresholds[d, a] = np.inf
-            elif needed <= 0.0:
+            elif enough <= 0.0:
                 thresholds[d, a] = -np.inf
             else:
-                word, bit = _find(bits, mask, blocks, running, room.counts, weights, d, needed)
-                thresholds[d, a] = selection.scores[room.base[word] * 64 + bit]
+                number = _find(bits, mask, words, room, weights, d, shares, others, enough)
+                thresholds[d, a] = selection.scores[number]
 
 
 @part
@@ -122,9 +250,6 @@ def count_below_positions(bits, mask, words, pair, room, counting):
 def finish(source, pair, bits, mask, words, room, pairs, selection, pooling, counting):
     """Do for a pair what is wanted; see `endings`."""
     if selection is not None:
-        if pooling is None:
-            select(bits, mask, words, pair, room, selection)
-        else:
-            select_pooled(source, bits, mask, words, pair, room, pairs, selection, pooling)
+        select(source, bits, mask, words, pair, room, pairs, selection, pooling)
     if counting is not None:
         count_below_positions(bits, mask, words, pair, room, counting)

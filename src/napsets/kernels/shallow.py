@@ -5,7 +5,7 @@ cache, and what was seen before is masked out afterwards, word by word. No branc
 processor never guesses wrong. Nodes carry the numbers that `selection` wants; rows stay where they are.
 
 `dense_search` walks over all words of a vector for each source, and adds the rows of hubs as vectors (see
-`hub_rows`). `sparse_search` keeps a second vector with one bit a word, and touches only words that were marked:
+`layout`). `sparse_search` keeps a second vector with one bit per word, and touches only words that were marked:
 right where a neighbourhood is a small part of the graph.
 """
 
@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import borrowed, jit, lined_zeros, lowest_bit, part, prefetch, read_only
+from napsets.kernels._jit import borrowed, jit, lowest_bit, part, prefetch
 from napsets.kernels.endings import Pairs, room_for
-from napsets.kernels.hub_rows import HubRows
-from napsets.kernels.layout import BLOCK_WORDS
+from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, read_only
 from napsets.kernels.selection import finish
 
 __all__ = ["Rows", "best_connected_neighbours", "count_touched", "dense_search", "sparse_search"]
@@ -53,7 +52,7 @@ class Rows(NamedTuple):
 
 
 class _DenseRoom(NamedTuple):
-    """Where a dense search works: a vector a hop, what was seen, a queue, and the hubs met in it."""
+    """Where a dense search works: one vector per hop, what was seen, a queue, and the hubs met in it."""
 
     bits: Array
     seen: Array
@@ -62,7 +61,7 @@ class _DenseRoom(NamedTuple):
 
 
 class _SparseRoom(NamedTuple):
-    """Where a sparse search works: a vector a hop, the words of each that are marked, what was seen, a queue.
+    """Where a sparse search works: one vector per hop, the words of each that are marked, what was seen, a queue.
 
     Of `bits` and of a split's mask the marked words are kept side by side in `kept` and `mask`.
     """

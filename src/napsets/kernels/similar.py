@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part, read_only
+from napsets.kernels._jit import jit, part
+from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 
 __all__ = ["similar_dense", "similar_sparse"]
@@ -47,11 +48,11 @@ def similar_dense(rows: Array, count: int, threads: int | None = None) -> tuple[
     margin = np.float32(2.0 * (width + 4) * 2.0**-24)
     strip = min(max(_STRIP // max(size, 1), 16), 1024)
     held = np.empty((strip, size), dtype=np.float32)
-    given, workers = read_only(rows), available_threads(threads)
+    rows_read, workers = read_only(rows), available_threads(threads)
     for start in range(0, size, strip):
         last = min(start + strip, size)
         np.matmul(unit[start:last], unit.T, out=held[: last - start])
-        fixed = (read_only(held), start, given, lengths, margin, numbers, cosines)
+        fixed = (read_only(held), start, rows_read, lengths, margin, numbers, cosines)
 
         def work(first: int, end: int, stop: Stop, fixed: tuple[Any, ...] = fixed) -> None:
             _choose_dense(first, end, *fixed)

@@ -2,7 +2,7 @@
 
 A `TextTable` has room for twice as many strings as there are. Where one would stand follows from its hash; if another
 stands there, it stands in the next free slot. Hash and place lie side by side, so that looking for a string reads one
-slot, as a rule, and then the letters of that one string.
+slot, usually, and then the letters of that one string.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part, prefetch, read_only
-from napsets.kernels.hashing import hash64
+from napsets.kernels._jit import jit, part, prefetch
+from napsets.kernels.drawing import hash64
+from napsets.kernels.layout import read_only
 
 __all__ = ["TextTable", "Texts", "hash_texts"]
 
@@ -56,10 +57,10 @@ class TextTable:
 
     def places(self, texts: Texts, keys: UInt64Array) -> npt.NDArray[np.int64]:
         """Return the place of each string, −1 where it is unknown; `keys` are the strings' hashes."""
-        found = np.empty(keys.size, dtype=np.int64)
+        places = np.empty(keys.size, dtype=np.int64)
         arrays = (*self._texts, self._slots, *texts, keys)
-        _find(*(read_only(array) for array in arrays), found)
-        return found
+        _find(*(read_only(array) for array in arrays), places)
+        return places
 
 
 @jit
@@ -109,7 +110,7 @@ def _same(letters, start, end, others, other_start, other_end):
 
 
 @jit
-def _find(known_offsets, known_letters, slots, offsets, letters, keys, found):
+def _find(known_offsets, known_letters, slots, offsets, letters, keys, places):
     count = keys.shape[0]
     for first in range(0, count, _AT_ONCE):
         last = first + _AT_ONCE if first + _AT_ONCE < count else count
@@ -117,15 +118,15 @@ def _find(known_offsets, known_letters, slots, offsets, letters, keys, found):
         for i in range(first, last):
             prefetch(slots, 2 * np.int64(_first_slot(slots, keys[i])))
         for i in range(first, last):
-            found[i] = np.int64(slots[_slot(slots, keys[i]), 1]) - 1
-            prefetch(known_offsets, found[i])
+            places[i] = np.int64(slots[_slot(slots, keys[i]), 1]) - 1
+            prefetch(known_offsets, places[i])
         for i in range(first, last):
-            if found[i] >= 0:
-                prefetch(known_letters, known_offsets[found[i]])
+            if places[i] >= 0:
+                prefetch(known_letters, known_offsets[places[i]])
         for i in range(first, last):
-            place = found[i]
+            place = places[i]
             # Two strings with one hash are never taken for each other.
             if place >= 0 and not _same(
                 letters, offsets[i], offsets[i + 1], known_letters, known_offsets[place], known_offsets[place + 1]
             ):
-                found[i] = -1
+                places[i] = -1

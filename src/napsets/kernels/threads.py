@@ -15,7 +15,7 @@ from threading import Event, Lock, Semaphore
 from types import TracebackType
 from typing import Any
 
-__all__ = ["MOST_THREADS", "Crew", "Piece", "Progress", "Stop", "available_threads", "run"]
+__all__ = ["MOST_THREADS", "Crew", "Piece", "Progress", "Stop", "available_threads", "run", "stages"]
 
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
@@ -27,7 +27,7 @@ Piece = tuple[int, Callable[[Stop], object]]
 MOST_THREADS = 1024
 
 #: Seconds between two reports while this thread waits for the others to end.
-_TELL_EVERY = 0.1
+_REPORT_EVERY = 0.1
 
 
 def available_threads(threads: int | None = None) -> int:
@@ -51,7 +51,7 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
     the pieces under way to stop, waits for them and is raised.
     """
     left, lock, stopped = iter(pieces), Lock(), Event()
-    done = told = 0
+    done = reported = 0
 
     def take() -> Piece | None:
         with lock:
@@ -71,28 +71,57 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
             stopped.set()
             raise
 
-    def tell() -> None:
-        nonlocal told
-        if progress is not None and done > told:
-            told = done
-            progress(told, total)
+    def report_progress() -> None:
+        nonlocal reported
+        if progress is not None and done > reported:
+            reported = done
+            progress(reported, total)
 
     first = take()  # what is made on the way to the first piece is made before anyone waits for it
     if threads == 1 or first is None:
-        work(first, tell)
+        work(first, report_progress)
         return
     with ThreadPoolExecutor(threads - 1, thread_name_prefix="napsets") as pool:
         helpers = [pool.submit(lambda: work(take(), lambda: None)) for _ in range(threads - 1)]
         try:
-            work(first, tell)
-            while wait(helpers, timeout=_TELL_EVERY).not_done:
-                tell()
+            work(first, report_progress)
+            while wait(helpers, timeout=_REPORT_EVERY).not_done:
+                report_progress()
         except BaseException:
             stopped.set()
             raise
     for helper in helpers:
         helper.result()
-    tell()
+    report_progress()
+
+
+def stages(progress: Progress | None, sizes: Sequence[int], total: int) -> list[Progress | None]:
+    """Return a report for each stage of a work, which together count from 0 to `total`, each by its share of the sizes.
+
+    Examples
+    --------
+    >>> first, second = stages(lambda done, total: print(done, "of", total), [1, 3], total=100)
+    >>> first(1, 2), second(1, 3), second(3, 3)
+    12 of 100
+    50 of 100
+    100 of 100
+    (None, None, None)
+    """
+    if progress is None:
+        return [None] * len(sizes)
+    whole, reported = sum(sizes), 0
+
+    def stage(before: int, size: int) -> Progress:
+        def report(done: int, of: int) -> None:
+            nonlocal reported
+            reached = total * (before * of + size * done) // max(1, whole * of)
+            if reached > reported:
+                reported = reached
+                progress(reached, total)
+
+        return report
+
+    return [stage(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
 
 
 class Crew:

@@ -1,12 +1,19 @@
-"""Walking a graph ring by ring, one source at a time, and how deep it is."""
+"""Walking a graph ring by ring, one source at a time: how deep it is, its balls, and searches that go very far.
+
+So many hops that a bit vector per hop would be nearly empty are walked in long, thin graphs such as paths and roads.
+There a node met is a number and its hop, and halving gives the threshold: count by hop what lies up to a score,
+weigh the counts in the order of the hops, and look whether that is enough. The sums are those of `selection`, to the
+bit.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from napsets.kernels._jit import jit, part
+from napsets.kernels.selection import needed, others_of, shares_of, weigh, with_others
 
-__all__ = ["component_reach", "deepest_search", "walk"]
+__all__ = ["component_reach", "cut_balls", "deepest_search", "far_search", "walk"]
 
 
 @part
@@ -64,3 +71,122 @@ def component_reach(indptr, indices):
             depth, size = walk(root, indptr, indices, nodes, root, stamps, queue, None)
             reach = max(reach, min(2 * depth, size - 1))
     return reach
+
+
+@jit
+def cut_balls(indptr, indices, roots, radius, alive, members):
+    """Take the ball around each root that is still alive, within what is alive, and remove it.
+
+    Writes the balls' nodes one after the other into `members` and returns their offsets.
+    """
+    offsets = np.zeros(roots.shape[0] + 1, np.int64)
+    balls = 0
+    last = np.int64(0)
+    for r in range(roots.shape[0]):
+        root = roots[r]
+        if not alive[root]:
+            continue
+        alive[root] = False
+        first = last
+        members[last] = root
+        last += 1
+        for _ in range(radius):
+            if first == last:  # the ball has no more nodes, however large its radius
+                break
+            end = last
+            while first < end:
+                u = members[first]
+                first += 1
+                for e in range(indptr[u], indptr[u + 1]):
+                    v = indices[e]
+                    if alive[v]:
+                        alive[v] = False
+                        members[last] = v
+                        last += 1
+        balls += 1
+        offsets[balls] = last
+    return offsets[: balls + 1]
+
+
+@part
+def _list_hops(source, indptr, indices, numbers, known, mark, stamps, queue, ends, hop_of):
+    """Write the hop of each calibration node within reach into ``hop_of[number]``."""
+    rings, _ = walk(source, indptr, indices, ends.shape[0] - 1, mark, stamps, queue, ends)
+    for ring in range(1, rings + 1):
+        for place in range(ends[ring - 1], ends[ring]):
+            number = numbers[queue[place]]
+            if number < known:
+                hop_of[number] = ring
+
+
+@part
+def _count(hop_of, mask, stop, counts):
+    """Count by hop the nodes with a number below `stop` that were met and that the mask lets calibrate."""
+    counts[:] = 0
+    for number in range(stop):
+        hop = hop_of[number]
+        if hop > 0 and (mask[number >> 6] >> np.uint64(number & 63)) & np.uint64(1):
+            counts[hop - 1, 0] += 1
+
+
+@part
+def _mass(i, p, hop_of, stop, d, counts, pairs, selection, pooling):
+    """Return the mass of the nodes with a number below `stop`, for a row of weights."""
+    _count(hop_of, pairs.masks[pairs.splits[p]], stop, counts)
+    mass, others = weigh(selection.weights, d, counts, 0), others_of(i, p, pairs, pooling)
+    return with_others(mass, shares_of(pooling, d, others), others, np.int64(stop - 1))
+
+
+@part
+def _select_far(i, p, hop_of, counts, pairs, selection, pooling):
+    known = selection.scores.shape[0]
+    for d in range(selection.weights.shape[0]):
+        total = _mass(i, p, hop_of, known, d, counts, pairs, selection, pooling)
+        selection.hop_counts[p] = counts[:, 0]
+        for a in range(selection.levels.shape[0]):
+            enough = needed(selection.levels[a], selection.rules[a], total, selection.rounding)
+            if total < enough:
+                selection.thresholds[p, d, a] = np.inf
+            elif enough <= 0.0:
+                selection.thresholds[p, d, a] = -np.inf
+            else:
+                low, high = np.int64(0), np.int64(known - 1)
+                while low < high:
+                    middle = (low + high) >> 1
+                    if _mass(i, p, hop_of, middle + 1, d, counts, pairs, selection, pooling) >= enough:
+                        high = middle
+                    else:
+                        low = middle + 1
+                selection.thresholds[p, d, a] = selection.scores[low]
+
+
+@part
+def _count_below(p, hop_of, counting):
+    positions, counts = counting.positions[p if counting.positions.shape[0] > 1 else 0], counting.counts[p]
+    counts[:] = 0
+    for number in range(hop_of.shape[0]):
+        if hop_of[number] > 0:
+            for q in range(positions.shape[0]):
+                counts[hop_of[number] - 1, q] += number < positions[q]
+
+
+@jit
+def far_search(sources, indptr, indices, numbers, known, hops, pairs, selection, pooling, counting):
+    """Search around each source and do for each of its pairs what is wanted; see `endings`.
+
+    Sources go by their ids; `numbers` says what number each node has, and those below `known` calibrate.
+    """
+    nodes = numbers.shape[0]
+    stamps = np.full(nodes, -1, np.int64)
+    queue = np.empty(nodes, indices.dtype)
+    ends = np.empty(hops + 1, np.int64)
+    hop_of = np.zeros(known, np.int64)
+    counts = np.empty((hops, 1), np.int64)
+    for i in range(sources.shape[0]):
+        hop_of[:] = 0
+        _list_hops(sources[i], indptr, indices, numbers, known, i, stamps, queue, ends, hop_of)
+        for p in range(pairs.offsets[i], pairs.offsets[i + 1]):
+            if selection is not None:
+                _select_far(i, p, hop_of, counts, pairs, selection, pooling)
+            if counting is not None:
+                _count_below(p, hop_of, counting)

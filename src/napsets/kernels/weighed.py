@@ -2,7 +2,7 @@
 
 Reference nodes are numbered by score. For one node, some of them weigh what a list says, in ascending order of their
 numbers and with running sums; on top, each weighs what a background says, also in running sums. The mass before a
-number is one look at each, so that a threshold is found by halving and nothing of the background is copied.
+number is one look at each, so that a threshold comes from halving and nothing of the background is copied.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, lowest_bit, part
-from napsets.kernels.rules import AT_LEAST, NOMINAL
+from napsets.kernels.endings import AT_LEAST, NOMINAL
 
-__all__ = ["Answer", "Question", "answer", "ascending", "background_answers", "empty_answer"]
+__all__ = ["Answer", "Question", "ascending", "background_answers", "empty_answer", "write_answer"]
 
 Array = npt.NDArray[Any]
 
 
 class Question(NamedTuple):
-    """What is asked of every node.
+    """What is wanted of every node.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Question(NamedTuple):
         Where thresholds are wanted.
     rounding : float
         The part of the mass forgiven under the nominal rule.
-    places : numpy.ndarray
+    positions : numpy.ndarray
         For each node, how many scores lie below a value whose rank is wanted; empty where none is.
     """
 
@@ -45,11 +45,11 @@ class Question(NamedTuple):
     levels: Array
     rules: Array
     rounding: float
-    places: Array
+    positions: Array
 
 
 class Answer(NamedTuple):
-    """What is found: thresholds (nodes, cuts), ranks, reference nodes with weight, Σw and Σw², of each node."""
+    """Thresholds (nodes, cuts), ranks, reference nodes with weight, Σw and Σw², of each node."""
 
     values: Array
     ranks: Array
@@ -66,17 +66,17 @@ def empty_answer(nodes: int, cuts: int) -> Answer:
 
 
 @part
-def _mass_before(place, numbers, sums, size, question, own):
-    """Return what the reference nodes with numbers below `place` weigh, but for the node's own."""
+def _mass_before(position, numbers, sums, size, question, own):
+    """Return what the reference nodes with numbers below `position` weigh, but for the node's own."""
     low, high = np.int64(0), np.int64(size)
     while low < high:
         middle = (low + high) >> 1
-        if numbers[middle] < place:
+        if numbers[middle] < position:
             low = middle + 1
         else:
             high = middle
-    back = question.behind[place]
-    if own < place:
+    back = question.behind[position]
+    if own < position:
         back -= question.behind[own + 1] - question.behind[own]
     return sums[low] + question.each * back
 
@@ -92,7 +92,7 @@ def _reaches(mass, whole, level, rule, rounding):
 
 
 @part
-def answer(i, weight, own, numbers, sums, size, question, found):
+def write_answer(i, weight, own, numbers, sums, size, question, answers):
     """Write thresholds and rank of the i-th node, which itself weighs `weight`; return the mass of the others.
 
     `numbers` are those of the list, ascending and without the node's own, ``sums[k]`` the weight of the first k; `own`
@@ -104,7 +104,7 @@ def answer(i, weight, own, numbers, sums, size, question, found):
     for c in range(question.levels.shape[0]):
         level, rule = question.levels[c], question.rules[c]
         if not _reaches(total, whole, level, rule, question.rounding):
-            found.values[i, c] = np.inf
+            answers.values[i, c] = np.inf
             continue
         low, high = np.int64(-1), np.int64(known)  # the first does not reach, the second does
         while high - low > 1:
@@ -114,9 +114,9 @@ def answer(i, weight, own, numbers, sums, size, question, found):
                 high = middle
             else:
                 low = middle
-        found.values[i, c] = question.scores[high - 1] if high > 0 else -np.inf
-    if question.places.shape[0] > 0:
-        found.ranks[i] = _mass_before(question.places[i], numbers, sums, size, question, own) / whole
+        answers.values[i, c] = question.scores[high - 1] if high > 0 else -np.inf
+    if question.positions.shape[0] > 0:
+        answers.ranks[i] = _mass_before(question.positions[i], numbers, sums, size, question, own) / whole
     return total
 
 
@@ -140,13 +140,13 @@ def ascending(numbers, size, bits):
 
 
 @jit
-def background_answers(first, last, owns, weights, squares, question, found):
+def background_answers(first, last, owns, weights, squares, question, answers):
     """Answer for nodes that weigh `weights` themselves and for whom nobody weighs more than the background."""
     numbers = np.empty(0, np.int64)
     sums = np.zeros(1)
     known = question.scores.shape[0]
     for i in range(first, last):
         own = owns[i]
-        found.mass[i] = answer(i, weights[i], own, numbers, sums, 0, question, found)
-        found.support[i] = known - (own < known)
-        found.square[i] = squares[known] - (squares[own + 1] - squares[own] if own < known else 0.0)
+        answers.mass[i] = write_answer(i, weights[i], own, numbers, sums, 0, question, answers)
+        answers.support[i] = known - (own < known)
+        answers.square[i] = squares[known] - (squares[own + 1] - squares[own] if own < known else 0.0)

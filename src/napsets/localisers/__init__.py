@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from napsets.localisers.balls import Balls
 from napsets.localisers.base import LOCALISERS, Cut, Local, Localiser, LocalThresholds, Reference
-from napsets.localisers.everyone import Everyone
+from napsets.localisers.everyone import Everyone, InverseDegree
 from napsets.localisers.hops import Hops, HopsLocal, share_ranks, share_search
-from napsets.localisers.inverse_degree import InverseDegree
 from napsets.localisers.pagerank import PageRank
 from napsets.localisers.path_lengths import PathLengths, PathLengthsLocal, near_radii, share_length_search
 from napsets.localisers.weighed import NodeWeights, WeighedLocal
+from napsets.localisers.weights import CovariateShift, LabelShift, Weights
 
 __all__ = [
     "LOCALISERS",
     "Balls",
+    "CovariateShift",
     "Cut",
     "Everyone",
     "Hops",
     "HopsLocal",
     "InverseDegree",
+    "LabelShift",
     "Local",
     "LocalThresholds",
     "Localiser",
@@ -28,6 +30,7 @@ __all__ = [
     "PathLengthsLocal",
     "Reference",
     "WeighedLocal",
+    "Weights",
     "near_radii",
     "share_length_search",
     "share_ranks",

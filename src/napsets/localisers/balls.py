@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_count
+from napsets.checks.arguments import FloatArray, IntArray, check_count, check_node, check_progress, check_threads
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import LOCALISERS, NO_GRAPH, Reference
-from napsets.localisers.neighbourhoods import check_threads
+from napsets.kernels.layout import read_only
+from napsets.kernels.threads import stages
+from napsets.localisers.base import LOCALISERS, Reference, with_graph
 from napsets.localisers.weighed import WeighedLocal, in_pieces, running
 
 if TYPE_CHECKING:
@@ -27,24 +28,24 @@ _FURTHEST = 100
 @LOCALISERS.add("balls")
 @dataclass(frozen=True)
 class Balls:
-    """Reference nodes count if their ball holds a node drawn at random from the ball of the node to predict.
+    """Reference nodes count if their ball contains a node drawn at random from the ball of the node to predict.
 
-    The ball of a node is the smallest around it, itself included, that holds at least `min_size` nodes, labelled or
-    not; where none does within `furthest` hops, it is all nodes. H(i, ·) draws a node of i's ball, each alike. For a
-    node v an anchor a is drawn from H(v, ·) by a hash of seed and ids; then reference node i weighs H(i, a) and v
-    itself H(v, a). So only nodes that could have drawn the same anchor count, and those with small balls count more.
+    The ball of a node is the smallest one around it, itself included, with at least `min_size` nodes, labelled or not;
+    if there is none within `furthest` hops, it contains all nodes. H(i, ·) is uniform on i's ball. For a node v an
+    anchor a is drawn from H(v, ·) by a hash of seed and ids; the weight of reference node i is then H(i, a), and that
+    of v itself H(v, a). So only nodes that could have drawn the same anchor count, and those with small balls more.
 
     *Guarantee* (Hore and Barber, *Conformal prediction with local weights: randomization enables local guarantees*,
-    2023): P(Y ∈ set) ≥ 1 − alpha in finite samples if labelled nodes and v are exchangeable, without keeping labels
-    apart; and about 1 − alpha given the anchor's region. The draw is what it rests on: weights from balls around v
-    itself promise nothing. *Cost*: two searches a node that end at its ball, or at the balls that hold its anchor.
+    2023): P(Y ∈ set) ≥ 1 − alpha in finite samples if labelled nodes and v are exchangeable, without holding labels
+    out; and about 1 − alpha given the anchor's region. The random draw is essential: weights from balls around
+    v itself have no guarantee. *Cost*: two searches per node, up to its ball and to the balls that contain its anchor.
 
     Attributes
     ----------
     min_size : int
-        How many nodes a ball must hold: small is local, more than there are nodes is split conformal prediction.
+        Smallest number of nodes in a ball. Small values are local; more than all nodes is split conformal prediction.
     furthest : int
-        How many hops a ball may reach.
+        Largest radius of a ball, in hops.
     """
 
     min_size: int = 100
@@ -57,9 +58,8 @@ class Balls:
 
     def fit(self, reference: Reference) -> BallsLocal:
         """Return the localiser of these reference nodes."""
-        if reference.graph is None:
-            raise InvalidInputError(NO_GRAPH)
-        if reference.graph.directed:
+        graph = with_graph(reference).graph
+        if graph is not None and graph.directed:
             raise InvalidInputError(
                 "`graph` must be undirected for balls: who is in whose ball must be the same both ways; got a directed "
                 "one. Make it with directed=False."
@@ -72,7 +72,6 @@ class BallsLocal(WeighedLocal):
 
     @cached_property
     def _rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        from napsets.kernels._jit import read_only
 
         return read_only(self.graph.indptr), read_only(self.graph.indices)
 
@@ -84,6 +83,9 @@ class BallsLocal(WeighedLocal):
     @cached_property
     def radii(self) -> IntArray:
         """The radius of every node's ball; one more than the furthest where it is all nodes."""
+        return self._find_radii(check_threads(None))
+
+    def _find_radii(self, threads: int, progress: Any = None) -> IntArray:
         from napsets.kernels.anchors import ball_radii
 
         setting, radii = self.localiser, np.empty(self.graph.num_nodes, dtype=np.int64)
@@ -92,9 +94,18 @@ class BallsLocal(WeighedLocal):
         def work(first: int, last: int) -> None:
             ball_radii(first, last, *self._rows, least, setting.furthest, *self._room(), radii)
 
-        in_pieces(work, radii.size, check_threads(None), piece=_nodes_a_piece(radii.size))
+        in_pieces(work, radii.size, threads, progress, piece=_nodes_per_piece(radii.size))
         radii.flags.writeable = False
         return radii
+
+    def unprepared(self) -> int:
+        """Return how many nodes have no ball yet: all of them, or none."""
+        return 0 if "radii" in vars(self) else self.graph.num_nodes
+
+    def prepare(self, threads: int, progress: Any) -> None:
+        """Find the balls, once for all nodes to come."""
+        if self.unprepared():
+            vars(self)["radii"] = self._find_radii(threads, progress)
 
     @cached_property
     def _ball_weights(self) -> FloatArray:
@@ -108,28 +119,28 @@ class BallsLocal(WeighedLocal):
         def work(first: int, last: int) -> None:
             ball_sizes(first, last, nodes, *self._rows, self.radii, self.localiser.furthest, *self._room(), sizes)
 
-        in_pieces(work, nodes.size, check_threads(None), piece=_nodes_a_piece(nodes.size))
+        in_pieces(work, nodes.size, check_threads(None), piece=_nodes_per_piece(nodes.size))
         return 1.0 / sizes
 
     @cached_property
-    def _words(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
-        """A random word for every node, and the nodes in the order of their words."""
-        words = self.reference.uniforms.view(np.uint64)
-        return words, np.argsort(words, kind="stable")
+    def _hashes(self) -> tuple[npt.NDArray[np.uint64], IntArray]:
+        """A random hash for every node, and the nodes in the order of their hashes."""
+        hashes = self.reference.uniforms.view(np.uint64)
+        return hashes, np.argsort(hashes, kind="stable")
 
-    def draw(self, nodes: IntArray, threads: int) -> tuple[IntArray, IntArray]:
+    def draw(self, nodes: IntArray, threads: int, progress: Any = None) -> tuple[IntArray, IntArray]:
         """Return the anchor of each node, and the size of the ball that it is drawn from."""
-        from napsets.kernels._jit import read_only
         from napsets.kernels.anchors import draw_anchors
 
-        words, by_word = (read_only(each) for each in self._words)
+        nodes, threads = self.reference.check_nodes(nodes), check_threads(threads)
+        hashes, by_hash = (read_only(each) for each in self._hashes)
         sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
-        fixed = (read_only(nodes), *self._rows, self.radii, self.localiser.furthest, words, by_word)
+        fixed = (read_only(nodes), *self._rows, self.radii, self.localiser.furthest, hashes, by_hash)
 
         def work(first: int, last: int) -> None:
             draw_anchors(first, last, *fixed, *self._room(), sizes, anchors)
 
-        in_pieces(work, nodes.size, threads, piece=_nodes_a_piece(nodes.size))
+        in_pieces(work, nodes.size, threads, check_progress(progress), piece=_nodes_per_piece(nodes.size))
         return anchors, sizes
 
     @cached_property
@@ -146,20 +157,21 @@ class BallsLocal(WeighedLocal):
         """Return the reference nodes whose ball holds the node's anchor."""
         from napsets.kernels.anchors import whose_ball_holds
 
-        anchors, sizes = self.draw(np.array([node]), 1)
-        index, found = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
+        anchors, sizes = self.draw(np.array([check_node("node", node, self.graph.num_nodes)]), 1)
+        index, listed = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
         size = whose_ball_holds(
             int(anchors[0]), *self._rows, self.radii, self.localiser.furthest, self.numbers, index.calibration.size,
-            *self._room(), found,
+            *self._room(), listed,
         )  # fmt: skip
-        numbers = np.sort(found[:size])
+        numbers = np.sort(listed[:size])
         return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])
 
-    def answer(self, nodes: IntArray, question: Question, found: Answer, threads: int, progress: Any) -> None:
-        """Write what is asked of the nodes."""
+    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+        """Write what is wanted of the nodes."""
         from napsets.kernels.anchors import anchor_answers
 
-        anchors, sizes = self.draw(nodes, threads)
+        drawing, answering = stages(progress, (1, 1), nodes.size)
+        anchors, sizes = self.draw(nodes, threads, drawing)
         order = np.argsort(anchors, kind="stable")
         known = question.scores.size
         fixed = (order, nodes, anchors, sizes, *self._rows, self.radii, self.localiser.furthest, self.numbers)
@@ -168,11 +180,11 @@ class BallsLocal(WeighedLocal):
         def work(first: int, last: int) -> None:
             scratch = (*self._room(), np.empty(known, dtype=np.int64))
             bits, sums = np.zeros(known // 64 + 1, dtype=np.uint64), np.zeros(known + 1)
-            anchor_answers(first, last, *fixed, weights, question, found, scratch, bits, sums)
+            anchor_answers(first, last, *fixed, weights, question, answers, scratch, bits, sums)
 
-        in_pieces(work, nodes.size, threads, progress, piece=_nodes_a_piece(self.graph.num_nodes))
+        in_pieces(work, nodes.size, threads, answering, piece=_nodes_per_piece(self.graph.num_nodes))
 
 
-def _nodes_a_piece(count: int) -> int:
-    """Return how many nodes a thread takes at a time: each time it needs an array of one entry a node."""
+def _nodes_per_piece(count: int) -> int:
+    """Return how many nodes a thread takes at a time: each time it needs an array of one entry per node."""
     return max(512, count // 64)

@@ -16,12 +16,26 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_index,
+    check_integers,
+    check_kind,
+    check_list,
+    check_scores,
+    shown,
+)
 from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.checks.names import Table
+from napsets.checks.names import Table, choose
 from napsets.errors import InvalidInputError
-from napsets.graph import Direction, Graph
+from napsets.graph import Direction, Graph, check_graph
+from napsets.kernels import endings
 from napsets.localisers.neighbourhoods import CalibrationIndex
+from napsets.predictions import NodeThresholds
 from napsets.randomness import node_uniforms
 
 __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
@@ -30,11 +44,15 @@ __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Refere
 NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"
 
 #: Localisers by the name that files call them by.
-LOCALISERS: Table[Any] = Table()
+LOCALISERS: Table[Any] = Table("LOCALISERS")
+
+
+#: The rules of cuts, as kernels know them.
+RULES = {"nominal": endings.NOMINAL, "at least": endings.AT_LEAST, "above": endings.ABOVE}
 
 
 class Cut(NamedTuple):
-    """Where a threshold is asked for.
+    """Where a threshold is wanted.
 
     Attributes
     ----------
@@ -75,13 +93,13 @@ class LocalThresholds:
     by_group: FloatArray | None = None
     groups: IntArray | None = None
 
-    def of_labels(self, row: int, nodes: slice) -> FloatArray:
-        """Return the thresholds of some nodes in one row: of shape (nodes,), or (nodes, labels) by groups of labels."""
-        if self.by_group is None or self.groups is None:
-            one: FloatArray = self.values[row, nodes]
-            return one
-        each: FloatArray = self.by_group[row, nodes][:, self.groups]
-        return each
+    def at(self, row: int, alpha: float, *, level: float | None, allow_empty: bool) -> NodeThresholds:
+        """Return those in one row, for the error rate that it stands for."""
+        support, effective_size = self.rests_on(row)
+        by_group = None if self.by_group is None else self.by_group[row]
+        return NodeThresholds(
+            alpha, self.values[row], support, effective_size, level, allow_empty, by_group, self.groups
+        )
 
     def rests_on(self, row: int) -> tuple[IntArray, FloatArray]:
         """Return support and effective size of the thresholds in one row."""
@@ -103,9 +121,11 @@ class Reference(Sealed):
     graph : Graph or None
         The graph whose neighbourhoods count; localisers that know of no neighbours need none.
     probabilities : numpy.ndarray or None
-        What the scores were made of, for localisers that ask who looks alike.
+        What the scores were made of, for localisers that need to know who looks alike.
     u : numpy.ndarray or None
         The uniform number of every node, for localisers that draw at random.
+    labels : numpy.ndarray or None
+        The label of each reference node, for localisers that weigh labels.
     """
 
     nodes: IntArray
@@ -114,14 +134,41 @@ class Reference(Sealed):
     graph: Graph | None = None
     probabilities: npt.NDArray[Any] | None = None
     u: FloatArray | None = None
+    labels: IntArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "scores"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        size = check_count("num_nodes", self.num_nodes)
+        if self.graph is not None and check_graph(self.graph).num_nodes != size:
+            raise InvalidInputError(
+                f"`num_nodes` must be the number of nodes of the graph, {self.graph.num_nodes}; got {size}"
+            )
+        nodes = check_index("nodes", self.nodes, size, unique=True)
+        scores = check_scores("scores", self.scores, size=nodes.size, each="reference node")
+        for name, array in (("nodes", nodes), ("scores", scores)):
+            object.__setattr__(self, name, frozen(array))
+        if self.probabilities is not None:
+            object.__setattr__(self, "probabilities", frozen(check_rows_of(self.probabilities, size)))
+        if self.u is not None:
+            uniforms = check_scores("u", self.u, size=size, each="node")
+            object.__setattr__(self, "u", frozen(uniforms))
+        if self.labels is not None:
+            labels = check_integers("labels", self.labels)
+            if labels.shape != nodes.shape or labels.min(initial=0) < 0:
+                raise InvalidInputError(f"`labels` must be known, one per reference node, {nodes.size}")
+            object.__setattr__(self, "labels", frozen(labels))
+
+    def check_nodes(self, nodes: ArrayLike) -> IntArray:
+        """Return node indices as kernels take them; nothing is said of what looks like a mask."""
+        return check_index("nodes", nodes, self.num_nodes, quiet=True)
+
+    def check_ranked(self, nodes: ArrayLike, scores: ArrayLike) -> tuple[IntArray, FloatArray]:
+        """Return node indices, and a score of each."""
+        chosen = self.check_nodes(nodes)
+        return chosen, check_scores("scores", scores, size=chosen.size, each="node")
 
     @cached_property
     def uniforms(self) -> FloatArray:
-        """A uniform number for every node; where none were given, those of 0..n−1 with seed 0."""
+        """A uniform number for every node; by default those of 0..n−1 with seed 0."""
         return node_uniforms(np.arange(self.num_nodes)) if self.u is None else self.u
 
     @cached_property
@@ -153,10 +200,52 @@ class Reference(Sealed):
         """The scores in ascending order, and each node's place among them; of other nodes, how many there are."""
         if self.graph is not None:
             return self.index.sorted_scores, self.index.numbers
-        order = np.argsort(self.scores)
-        places = np.full(self.num_nodes, self.nodes.size, dtype=np.int64)
-        places[self.nodes[order]] = np.arange(self.nodes.size)
-        return self.scores[order], places
+        order = np.argsort(self.scores, kind="stable")
+        numbers = np.full(self.num_nodes, self.nodes.size, dtype=np.int64)
+        numbers[self.nodes[order]] = np.arange(self.nodes.size)
+        return self.scores[order], numbers
+
+    @cached_property
+    def nodes_by_score(self) -> IntArray:
+        """The reference nodes in ascending order of their scores, as `by_score` numbers them."""
+        nodes = np.empty(self.nodes.size, dtype=np.int64)
+        nodes[self.by_score[1][self.nodes]] = self.nodes
+        return nodes
+
+
+def check_rows_of(probabilities: object, size: int) -> npt.NDArray[Any]:
+    """Return rows that say which labels are likely, one per node, as they are."""
+    rows = as_array("probabilities", probabilities)
+    if rows.ndim != 2 or rows.shape[0] != size or not rows.shape[1] or rows.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`probabilities` must be a table of numbers with one row per node, {size}; got {rows.dtype} of shape "
+            f"{rows.shape}"
+        )
+    return rows
+
+
+def check_reference(reference: object) -> Reference:
+    """Return a reference, or say how to get one."""
+    way = "Make one with Reference(nodes, scores, num_nodes, graph)."
+    return check_kind("reference", reference, Reference, way=way)
+
+
+def with_graph(reference: object) -> Reference:
+    """Return a reference that has a graph, for localisers that look at neighbourhoods."""
+    known = check_reference(reference)
+    if known.graph is None:
+        raise InvalidInputError(NO_GRAPH)
+    return known
+
+
+def check_cuts(cuts: object) -> list[Cut]:
+    """Return where thresholds are wanted, or refuse what is no list of cuts."""
+    listed = check_list("cuts", cuts, "Cut(level, rule)")
+    for cut in listed:
+        if not isinstance(cut, Cut) or not isinstance(cut.level, float | int | np.floating | np.integer):
+            raise InvalidInputError(f"`cuts` must be a list of Cut(level, rule); got {shown(cut)} among them")
+        choose("cuts", cut.rule, RULES)
+    return listed
 
 
 class Local(Protocol):

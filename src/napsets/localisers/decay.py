@@ -55,7 +55,7 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
     [1.0, 0.5, 0.3333333333333333]
     """
     hops = check_hops("hops", hops)
-    wanted = hops if depth is None else min(hops, depth)
+    wanted = hops if depth is None else min(hops, check_hops("depth", depth))
     if wanted > _MOST_WEIGHTS:
         raise InvalidInputError(f"`hops` must be at most {_MOST_WEIGHTS:,} for all weights to be held; got {hops:,}")
     if isinstance(decay, str):
@@ -87,7 +87,7 @@ def _take(name: str, decay: object, hops: int) -> FloatArray:
     array = as_array(name, decay)
     if array.ndim != 1 or array.dtype.kind not in "fiub":
         raise InvalidInputError(
-            f"`{name}` as an array must hold one number a hop; got shape {array.shape}, {array.dtype}"
+            f"`{name}` as an array must hold one number per hop; got shape {array.shape}, {array.dtype}"
         )
     if array.shape[0] != hops:
         raise InvalidInputError(

@@ -1,4 +1,9 @@
-"""Neighbourhoods: a reference node counts by its distance in hops, and beyond it as one of those alike, or of all."""
+"""Neighbourhoods by hops, pooled with the nodes that have the same prediction and with all nodes.
+
+The mass of a node's reference scores up to a value is Σ_k w(k)·c_k + (pool/n)·c + (alike/n')·c', with c_k the reference
+nodes at hop k, c all of them and c' those with the same prediction, each up to the value. They are counted in integers
+and weighted in this order, so that the order of the search cannot change a bit. One search serves several weightings.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +11,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from napsets.checks.arguments import FloatArray, IntArray, as_array, check_hops, check_number
+import numpy as np
+
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    check_hops,
+    check_number,
+    check_progress,
+    check_threads,
+)
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
-from napsets.localisers.base import LOCALISERS, NO_GRAPH, Cut, LocalThresholds, Reference
+from napsets.kernels.search import count_below, find_thresholds
+from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
 from napsets.localisers.decay import Decay, check_decay, hop_weights
-from napsets.localisers.depth import useful_hops
-from napsets.localisers.weightings import Weighting, counts_below, weighted_thresholds
-from napsets.quantile import LARGEST_WEIGHT
+from napsets.localisers.neighbourhoods import CalibrationIndex, check_room, useful_hops
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
 
-__all__ = ["Hops", "HopsLocal", "share_ranks", "share_search"]
+__all__ = [
+    "Counts",
+    "Hops",
+    "HopsLocal",
+    "Sizes",
+    "Weighting",
+    "counts_below",
+    "pooled_counts",
+    "pooled_sizes",
+    "share_ranks",
+    "share_search",
+    "weighted_thresholds",
+]
 
 
 @LOCALISERS.add("hops")
 @dataclass(frozen=True)
 class Hops:
-    """Weigh reference nodes by their distance, pooled with those that look alike and with all.
+    """Weight reference nodes by their distance in hops, pooled with those of the same prediction and with all.
 
-    A reference node k hops away weighs w(k); on top, each of all n of them weighs pool/n, and each of the n' for which
-    the model's first choice is the node's own weighs alike/n'.
+    The weight of a reference node k hops away is w(k). In addition each of all n reference nodes gets pool/n, and each
+    of the n' with the same predicted label gets alike/n'.
 
     Attributes
     ----------
@@ -33,11 +60,11 @@ class Hops:
     decay : str, callable or tuple
         w(k): "uniform", "hyperbolic", "geometric", a function of k, or a weight for each hop.
     pool : float
-        How many neighbours all reference nodes together count for.
+        All reference nodes together count as much as this many neighbours.
     alike : float
-        The same for those with the same predicted label.
+        Those with the same predicted label together count as much as this many neighbours.
     direction : {"out", "in", "both"}
-        Which way edges are followed in a directed graph, from the node on: as they are, against them, or either way.
+        Which way edges of a directed graph are followed from the node: forwards, backwards, or both ways.
     """
 
     hops: int = 2
@@ -56,14 +83,13 @@ class Hops:
         check_direction(self.direction)
 
     def __repr__(self) -> str:
-        # Most graphs have no direction: it is not spoken of then.
-        told = [one.name for one in fields(self) if one.name != "direction" or self.direction != "out"]
-        return f"Hops({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
+        # Most graphs have no direction: it is left out then.
+        names = [one.name for one in fields(self) if one.name != "direction" or self.direction != "out"]
+        return f"Hops({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def fit(self, reference: Reference) -> HopsLocal:
         """Return the localiser of these reference nodes."""
-        if reference.graph is None:
-            raise InvalidInputError(NO_GRAPH)
+        reference = with_graph(reference)
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
         return HopsLocal(self, reference.along(self.direction))
@@ -79,19 +105,21 @@ class HopsLocal:
     def weighting(self, nodes: IntArray) -> Weighting:
         """Return the weights of the hops at which `nodes` may have neighbours, and of the pools."""
         setting, index = self.localiser, self.reference.index
-        depth = useful_hops(index.graph, nodes, setting.hops)
+        depth = useful_hops(index.graph, self.reference.check_nodes(nodes), setting.hops)
         return Weighting(hop_weights(setting.decay, setting.hops, depth=depth), setting.pool, setting.alike)
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
+        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         return share_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
 
     def ranks(
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
+        nodes, scores = self.reference.check_ranked(nodes, scores)
         return share_ranks([self], nodes, scores, threads=threads, progress=progress)[0]
 
 
@@ -104,18 +132,9 @@ def share_search(
     progress: Any = None,
 ) -> list[LocalThresholds]:
     """Return the thresholds of several weightings of one reference, each at its own cuts, from one search."""
-    reference = locals_[0].reference
-    weightings = [local.weighting(nodes) for local in locals_]
-    found = weighted_thresholds(
-        reference.index,
-        nodes,
-        weightings,
-        cuts,
-        groups=reference.predicted if any(weighting.alike for weighting in weightings) else None,
-        threads=threads,
-        progress=progress,
-    )
-    return [LocalThresholds(*parts) for parts in found]
+    weightings, groups = _shared(locals_, nodes)
+    index = locals_[0].reference.index
+    return weighted_thresholds(index, nodes, weightings, cuts, groups=groups, threads=threads, progress=progress)
 
 
 def share_ranks(
@@ -127,15 +146,205 @@ def share_ranks(
     progress: Any = None,
 ) -> list[FloatArray]:
     """Return the ranks that several weightings of one reference give the nodes' scores, from one search."""
-    reference = locals_[0].reference
-    weightings = [local.weighting(nodes) for local in locals_]
-    counts = counts_below(
-        reference.index,
-        nodes,
-        scores,
-        max(weighting.hops.size for weighting in weightings),
-        groups=reference.predicted if any(weighting.alike for weighting in weightings) else None,
-        threads=threads,
-        progress=progress,
-    )
+    weightings, groups = _shared(locals_, nodes)
+    index, depth = locals_[0].reference.index, max(weighting.hops.size for weighting in weightings)
+    counts = counts_below(index, nodes, scores, depth, groups=groups, threads=threads, progress=progress)
     return [counts.rank(weighting) for weighting in weightings]
+
+
+def _shared(locals_: Sequence[HopsLocal], nodes: IntArray) -> tuple[list[Weighting], IntArray | None]:
+    """Return the weightings, and who looks alike where any of them needs to know it."""
+    weightings = [local.weighting(nodes) for local in locals_]
+    return weightings, locals_[0].reference.predicted if any(weighting.alike for weighting in weightings) else None
+
+
+# -- weightings, and what they make of counts --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """The weight of a reference node at each hop, and what all of them, and those alike, weigh together on top."""
+
+    hops: FloatArray
+    pool: float = 0.0
+    alike: float = 0.0
+
+
+def weighted_thresholds(
+    index: CalibrationIndex,
+    nodes: IntArray,
+    weightings: Sequence[Weighting],
+    cuts: Sequence[Sequence[Cut]],
+    *,
+    groups: IntArray | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> list[LocalThresholds]:
+    """Return the thresholds of each weighting at its own cuts; `groups` says who looks alike, if that matters."""
+    rows = _rows(weightings)
+    check_room(nodes.size, rows.shape[1])
+    all_cuts = sorted({cut for each in cuts for cut in each})
+    values, counts = find_thresholds(
+        index.layout,
+        nodes,
+        rows,
+        np.array([cut.level for cut in all_cuts]),
+        rounding=ROUNDING,
+        rules=np.array([RULES[cut.rule] for cut in all_cuts], dtype=np.int8),
+        pools=np.array([weighting.pool for weighting in weightings]),
+        alikes=np.array([weighting.alike for weighting in weightings]),
+        groups=groups,
+        threads=check_threads(threads),
+        progress=check_progress(progress),
+    )
+    sizes = Sizes(counts, *pooled_sizes(index, nodes, groups))
+    return [
+        LocalThresholds(
+            np.ascontiguousarray(values[:, w, [all_cuts.index(cut) for cut in cuts[w]]].T),
+            sizes.support(weighting),
+            sizes.effective_size(weighting),
+        )
+        for w, weighting in enumerate(weightings)
+    ]
+
+
+def _rows(weightings: Sequence[Weighting]) -> FloatArray:
+    """Return the weights of all weightings by hop, with zeros where one reaches less far than another."""
+    depth = max(weighting.hops.size for weighting in weightings)
+    return np.stack([np.pad(weighting.hops, (0, depth - weighting.hops.size)) for weighting in weightings])
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How many reference nodes count for each node, and how many equally heavy ones they are worth.
+
+    Attributes
+    ----------
+    near : numpy.ndarray
+        Reference nodes by hop, shape (nodes, hops).
+    others : numpy.ndarray
+        All reference nodes but the node itself.
+    same : numpy.ndarray or None
+        Those of them that look alike.
+    """
+
+    near: IntArray
+    others: IntArray
+    same: IntArray | None = None
+
+    def support(self, weighting: Weighting) -> IntArray:
+        """Return how many reference nodes have weight; who is near and who is alike, if not all count, at least."""
+        if weighting.pool:
+            return self.others
+        weighs = (weighting.hops > 0).astype(np.int64)
+        near: IntArray = self.near[:, : weighs.size] @ weighs
+        return near if self.same is None or not weighting.alike else np.maximum(near, self.same)
+
+    def effective_size(self, weighting: Weighting) -> FloatArray:
+        """Return (Σw)²/Σw²; what a node weighs for looking alike is taken as a node of its own.
+
+        Who is near and alike at once would take another search to know.
+        """
+        depth = weighting.hops.size
+        near = self.near[:, :depth]
+        if not weighting.pool and not weighting.alike:
+            plain: FloatArray = effective_size(weighting.hops[None], near)[0]
+            return plain
+        pooled: FloatArray = np.divide(weighting.pool, self.others, out=np.zeros(near.shape[0]), where=self.others > 0)
+        mass: FloatArray = pooled * self.others
+        square: FloatArray = pooled**2 * (self.others - near.sum(axis=1))
+        for k in range(depth):
+            mass = mass + weighting.hops[k] * near[:, k]
+            square = square + (weighting.hops[k] + pooled) ** 2 * near[:, k]
+        if weighting.alike and self.same is not None:
+            alike = np.divide(weighting.alike, self.same, out=np.zeros(near.shape[0]), where=self.same > 0)
+            mass = mass + alike * self.same
+            square = square + (alike**2 + 2.0 * alike * pooled) * self.same
+        size: FloatArray = np.divide(mass**2, square, out=np.zeros(near.shape[0]), where=square > 0)
+        return size
+
+
+def pooled_sizes(index: CalibrationIndex, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    """Return how many reference nodes there are beside each node, and how many of them look alike."""
+    own = (index.numbers[nodes] < index.calibration.size).astype(np.int64)
+    others = index.calibration.size - own
+    if groups is None:
+        return others, None
+    in_group = np.bincount(groups[index.calibration], minlength=int(groups.max()) + 1)
+    return others, in_group[groups[nodes]] - own
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Reference nodes around some nodes, and those of them with a score below a value of each node.
+
+    Attributes
+    ----------
+    below, near : numpy.ndarray
+        By hop, shape (nodes, hops): those below, and all; or what they weigh, where each has a weight of its own.
+    all_below, others : numpy.ndarray
+        Of all reference nodes but the node itself: those below, and how many there are.
+    same_below, same : numpy.ndarray or None
+        The same of those that look alike.
+    """
+
+    below: IntArray | FloatArray
+    near: IntArray | FloatArray
+    all_below: IntArray
+    others: IntArray
+    same_below: IntArray | None = None
+    same: IntArray | None = None
+
+    def rank(self, weighting: Weighting) -> FloatArray:
+        """Return the mass strictly below each value / (1 + the total mass)."""
+        below, total = np.zeros((2, self.others.size))
+        for k, weight in enumerate(weighting.hops):
+            below += weight * self.below[:, k]
+            total += weight * self.near[:, k]
+        for pool, part, whole in (
+            (weighting.pool, self.all_below, self.others),
+            (weighting.alike, self.same_below, self.same),
+        ):
+            if pool and part is not None and whole is not None:
+                each = np.divide(pool, whole, out=np.zeros(whole.size), where=whole > 0)
+                below += each * part
+                total += each * whole
+        rank: FloatArray = below / (1.0 + total)
+        return rank
+
+
+def counts_below(
+    index: CalibrationIndex,
+    nodes: IntArray,
+    values: FloatArray,
+    hops: int,
+    *,
+    groups: IntArray | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> Counts:
+    """Count the reference nodes around each node, and those whose score is strictly below a value of that node."""
+    position = np.searchsorted(index.sorted_scores, values, side="left")
+    positions = np.stack([position, np.full(nodes.size, index.calibration.size)], axis=1)
+    counts = count_below(
+        index.layout, nodes, positions, hops, threads=check_threads(threads), progress=check_progress(progress)
+    ).astype(np.int64)
+    return Counts(counts[:, :, 0], counts[:, :, 1], *pooled_counts(index, nodes, position, groups))
+
+
+def pooled_counts(
+    index: CalibrationIndex, nodes: IntArray, position: IntArray, groups: IntArray | None
+) -> tuple[IntArray, IntArray, IntArray | None, IntArray | None]:
+    """Return how many reference nodes, and how many alike, have a number below each node's position, and in all."""
+    own = index.numbers[nodes].astype(np.int64)
+    all_below = position - (own < position)
+    others, same = pooled_sizes(index, nodes, groups)
+    if groups is None:
+        return all_below, others, None, None
+    by_number = groups[index.nodes[: index.calibration.size]]
+    same_below = np.zeros(nodes.size, dtype=np.int64)
+    for group in np.unique(groups[nodes]):
+        rows = groups[nodes] == group
+        running = np.append(0, np.cumsum(by_number == group))
+        same_below[rows] = running[position[rows]] - (own[rows] < position[rows])
+    return all_below, others, same_below, same

@@ -1,4 +1,4 @@
-"""Scores + graph + decay → one threshold a node.
+"""Scores + graph + decay → one threshold per node.
 
 Calibration nodes are numbered in the order of their scores; a search then leaves a node's neighbourhood as bits
 that stand in score order, and the weighted quantile is a matter of counting bits (see `napsets.kernels`).
@@ -20,31 +20,36 @@ from napsets.checks.arguments import (
     IntArray,
     as_array,
     check_alpha,
-    check_count,
     check_index,
     check_kind,
     check_list,
+    check_progress,
     check_scores,
+    check_threads,
     shown,
 )
 from napsets.checks.frozen import frozen
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
-from napsets.kernels.layout import Adjacency, Layout
+from napsets.kernels.layout import FEW_HOPS, Adjacency, Layout
 from napsets.localisers.decay import hop_weights as decay_weights
-from napsets.localisers.depth import check_room, useful_hops
 from napsets.quantile import ROUNDING, effective_size
 
 __all__ = [
     "CalibrationIndex",
     "HopThresholds",
     "adjacency_of",
+    "check_room",
     "check_strategy",
     "check_threads",
     "hop_thresholds",
     "neighbourhood_thresholds",
     "split_thresholds",
+    "useful_hops",
 ]
+
+_SOURCES_AT_ONCE = 256  # between two looks at whether Ctrl-C was pressed
+_MOST_BYTES = 1 << 33  # that counts and bits by hop may take in a deep search
 
 
 @dataclass(frozen=True)
@@ -173,8 +178,7 @@ def hop_thresholds(
     """
     weights = as_array("hop_weights", hop_weights)
     index = CalibrationIndex(graph, scores, calibration)
-    found = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, progress=progress)
-    values = found.values
+    values = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, progress=progress).values
     if np.ndim(alpha) == 0:
         values = values[:, 0]
     return values[0] if weights.ndim == 1 else values
@@ -219,21 +223,21 @@ def split_thresholds(
     hop_weights, alpha, threads, progress
         As in `hop_thresholds`.
     """
-    used, asked = as_array("splits", splits), check_list("nodes", nodes, "arrays, one a split")
+    used, node_lists = as_array("splits", splits), check_list("nodes", nodes, "arrays, one per split")
     _checked(index)
-    if used.dtype != np.bool_ or used.shape != (len(asked), index.calibration.size):
+    if used.dtype != np.bool_ or used.shape != (len(node_lists), index.calibration.size):
         raise InvalidInputError(
-            f"`splits` must be boolean of shape ({len(asked)}, {index.calibration.size}): one row for each entry of "
-            f"`nodes`, one column a calibration node; got {used.dtype} of shape {used.shape}"
+            f"`splits` must be boolean of shape ({len(node_lists)}, {index.calibration.size}): one row for each entry "
+            f"of `nodes`, one column per calibration node; got {used.dtype} of shape {used.shape}"
         )
-    chosen = [check_index("nodes", part, index.graph.num_nodes) for part in asked]
+    chosen = [check_index("nodes", part, index.graph.num_nodes) for part in node_lists]
     sizes = [part.size for part in chosen]
     pair_split = np.repeat(np.arange(len(chosen)), sizes)
     pair_node = np.concatenate([np.empty(0, dtype=np.int64), *chosen])
-    found = _thresholds(index, pair_node, pair_split, used, hop_weights, alpha, threads, progress, strategy)
+    pairs = _thresholds(index, pair_node, pair_split, used, hop_weights, alpha, threads, progress, strategy)
     ends = np.cumsum(sizes)
     return [
-        HopThresholds(found.values[:, :, end - size : end], found.hop_counts[end - size : end], found.weights)
+        HopThresholds(pairs.values[:, :, end - size : end], pairs.hop_counts[end - size : end], pairs.weights)
         for size, end in zip(sizes, ends, strict=True)
     ]
 
@@ -253,7 +257,11 @@ def _thresholds(
 
     weights = _weight_rows(hop_weights)
     alphas = np.array([check_alpha(rate) for rate in _rates(alpha)])
-    options = {"threads": check_threads(threads), "strategy": check_strategy(strategy), "progress": progress}
+    options = {
+        "threads": check_threads(threads),
+        "strategy": check_strategy(strategy),
+        "progress": check_progress(progress),
+    }
     # Hops at which there is no node add nothing to any sum, not even a rounding error.
     weights = np.ascontiguousarray(weights[:, : useful_hops(index.graph, nodes, weights.shape[1])])
     check_room(nodes.size, weights.shape[1])
@@ -270,20 +278,46 @@ def _thresholds(
     return HopThresholds(np.ascontiguousarray(values.transpose(1, 2, 0)), counts, weights)
 
 
-def check_threads(threads: object) -> int:
-    """Return how many threads to use: the number asked for, or ``NAPSETS_THREADS``, or all cores."""
-    from napsets.kernels.threads import MOST_THREADS, available_threads
+def useful_hops(graph: Graph, nodes: IntArray, hops: int) -> int:
+    """Return `hops`, or fewer where no node is further than that from any of `nodes`.
 
-    if threads is not None:
-        return check_count("threads", threads, minimum=1, maximum=MOST_THREADS)
-    try:
-        return available_threads()
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from error
+    Few hops are returned as they are, without a look at the graph. In an undirected graph, no two nodes of a component
+    are further apart than twice the depth of a search from any of its nodes, which takes one pass over the edges to
+    find. In a directed one `nodes` are searched from, until one of them reaches as far as `hops`.
+    """
+    if hops <= FEW_HOPS:
+        return hops
+    from napsets.kernels.walk import component_reach, deepest_search
+
+    if not graph.directed:
+        return min(hops, int(component_reach(graph.indptr, graph.indices)))
+    sources = np.unique(nodes)
+    stamps = np.full(graph.num_nodes, -1, dtype=np.int64)
+    queue = np.empty(graph.num_nodes, dtype=graph.indices.dtype)
+    deepest = 0
+    for start in range(0, sources.size, _SOURCES_AT_ONCE):
+        part = sources[start : start + _SOURCES_AT_ONCE]
+        deepest = max(deepest, int(deepest_search(part, graph.indptr, graph.indices, hops, stamps, queue)))
+        if deepest == hops:
+            break
+    return min(hops, deepest)
+
+
+def check_room(nodes: int, hops: int) -> None:
+    """Refuse a search so deep that a count for each node and hop cannot be held, nor put in order."""
+    if hops <= FEW_HOPS:
+        return
+    needed = 16 * hops * nodes
+    if needed > _MOST_BYTES:
+        raise InvalidInputError(
+            f"`hops` must be fewer: this graph is up to {hops:,} hops deep, and the counts of {nodes:,} nodes by hop "
+            f"would take {needed / 2**30:,.0f} GiB; the most is {_MOST_BYTES >> 30}. Predict fewer nodes at a time, or "
+            f"take fewer hops."
+        )
 
 
 def check_strategy(strategy: object) -> str | None:
-    """Return the way to search that was asked for, or None for the fastest."""
+    """Return the way to search by its name, or None for the fastest."""
     if strategy is None:
         return None
     from napsets.kernels.plan import STRATEGIES
@@ -294,7 +328,7 @@ def check_strategy(strategy: object) -> str | None:
 
 
 def _rates(alpha: Any) -> list[Any]:
-    """Return the error rates one by one, whether one was given or several."""
+    """Return a list of error rates, from one or from several."""
     try:
         return [alpha] if isinstance(alpha, str | dict | set) else list(alpha)
     except TypeError:  # a number, or an array without dimensions

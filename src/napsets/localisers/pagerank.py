@@ -1,4 +1,4 @@
-"""PageRank weights without the node's own mass: a reference node counts as often as a short walk ends there."""
+"""PageRank weights without the node's own mass: the probability that a short random walk ends at a reference node."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_number
+from napsets.checks.arguments import FloatArray, IntArray, check_node, check_number
 from napsets.errors import InvalidInputError
-from napsets.localisers.base import LOCALISERS, NO_GRAPH, Reference
+from napsets.kernels.layout import read_only
+from napsets.localisers.base import LOCALISERS, Reference, with_graph
 from napsets.localisers.weighed import WeighedLocal, in_pieces
 from napsets.quantile import LARGEST_WEIGHT
 
@@ -23,28 +24,28 @@ __all__ = ["PageRank"]
 @LOCALISERS.add("pagerank")
 @dataclass(frozen=True)
 class PageRank:
-    """Weigh reference nodes by personalised PageRank: by how often a walk from the node ends there.
+    """Weight reference nodes by personalised PageRank: the probability that a walk from the node ends there.
 
-    A walk from the node to predict ends at each step with probability `restart`, and otherwise goes on to a neighbour.
-    Most walks end where they began; that mass says nothing about others and is taken out, or thresholds would be
-    infinite nearly everywhere. What the reference nodes get is brought to `worth` together; on top, each of all n of
-    them weighs pool/n. Distances count smoothly, and hubs do not make a neighbourhood of everyone. A walk that cannot
-    go on stays where it is; in a directed graph it follows edges from source to target.
+    A walk from the node to predict ends at each step with probability `restart`, and otherwise moves to a neighbour.
+    Most walks end where they began; that mass is removed, because thresholds would otherwise be infinite nearly
+    everywhere. The weights of the reference nodes are scaled to the sum `worth`; in addition each of all n of them gets
+    pool/n. The weight falls smoothly with distance, and hubs do not make all nodes neighbours of each other. A walk
+    that cannot move stays where it is; in a directed graph it follows edges from source to target.
 
     *Guarantee*: with a nominal level, the gap bound that any fixed weights have, and no more; with an exact level,
     1 − alpha in finite samples. *Cost*: by forward push (Andersen, Chung and Lang, 2006), 1 / (restart × tolerance)
-    edges a node at the most, whatever the size of the graph.
+    edges per node at most, whatever the size of the graph.
 
     Attributes
     ----------
     restart : float
-        Probability that a walk ends at a step: from 0, not included, to 1. Large is local.
+        Probability that a walk ends at a step, above 0 and at most 1. Large values are local.
     worth : float
-        How many neighbours the reference nodes that walks end at count for together.
+        The reference nodes that walks end at together count as much as this many neighbours.
     pool : float
-        How many neighbours all reference nodes together count for, near or far.
+        All reference nodes together, near or far, count as much as this many neighbours.
     tolerance : float
-        What may be left unpushed for each neighbour of a node; small looks further and costs more.
+        Mass that may be left unpushed per neighbour of a node; small values reach further and cost more.
     """
 
     restart: float = 0.15
@@ -66,9 +67,7 @@ class PageRank:
 
     def fit(self, reference: Reference) -> _Local:
         """Return the localiser of these reference nodes."""
-        if reference.graph is None:
-            raise InvalidInputError(NO_GRAPH)
-        return _Local(self, reference)
+        return _Local(self, with_graph(reference))
 
 
 #: With less, a walk from one node could go over all edges of a large graph many times.
@@ -90,7 +89,6 @@ class _Local(WeighedLocal):
         return np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int8), queue, touched
 
     def _walk(self) -> tuple[Any, ...]:
-        from napsets.kernels._jit import read_only
 
         setting = self.localiser
         return read_only(self.graph.indptr), read_only(self.graph.indices), setting.restart, setting.tolerance
@@ -98,6 +96,7 @@ class _Local(WeighedLocal):
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
         from napsets.kernels.pagerank import pagerank_of
 
+        node = check_node("node", node, self.graph.num_nodes)
         room = self._room()
         pagerank_of(node, *self._walk(), *room)
         index, kept = self.reference.index, room[0]
@@ -107,13 +106,12 @@ class _Local(WeighedLocal):
         total = float(mass[numbers].sum())
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0
 
-    def answer(self, nodes: IntArray, question: Question, found: Answer, threads: int, progress: Any) -> None:
-        from napsets.kernels._jit import read_only
+    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
         from napsets.kernels.pagerank import pagerank_answers
 
         known = question.scores.size
         by_number = read_only(self.reference.index.nodes)
-        fixed = (read_only(nodes), *self._walk(), self.localiser.worth, self.numbers, by_number, question, found)
+        fixed = (read_only(nodes), *self._walk(), self.localiser.worth, self.numbers, by_number, question, answers)
 
         def work(first: int, last: int) -> None:
             scratch = (*self._room(), np.empty(known, dtype=np.int64))

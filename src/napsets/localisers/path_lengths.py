@@ -1,7 +1,8 @@
-"""Neighbourhoods by length: a reference node counts by the length of the shortest path to it."""
+"""Neighbourhoods by path length: the weight of a reference node depends on the shortest path to it."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,13 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_number, shown
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    check_node,
+    check_number,
+    check_numbers,
+    check_progress,
+    check_threads,
+    shown,
+)
 from napsets.checks.names import choose
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction, check_direction
-from napsets.kernels import rules
-from napsets.localisers.base import LOCALISERS, NO_GRAPH, Cut, LocalThresholds, Reference
-from napsets.localisers.neighbourhoods import check_threads
+from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
+from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING
 
 __all__ = [
@@ -45,27 +54,26 @@ USUAL_COUNT = 50
 #: Reference nodes that a radius is found on, at the most.
 _SAMPLE = 256
 _LONGEST = 1e200
-_RULES = {"nominal": rules.NOMINAL, "at least": rules.AT_LEAST, "above": rules.ABOVE}
 
 
 @LOCALISERS.add("path-lengths")
 @dataclass(frozen=True)
 class PathLengths:
-    """Weigh reference nodes by the length of the shortest path to them, pooled with those that look alike and with all.
+    """Weight reference nodes by the length of the shortest path to them; `pool` and `alike` are as in `Hops`.
 
-    A reference node at distance d ≤ radius weighs decay(d), one further away nothing; pool and alike come on top as in
-    `Hops`. The distance is the smallest sum of edge lengths over all paths, each summed in float64 from the node on.
-    In a graph without lengths every edge is 1 long, so that distances are hops.
+    The weight of a reference node at distance d ≤ radius is decay(d), and 0 beyond. The distance is the smallest sum of
+    edge lengths over all paths, each summed in float64 starting at the node. In a graph without lengths every edge has
+    length 1, so that distances are hops.
 
     Attributes
     ----------
     radius : float, optional
-        How far a neighbourhood reaches, itself included, in the unit of the lengths. By default as far as half of the
-        reference nodes need to have 50 others within reach: this looks at who is labelled, not at labels.
+        Largest distance in a neighbourhood, in the unit of the lengths. By default the distance within which half of
+        the reference nodes have 50 others; this depends on which nodes are labelled, not on their labels.
     decay : str or callable
         With x = d / radius: "uniform" 1, "hyperbolic" 1/(1+x), "geometric" 2^−x, "linear" 1−x, "gaussian"
-        exp(−4.5 x²), whose radius is three standard deviations. Or a function of the distances d themselves: an array
-        in, an array of finite weights that are not negative out, each depending on its own distance alone.
+        exp(−4.5 x²), whose radius is three standard deviations. Or a function of the distances d: it takes an array
+        and returns an array of finite, non-negative weights, each depending on its own distance only.
     pool, alike
         As in `Hops`.
     direction : {"out", "in", "both"}
@@ -92,8 +100,14 @@ class PathLengths:
 
     def fit(self, reference: Reference) -> PathLengthsLocal:
         """Return the localiser of these reference nodes."""
-        if reference.graph is None:
-            raise InvalidInputError(NO_GRAPH)
+        reference = with_graph(reference)
+        if reference.graph is not None and reference.graph.lengths is None:
+            warnings.warn(
+                "the edges of `graph` have no lengths, so that every edge counts as 1 and distances are hops. Pass "
+                "lengths to Graph.from_edge_index, or weights_are= to the other constructors",
+                NapsetsWarning,
+                stacklevel=2,
+            )
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")
         return PathLengthsLocal(self, reference.along(self.direction))
@@ -109,15 +123,22 @@ class PathLengthsLocal:
     @cached_property
     def radius(self) -> float:
         """How far neighbourhoods reach."""
-        given = self.localiser.radius
-        return near_radii(self.reference, [USUAL_COUNT])[0] if given is None else given
+        radius = self.localiser.radius
+        return near_radii(self.reference, [USUAL_COUNT])[0] if radius is None else radius
 
     def weights(self, distances: FloatArray) -> FloatArray:
         """Return the weights of reference nodes at some distances: 0 beyond the radius."""
+        known = check_numbers("distances", distances, largest=np.inf)
+        if known.ndim != 1:
+            raise InvalidInputError(f"`distances` must have 1 dimension; got shape {known.shape}")
+        return self.weigh(known)
+
+    def weigh(self, distances: FloatArray) -> FloatArray:
+        """Do what `weights` does with the distances of a search."""
         decay, inside = self.localiser.decay, distances <= self.radius
         near = distances[inside]
         weights = np.zeros(distances.size)
-        weights[inside] = _checked(decay, near) if callable(decay) else LENGTH_DECAYS[decay](near / self.radius)
+        weights[inside] = _own_weights(decay, near) if callable(decay) else LENGTH_DECAYS[decay](near / self.radius)
         return weights
 
     def near(self, node: int) -> tuple[IntArray, FloatArray]:
@@ -125,6 +146,7 @@ class PathLengthsLocal:
         from napsets.kernels.near import near_distances
 
         index = self.reference.index
+        node = check_node("node", node, index.graph.num_nodes)
         numbers, distances = near_distances(
             index.layout, _lengths(self.reference), np.array([node]), self.radius, threads=1
         )[0]
@@ -134,6 +156,7 @@ class PathLengthsLocal:
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
+        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
         return share_length_search([self], nodes, [cuts], threads=threads, progress=progress)[0]
 
     def ranks(
@@ -142,6 +165,7 @@ class PathLengthsLocal:
         """Return the share of each node's mass that lies strictly below its score."""
         from napsets.kernels.near import near_masses
 
+        nodes, scores = self.reference.check_ranked(nodes, scores)
         index, setting = self.reference.index, self.localiser
         position = np.searchsorted(index.sorted_scores, scores, side="left")
         masses = near_masses(
@@ -149,19 +173,15 @@ class PathLengthsLocal:
             _lengths(self.reference),
             nodes,
             self.radius,
-            lambda distances: self.weights(distances)[None],
+            lambda distances: self.weigh(distances)[None],
             1,
             position,
             threads=check_threads(threads),
-            progress=progress,
+            progress=check_progress(progress),
         )
-        below, total = masses[:, 0].T
-        for weight, part, whole in _ranked(self.reference, nodes, position, setting.pool, setting.alike):
-            each = np.divide(weight, whole, out=np.zeros(whole.size), where=whole > 0)
-            below = below + each * part
-            total = total + each * whole
-        rank: FloatArray = below / (1.0 + total)
-        return rank
+        alike = self.reference.predicted if setting.alike else None
+        counts = Counts(masses[:, :, 0], masses[:, :, 1], *pooled_counts(index, nodes, position, alike))
+        return counts.rank(Weighting(np.ones(1), setting.pool, setting.alike))
 
 
 def share_length_search(
@@ -176,35 +196,34 @@ def share_length_search(
     from napsets.kernels.near import near_thresholds
 
     reference, settings = locals_[0].reference, [local.localiser for local in locals_]
-    asked = sorted({cut for each in cuts for cut in each})
-    alike = any(setting.alike for setting in settings)
-    found = near_thresholds(
-        reference.index.layout,
+    index, all_cuts = reference.index, sorted({cut for each in cuts for cut in each})
+    groups = reference.predicted if any(setting.alike for setting in settings) else None
+    near = near_thresholds(
+        index.layout,
         _lengths(reference),
         nodes,
         max(local.radius for local in locals_),
-        lambda distances: np.stack([local.weights(distances) for local in locals_]),
-        np.array([cut.level for cut in asked]),
+        lambda distances: np.stack([local.weigh(distances) for local in locals_]),
+        np.array([cut.level for cut in all_cuts]),
         rounding=ROUNDING,
-        rules=np.array([_RULES[cut.rule] for cut in asked], dtype=np.int8),
+        rules=np.array([RULES[cut.rule] for cut in all_cuts], dtype=np.int8),
         pools=np.array([setting.pool for setting in settings]),
         alikes=np.array([setting.alike for setting in settings]),
-        groups=reference.predicted if alike else None,
+        groups=groups,
         threads=check_threads(threads),
-        progress=progress,
+        progress=check_progress(progress),
     )
-    others, same = _others(reference, nodes, alike)
-    made = []
+    others, same = pooled_sizes(index, nodes, groups)
+    results = []
     for row, setting in enumerate(settings):
-        values = np.ascontiguousarray(found.values[:, row, [asked.index(cut) for cut in cuts[row]]].T)
-        near = found.counts[:, row]
-        if not setting.pool and not setting.alike:
-            made.append(LocalThresholds(values, near, found.effective[:, row]))
-            continue
-        support = others if setting.pool else np.maximum(near, same) if setting.alike else near
-        sums = found.masses[:, row], found.squares[:, row]
-        made.append(LocalThresholds(values, support, _effective_size(setting, *sums, others, same)))
-    return made
+        values = np.ascontiguousarray(near.values[:, row, [all_cuts.index(cut) for cut in cuts[row]]].T)
+        if setting.pool or setting.alike:
+            size = _effective_size(setting, near.masses[:, row], near.squares[:, row], others, same)
+        else:
+            size = near.effective[:, row]
+        sizes = Sizes(near.counts[:, [row]], others, same)
+        results.append(LocalThresholds(values, sizes.support(Weighting(np.ones(1), setting.pool, setting.alike)), size))
+    return results
 
 
 def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
@@ -218,8 +237,8 @@ def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
     sample = reference.nodes
     if sample.size > _SAMPLE:
         sample = sample[np.linspace(0, sample.size - 1, _SAMPLE).astype(np.int64)]
-    found = near_distances(reference.index.layout, _lengths(reference), sample, most=max(counts))
-    reached = [np.sort(distances) for _, distances in found if distances.size]
+    met = near_distances(reference.index.layout, _lengths(reference), sample, most=max(counts))
+    reached = [np.sort(distances) for _, distances in met if distances.size]
     if not reached:
         return [1.0] * len(counts)
     return [
@@ -234,14 +253,14 @@ def _lengths(reference: Reference) -> FloatArray:
     return np.ones(graph.num_edges) if graph.lengths is None else graph.lengths
 
 
-def _checked(decay: Callable[[FloatArray], Any], distances: FloatArray) -> FloatArray:
+def _own_weights(decay: Callable[[FloatArray], Any], distances: FloatArray) -> FloatArray:
     """Return the weights that a function of the user's gives, or say what is wrong with them."""
-    made = decay(distances.copy())
+    result = decay(distances.copy())
     try:
-        weights = np.broadcast_to(np.asarray(made, dtype=np.float64), distances.shape)
+        weights = np.broadcast_to(np.asarray(result, dtype=np.float64), distances.shape)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"`decay` must return a number for each of {distances.size} distances; got {shown(made)}"
+            f"`decay` must return a number for each of {distances.size} distances; got {shown(result)}"
         ) from error
     bad = ~(weights <= LARGEST_WEIGHT) | (weights < 0)  # NaN is bad too
     if bad.any():
@@ -253,43 +272,13 @@ def _checked(decay: Callable[[FloatArray], Any], distances: FloatArray) -> Float
     return weights
 
 
-def _others(reference: Reference, nodes: IntArray, alike: bool) -> tuple[IntArray, IntArray]:
-    """Return how many reference nodes there are beside each node, and how many of them look alike."""
-    size = reference.nodes.size
-    own = (reference.index.numbers[nodes] < size).astype(np.int64)
-    predicted = reference.predicted
-    if not alike or predicted is None:
-        return size - own, np.zeros(nodes.size, dtype=np.int64)
-    in_group = np.bincount(predicted[reference.nodes], minlength=int(predicted.max()) + 1)
-    return size - own, in_group[predicted[nodes]] - own
-
-
-def _ranked(
-    reference: Reference, nodes: IntArray, position: IntArray, pool: float, alike: float
-) -> list[tuple[float, IntArray, IntArray]]:
-    """Return what each pool weighs, how many of its nodes stand below a position of each node, and how many in all."""
-    index, size = reference.index, reference.nodes.size
-    own = index.numbers[nodes].astype(np.int64)
-    others, same = _others(reference, nodes, bool(alike))
-    parts = [(pool, position - (own < position), others)] if pool else []
-    predicted = reference.predicted
-    if alike and predicted is not None:
-        by_number = predicted[index.nodes[:size]]
-        below = np.zeros(nodes.size, dtype=np.int64)
-        for group in np.unique(predicted[nodes]):
-            rows = predicted[nodes] == group
-            running = np.append(0, np.cumsum(by_number == group))
-            below[rows] = running[position[rows]] - (own[rows] < position[rows])
-        parts.append((alike, below, same))
-    return parts
-
-
 def _effective_size(
-    setting: PathLengths, mass: FloatArray, square: FloatArray, others: IntArray, same: IntArray
+    setting: PathLengths, mass: FloatArray, square: FloatArray, others: IntArray, same: IntArray | None
 ) -> FloatArray:
     """Return (Σw)²/Σw² with pools; what a node weighs for looking alike is taken as a node of its own, as for hops."""
     zeros = np.zeros(mass.size)
     pooled = np.divide(setting.pool, others, out=zeros.copy(), where=others > 0)
+    same = np.zeros(mass.size, dtype=np.int64) if same is None else same
     alike = np.divide(setting.alike, same, out=zeros.copy(), where=same > 0)
     square = square + pooled**2 * others + 2.0 * pooled * mass + (alike**2 + 2.0 * alike * pooled) * same
     mass = mass + pooled * others + alike * same

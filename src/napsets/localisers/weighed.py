@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray, check_node, check_progress, check_threads
 from napsets.graph import Graph
-from napsets.kernels import rules
-from napsets.localisers.base import Cut, LocalThresholds, Reference
-from napsets.localisers.neighbourhoods import check_threads
+from napsets.kernels.layout import read_only
+from napsets.kernels.threads import stages
+from napsets.localisers.base import RULES, Cut, LocalThresholds, Reference, check_cuts
 from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeWeights", "WeighedLocal"]
 
-_RULES = {"nominal": rules.NOMINAL, "at least": rules.AT_LEAST, "above": rules.ABOVE}
 #: Nodes handled between two looks at whether to stop.
 _PIECE = 512
 
@@ -65,39 +64,48 @@ class WeighedLocal(ABC):
     @cached_property
     def numbers(self) -> IntArray:
         """Each node's place among the reference scores; of other nodes, at least how many there are."""
-        return np.ascontiguousarray(self.reference.index.numbers, dtype=np.int64)
+        return np.ascontiguousarray(self.reference.by_score[1], dtype=np.int64)
 
     @abstractmethod
     def background(self) -> tuple[FloatArray, float]:
         """Return running sums, by number, of what reference nodes weigh for everyone, and a factor."""
 
     @abstractmethod
-    def answer(self, nodes: IntArray, question: Question, found: Answer, threads: int, progress: Any) -> None:
-        """Write what is asked of the nodes."""
+    def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
+        """Write what is wanted of the nodes."""
 
     @abstractmethod
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
         """Return numbers and weights beyond the background, and what the node itself weighs."""
 
+    def unprepared(self) -> int:
+        """Return how many nodes are to be looked at before the first can be answered for; none, once that is done."""
+        return 0
+
+    def prepare(self, threads: int, progress: Any) -> None:  # noqa: B027  (most have nothing to prepare)
+        """Look at those."""
+
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut, from one search."""
-        found = self._ask(nodes, cuts, np.empty(0, dtype=np.int64), threads, progress)
-        size = np.divide(found.mass**2, found.square, out=np.zeros(nodes.size), where=found.square > 0)
-        return LocalThresholds(np.ascontiguousarray(found.values.T), found.support, size)
+        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
+        answers = self._answers(nodes, cuts, np.empty(0, dtype=np.int64), threads, progress)
+        size = np.divide(answers.mass**2, answers.square, out=np.zeros(nodes.size), where=answers.square > 0)
+        return LocalThresholds(np.ascontiguousarray(answers.values.T), answers.support, size)
 
     def ranks(
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Return the share of each node's mass that lies strictly below its score."""
-        places = np.searchsorted(self.reference.index.sorted_scores, scores, side="left").astype(np.int64)
-        ranks: FloatArray = self._ask(nodes, [], places, threads, progress).ranks
+        nodes, scores = self.reference.check_ranked(nodes, scores)
+        positions = np.searchsorted(self.reference.by_score[0], scores, side="left").astype(np.int64)
+        ranks: FloatArray = self._answers(nodes, [], positions, threads, progress).ranks
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
         """Return who weighs how much for one node: what its threshold is made of."""
-        index = self.reference.index
+        node = check_node("node", node, self.reference.num_nodes)
         numbers, listed, own = self.listed(node)
         behind, each = self.background()
         weights = each * np.diff(behind)
@@ -106,28 +114,31 @@ class WeighedLocal(ABC):
         if mine < weights.size:
             weights[mine] = 0.0
         chosen = np.flatnonzero(weights > 0)
-        return NodeWeights(index.nodes[chosen], weights[chosen] / own, index.sorted_scores[chosen])
+        nodes, scores = self.reference.nodes_by_score[chosen], self.reference.by_score[0][chosen]
+        return NodeWeights(nodes, weights[chosen] / (own or 1.0), scores)
 
-    def _ask(
-        self, nodes: IntArray, cuts: Sequence[Cut], places: IntArray, threads: int | None, progress: Any
+    def _answers(
+        self, nodes: IntArray, cuts: Sequence[Cut], positions: IntArray, threads: int | None, progress: Any
     ) -> Answer:
-        from napsets.kernels._jit import read_only
         from napsets.kernels.weighed import Question, empty_answer
 
+        workers = check_threads(threads)
+        preparing, answering = stages(check_progress(progress), (self.unprepared(), nodes.size), nodes.size)
+        self.prepare(workers, preparing)
         behind, each = self.background()
         question = Question(
-            read_only(self.reference.index.sorted_scores),
+            read_only(self.reference.by_score[0]),
             read_only(behind),
             each,
             read_only(np.array([cut.level for cut in cuts], dtype=np.float64)),
-            read_only(np.array([_RULES[cut.rule] for cut in cuts], dtype=np.int64)),
+            read_only(np.array([RULES[cut.rule] for cut in cuts], dtype=np.int64)),
             ROUNDING,
-            read_only(places),
+            read_only(positions),
         )
-        found = empty_answer(nodes.size, len(cuts))
+        answers = empty_answer(nodes.size, len(cuts))
         if nodes.size:
-            self.answer(nodes, question, found, check_threads(threads), progress)
-        return found
+            self.answer(nodes, question, answers, workers, answering)
+        return answers
 
 
 def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: int = _PIECE) -> None:

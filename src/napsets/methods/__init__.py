@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from napsets.methods.auto import Candidate, Choice, Choosing
-from napsets.methods.given import Given, Scored
-from napsets.methods.method import Calibrated, Method, fill_sets, find_thresholds
-from napsets.methods.predictors import NAPS, Auto, RandomisedNAPS, SplitConformal
-from napsets.methods.saving import load, save
+from napsets.methods.auto import AutoMethod
+from napsets.methods.calibrated import Calibrated, find_thresholds, predict_in_parts
+from napsets.methods.choice import Candidate, Choice
+from napsets.methods.data import CalibrationData, Scored
+from napsets.methods.method import Method
+from napsets.methods.predictors import NAPS, Auto, RandomisedNAPS, SplitConformal, load
+from napsets.methods.saving import save
 from napsets.methods.table import METHODS, PAPER, Settings, make_method, methods, title
 
 __all__ = [
@@ -17,21 +19,21 @@ __all__ = [
     "NAPS",
     "PAPER",
     "Auto",
+    "AutoMethod",
     "Calibrated",
+    "CalibrationData",
     "Candidate",
     "Choice",
-    "Choosing",
-    "Given",
     "Method",
     "RandomisedNAPS",
     "Scored",
     "Settings",
     "SplitConformal",
-    "fill_sets",
     "find_thresholds",
     "load",
     "make_method",
     "methods",
+    "predict_in_parts",
     "save",
     "title",
 ]

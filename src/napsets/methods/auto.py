@@ -19,18 +19,17 @@ With few labels every split costs more than it brings: plain split conformal pre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from html import escape
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
+from napsets.checks.arguments import FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
-from napsets.groups import ByClass, Clustered, make_groups
-from napsets.levels import Exact, Nominal, fewest_ranks
+from napsets.groups import describe_groups, make_groups, rebuild_groups
+from napsets.levels import Exact, Full, Nominal, fewest_ranks, rank_place
 from napsets.localisers import (
     Cut,
     Everyone,
@@ -42,17 +41,17 @@ from napsets.localisers import (
     share_length_search,
     share_search,
 )
-from napsets.methods.given import Given, Scored
-from napsets.methods.method import Calibrated, Method, check_given
-from napsets.quantile import weighted_quantile
-from napsets.scores import APS, THR, BoundIntervals, ByLabel, Informed, InformedIntervals, Sharpened, learns, make_score
+from napsets.methods.calibrated import Calibrated
+from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice
+from napsets.methods.data import Calibrates, CalibrationData, Scored
+from napsets.methods.method import Method, check_groups_suit
+from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Labelled, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
-from napsets.scores.informed import BoundInformed, evidence_of
+from napsets.scores.evidence import Evidence
+from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
-__all__ = ["Candidate", "Choice", "Choosing"]
-
-Prefer = Literal["even", "small"]
+__all__ = ["AutoMethod"]
 
 #: Below so many labels none is kept apart.
 FEWEST = 100
@@ -64,8 +63,13 @@ TOLERANCE = 1.01
 #: sets large, and there is more to gain in size than to lose in evenness.
 SHARPNESS = (2.0, 1.6)
 _MIXES = (0.5, 0.25)
+#: With more reference nodes, or more edges times classes, wide evidence is not tried: near and far ones are many, or
+#: walks take long.
+_MOST_WIDE, _MOST_WALKED = 2500, 10**8
 #: Paired standard errors by which a less simple candidate must win.
 ERRORS = 3.0
+#: The share of the loss that local thresholds must save where labels held out could speak instead.
+WORTH = 0.1
 #: Reference nodes without which neighbourhoods cannot be told apart.
 _FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
@@ -76,92 +80,7 @@ _COUNTS = (30, 100, 300)
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """Something that could have been chosen, and what spoke for it.
-
-    Attributes
-    ----------
-    name : str
-        What it is, in words.
-    step : {"score", "localiser"}
-        Which of the two choices it belongs to.
-    value : float
-        Expected mean size of the sets (scores), or pinball loss (localisers): small is good.
-    difference, se : float
-        Its value less that of the plain one, and the standard error of that difference (paired).
-    chosen : bool
-        Whether it was.
-    """
-
-    name: str
-    step: str
-    value: float
-    difference: float = 0.0
-    se: float = 0.0
-    chosen: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What was chosen, against what, by how much, with which uncertainty.
-
-    Attributes
-    ----------
-    method : Method
-        The method chosen.
-    reason : str
-        One line on why.
-    candidates : tuple of Candidate
-        All that were looked at, scores first.
-    prefer : {"even", "small"}
-        What was asked for.
-    alpha : float
-        The error rate that the choice is for.
-    labels, reference : int
-        Labelled nodes, and those of them that chose.
-    exponents : Exponents or None
-        How much each source counts, where labels around a node are evidence.
-    """
-
-    method: Method
-    reason: str
-    candidates: tuple[Candidate, ...]
-    prefer: Prefer
-    alpha: float
-    labels: int
-    reference: int
-    exponents: Any = None
-
-    @property
-    def name(self) -> str:
-        """What was chosen, in words."""
-        chosen = [candidate.name for candidate in self.candidates if candidate.chosen]
-        return ", ".join(chosen) if chosen else "plain split"
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.reason}"
-
-    def __repr__(self) -> str:
-        return f"Choice({self})"
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one plain dictionary a candidate, for tables and JSON."""
-        names = ("step", "name", "value", "difference", "se", "chosen")
-        return [{name: getattr(candidate, name) for name in names} for candidate in self.candidates]
-
-    def _repr_html_(self) -> str:
-        """Return the candidates as a table, for notebooks."""
-        head = "".join(f"<th>{name}</th>" for name in ("", "candidate", "size or loss", "against the plain one"))
-        rows = "".join(
-            f"<tr><td>{'→' if one.chosen else ''}</td><td>{escape(one.name)}</td><td>{one.value:.4g}</td>"
-            f"<td>{one.difference:+.4f} ± {one.se:.4f}</td></tr>"
-            for one in self.candidates
-        )
-        return f"<p>{escape(str(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-@dataclass(frozen=True)
-class Choosing:
+class AutoMethod(Calibrates[Calibrated]):
     """The method that chooses among methods; calibrated, it is the one chosen, with its `choice`.
 
     Parameters
@@ -187,6 +106,7 @@ class Choosing:
     max_hops: int = 3
     by: Any = None
     score: Any = None
+    needs_graph: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", make_groups(self.by))
@@ -197,35 +117,34 @@ class Choosing:
                     f"`score` must be a score of numbers, or None for labels, whose score is chosen; got "
                     f"{type(self.score).__name__}"
                 )
-            if isinstance(self.by, ByClass | Clustered):
-                raise InvalidInputError(
-                    f"`by` must group nodes with a score of numbers, which has no classes; got {type(self.by).__name__}"
-                )
+            check_groups_suit(self.score, self.by)
         check_alpha(self.alpha)
         choose("prefer", self.prefer, {"even": 1, "small": 1})
         check_seed(self.seed)
         check_flag("allow_empty", self.allow_empty)
         check_count("max_hops", self.max_hops, maximum=4)
 
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> Calibrated:
-        """Choose, and calibrate what was chosen; arguments as in `NAPS.calibrate`."""
-        return self.fit(check_given(self.score, graph, probabilities, labels, calibration, ids, class_names))
+    def describe(self) -> dict[str, Any]:
+        """Return the settings as plain JSON, from which `from_description` makes the method again."""
+        return asdict(replace(self, by=None, score=None)) | {
+            "by": describe_groups(self.by),
+            "score": None if self.score is None else SCORES.describe("score", self.score),
+        }
 
-    def fit(self, given: Given) -> Calibrated:
-        """Do what `calibrate` does with arguments that were checked."""
-        if given.graph is None:
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None) -> AutoMethod:
+        """Return the method that `describe` described; groups that are an array must be given again."""
+        score = description.get("score")
+        if isinstance(score, Mapping):
+            score = SCORES.rebuild("score", score)
+        return cls(**{**description, "by": rebuild_groups(description.get("by"), groups), "score": score})
+
+    def fit(self, data: CalibrationData) -> Calibrated:
+        """Choose, and calibrate what was chosen, with arguments that were checked."""
+        if data.graph is None:
             raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
         plain = self.score or (APS() if self.prefer == "even" else THR())
-        labels = given.calibration.size
+        labels = data.calibration.size
         fewest = max(FEWEST, 2 * fewest_ranks(self.alpha) + 1)
         if labels < fewest:
             method = self._method(plain, Everyone(), Nominal())
@@ -236,24 +155,30 @@ class Choosing:
             if self.by is not None:
                 reason += ", without groups, which would be learned from labels" if learns(self.by) else " a group"
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
-            return replace(method.fit(given), choice=choice)
-        scores, about_scores = self._choose_score(given, plain)
-        localiser, about_localisers = self._choose_localiser(scores)
-        method = self._method(scores.score, localiser, Exact())
-        candidates = (*about_scores, *about_localisers)
-        informed = evidence_of(scores.bound)
+            return replace(method.fit(data), choice=choice)
+        score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
+        scored, score_candidates = self._choose_score(data, plain)
+        score_chosen()
+        localiser, local_candidates = self._choose_localiser(scored)
+        localiser_chosen()
+        # Where thresholds are local, the labels held out stay silent; everywhere else they speak too.
+        full = getattr(scored.score, "hears", False) and isinstance(localiser, Everyone)
+        scored = scored if full else scored.without_bag()
+        method = self._method(scored.score, localiser, Full() if full else Exact())
+        candidates = (*score_candidates, *local_candidates)
+        informed = evidence_of(scored.bound)
         choice = Choice(
             method,
-            _reason(candidates, informed, numbers=self.score is not None)
-            + ("" if self.by is None else "; then a level for each group"),
+            explain_choice(candidates, informed, data.prediction)
+            + ("" if self.by is None else "; then one level per group"),
             candidates,
             self.prefer,
             self.alpha,
             labels,
-            scores.reference.nodes.size,
+            scored.reference.nodes.size,
             None if informed is None else informed.exponents,
         )
-        return replace(method.on(scores), choice=choice)
+        return replace(method.on(scored, ranking), choice=choice)
 
     def _method(self, score: Any, localiser: Localiser, level: Any) -> Method:
         # Groups that learn from labels need some of which no level is made: where all are needed, there are none.
@@ -262,28 +187,35 @@ class Choosing:
 
     # -- the score -----------------------------------------------------------------------------------------------------
 
-    def _choose_score(self, given: Given, plain: Any) -> tuple[Scored, list[Candidate]]:
+    def _choose_score(self, data: CalibrationData, plain: Any) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the score that is chosen, and what spoke for and against each."""
         sizes = _Sizes(self.alpha, self.seed)
-        start = given.scored(plain, Exact(), self.seed)
-        sizes.add("the model alone", start)
-        many = given.calibration.size >= FEWEST_BY_LABEL
-        informed: Any
-        if self.score is not None:
-            informed = InformedIntervals(self.score, low=min(self.alpha / 2.0, 0.499))
-        else:
-            informed = Informed(Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR())
-        evident = given.scored(informed, Exact(), self.seed)
-        sizes.add("labels around as evidence", evident)
+        sizes.add("the model alone", data.scored(plain, Exact(), self.seed))
+        many = data.calibration.size >= FEWEST_BY_LABEL
+        informed = self._informed(data, many=many)
+        evident = data.scored(informed, Full(), self.seed)
+        sizes.add("neighbours' labels as evidence", evident)
         chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
-        if chosen and many and self.prefer == "even" and self.score is None:
-            for mix in _MIXES:
-                ranked = _by_label(given, evident, informed, mix)
-                sizes.add(f"labels around as evidence, classes judged by their own kind ({mix:g})", ranked)
+        if chosen and self.prefer == "even" and evident.bound.num_labels:
+            for mix in _MIXES if many else _MIXES[1:]:
+                ranked = _by_label(data, evident, informed, mix)
+                sizes.add(f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked)
                 if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
                     chosen = len(sizes.value) - 1
                     break
         return sizes.scored[chosen], sizes.candidates(chosen)
+
+    def _informed(self, data: CalibrationData, *, many: bool) -> Any:
+        """Return the score that lets the labels around a node speak; those far away too, where that clearly helps."""
+        if self.score is not None:
+            return self.score.informed(self.alpha)
+        base: Any = Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR()
+        nodes = data.parts(Full().reference_size(data.calibration.size), self.seed)[0]
+        graph: Any = data.graph
+        if nodes.size > _MOST_WIDE or graph.num_edges * data.outputs.shape[1] > _MOST_WALKED:
+            return Informed(base)
+        reference = Labelled(nodes, data.truth[nodes])
+        return Informed(base, wide=Evidence(data.outputs, graph, reference, 2, wide=True).wide_helps())
 
     # -- the localiser -------------------------------------------------------------------------------------------------
 
@@ -299,37 +231,44 @@ class Choosing:
         taus = [everyone]
         if local:
             kinds: list[tuple[list[tuple[str, Localiser]], Any]] = [
-                (_by_hops(self.max_hops, alike=self.score is None), share_search),
+                (_by_hops(self.max_hops, alike=scored.bound.num_labels > 0), share_search),
                 (_by_lengths(reference) if self.max_hops else [], share_length_search),
             ]
             for kind, share in kinds:
                 locals_ = [localiser.fit(reference) for _, localiser in kind]
                 shared = share(locals_, nodes, [cut] * len(locals_)) if locals_ else []
-                taus += [one.values[0] for one in shared]
+                taus += [thresholds.values[0] for thresholds in shared]
                 localisers += kind
-        names = ["everyone alike", *(name for name, _ in localisers)]
+        names = ["one global threshold", *(name for name, _ in localisers)]
         largest = float(reference.scores.max())
         losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])
         means = losses.mean(axis=1)
         best = int(means.argmin())
         gain = losses[best] - losses[0]
         se = float(gain.std(ddof=1)) / math.sqrt(gain.size) if gain.size > 1 else math.inf
-        chosen = best if -float(gain.mean()) > ERRORS * se else 0
+        # Local thresholds silence the labels held out, where these could speak: they must be worth it.
+        least = WORTH * float(means[0]) if getattr(scored.score, "hears", False) else 0.0
+        chosen = best if -float(gain.mean()) > max(ERRORS * se, least) else 0
         candidates = []
         for c, name in enumerate(names):
-            apart = losses[c] - losses[0]
-            error = float(apart.std(ddof=1)) / math.sqrt(apart.size) if apart.size > 1 else math.inf
-            candidates.append(Candidate(name, "localiser", float(means[c]), float(apart.mean()), error, chosen == c))
+            change = losses[c] - losses[0]
+            error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
+            candidates.append(Candidate(name, "localiser", float(means[c]), float(change.mean()), error, chosen == c))
         return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
 
 
-def _by_label(given: Given, scored: Scored, score: Any, mix: float) -> Scored:
+def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
     """Rank scores that are there already partly by label: what scoring anew with `ByLabel` would give."""
-    labels, nodes, apart = given.labels, scored.reference.nodes, scored.apart
-    bound = BoundByLabel(scored.bound, scored.reference.scores, labels[nodes], mix)
-    ranked = replace(scored.reference, scores=bound.at(nodes, labels[nodes]))
+    labels, nodes, level_nodes = data.truth, scored.reference.nodes, scored.level_nodes
+    alone = BoundByLabel(scored.alone, scored.reference.scores, labels[nodes], mix)
+    bound = replace(alone, inner=scored.bound)
     return replace(
-        scored, score=ByLabel(score, mix), bound=bound, reference=ranked, apart_scores=bound.at(apart, labels[apart])
+        scored,
+        score=ByLabel(score, mix),
+        bound=bound,
+        reference=replace(scored.reference, scores=alone.at(nodes, labels[nodes])),
+        level_scores=bound.at(level_nodes, labels[level_nodes]),
+        alone=alone,
     )
 
 
@@ -351,14 +290,11 @@ class _Sizes:
         rest[reference.nodes] = False
         nodes = np.flatnonzero(rest)
         nodes = nodes[_some(nodes.size, _SIZED)]
-        size_at = (
-            _widths_at(scored.bound, nodes)
-            if isinstance(scored.bound, BoundIntervals)
-            else _sizes_at(scored.bound.matrix(nodes))
-        )
+        size_at = scored.alone.size_at(nodes)
+        place = rank_place(reference.nodes.size, self.alpha)
 
         def size(scores: FloatArray) -> float:
-            return size_at(weighted_quantile(scores, np.ones(scores.size), self.alpha))
+            return float(size_at(np.partition(scores, place - 1)[place - 1] if place <= scores.size else math.inf))
 
         if self._draws is None:  # the same for all scores: differences are paired
             count = reference.nodes.size
@@ -370,8 +306,8 @@ class _Sizes:
 
     def against(self, one: int, other: int) -> tuple[float, float]:
         """Return by how much the other's sets are larger, and the bootstrap's standard error of that."""
-        apart = self.resampled[other] - self.resampled[one]
-        return self.value[other] - self.value[one], float(apart.std(ddof=1))
+        change = self.resampled[other] - self.resampled[one]
+        return self.value[other] - self.value[one], float(change.std(ddof=1))
 
     def candidates(self, chosen: int) -> list[Candidate]:
         return [
@@ -380,54 +316,38 @@ class _Sizes:
         ]
 
 
-def _sizes_at(matrix: FloatArray) -> Callable[[float], float]:
-    """Return how many labels sets have on average at a threshold: so many scores are at most that."""
-    entries = np.sort(matrix, axis=None)
-    return lambda tau: float(np.searchsorted(entries, tau, side="right")) / max(len(matrix), 1)
-
-
-def _widths_at(bound: BoundIntervals, nodes: IntArray) -> Callable[[float], float]:
-    """Return how wide intervals are on average at a threshold."""
-
-    def mean_width(tau: float) -> float:
-        low, high = bound.interval(nodes, np.full(nodes.size, tau))
-        return float((high - low).mean()) if nodes.size else 0.0
-
-    return mean_width
-
-
 def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:
     """Return the localisers to look at: hops, decays, every other hop (heterophily), those alike, each pooled.
 
     Numbers have no predicted label that could be alike.
     """
-    found: list[tuple[str, Localiser]] = []
+    localisers: list[tuple[str, Localiser]] = []
     if max_hops and alike:
-        found.append(("1 hop and those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
+        localisers.append(("1 hop and those alike, pooled 10", Hops(1, pool=10.0, alike=30.0)))
     for hops in range(1, max_hops + 1):
         near = f"{hops} hop{'s' * (hops > 1)}"
-        found += [(f"{near}, pooled {pool}", Hops(hops, pool=float(pool))) for pool in (10, 30, 100)]
+        localisers += [(f"{near}, pooled {pool}", Hops(hops, pool=float(pool))) for pool in (10, 30, 100)]
         if hops > 1:
-            found += [
+            localisers += [
                 (f"{near}, {decay}, pooled 30", Hops(hops, decay, pool=30.0)) for decay in ("hyperbolic", "geometric")
             ]
         if hops in (2, 4):
             every = tuple(float(k % 2 == 0) for k in range(1, hops + 1))
-            found.append((f"every other of {near}, pooled 30", Hops(hops, every, pool=30.0)))
-    return found
+            localisers.append((f"every other of {near}, pooled 30", Hops(hops, every, pool=30.0)))
+    return localisers
 
 
 def _by_lengths(reference: Reference) -> list[tuple[str, Localiser]]:
     """Return those by path length, where edges have lengths: radii by how many reference nodes are within, pooled."""
     if reference.graph is None or reference.graph.lengths is None:
         return []
-    found: list[tuple[str, Localiser]] = []
+    localisers: list[tuple[str, Localiser]] = []
     for count, radius in zip(_COUNTS, near_radii(reference, _COUNTS), strict=True):
-        found += [
+        localisers += [
             (f"paths up to {radius:.3g} ({count} labels), {decay}, pooled 30", PathLengths(radius, decay, pool=30.0))
             for decay in ("uniform", "gaussian")
         ]
-    return found
+    return localisers
 
 
 def _pinball(errors: FloatArray, level: float) -> FloatArray:
@@ -438,27 +358,3 @@ def _pinball(errors: FloatArray, level: float) -> FloatArray:
 def _some(size: int, most: int) -> IntArray:
     """Return at most so many of 0..size, evenly spread: no more are needed to judge by."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
-
-
-def _reason(candidates: Sequence[Candidate], informed: BoundInformed | None, *, numbers: bool = False) -> str:
-    score = next(one for one in candidates if one.step == "score" and one.chosen)
-    plain = next(one for one in candidates if one.step == "score")
-    if score is plain:
-        told = f"the labels around a node would not make {'intervals' if numbers else 'sets'} smaller"
-    else:
-        size = f"intervals {score.value:.3g} wide" if numbers else f"sets of {score.value:.2f} labels"
-        told = (
-            f"{size} expected against {plain.value:.{'3g' if numbers else '2f'}} of the model alone "
-            f"({score.difference:+.2f} ± {score.se:.2f})"
-        )
-    if informed is not None:
-        counts = np.bincount(informed.reference.labels)
-        told += f"; {informed.exponents.explain(counts / counts.sum())}"
-    local = [one for one in candidates if one.step == "localiser"]
-    chosen = next(one for one in local if one.chosen)
-    if len(local) == 1:
-        return f"{told}; one threshold for all"
-    if chosen is not local[0]:
-        gain = -chosen.difference / (chosen.value - chosen.difference)
-        return f"{told}; thresholds by neighbourhood are {gain:.1%} nearer"
-    return f"{told}; thresholds by neighbourhood gain nothing that is sure"

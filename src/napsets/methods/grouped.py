@@ -1,7 +1,7 @@
 """A calibration for each group: thresholds of groups of labels, or of groups of nodes.
 
 At a nominal level, a group's thresholds are made from its own labelled nodes alone. At an exact one, all reference
-nodes serve all groups, and the labels kept apart that are in the group set its level. Either way a group's coverage
+nodes serve all groups, and the labels held out that are in the group set its level. Either way a group's coverage
 rests on its own labels. Groups that have too few of them for a finite threshold are judged together, with all that is
 in no group, as if they were one; where that one has too few as well, by all labelled nodes. (Were they judged by all at
 once, the large and easy groups would lower a threshold that is for small and hard ones alone, and coverage would fall
@@ -19,6 +19,7 @@ import numpy as np
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.frozen import Sealed
 from napsets.groups import Grouping
+from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
 from napsets.localisers import LocalThresholds
 
@@ -30,7 +31,7 @@ _KEPT_ENTRIES = 20_000_000
 REST = -1
 
 #: What finds the thresholds of several calibrations of the same nodes.
-Find = Callable[[Sequence[Any], IntArray, Sequence[float]], list[LocalThresholds]]
+Find = Callable[..., list[LocalThresholds]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +44,23 @@ class Grouped(Sealed):
         Which group each label or node is in.
     everyone : Calibrated
         The same method without groups.
-    members, apart : numpy.ndarray
-        The group of each reference node, and of each node kept apart.
-    shares : numpy.ndarray
-        The ranks of the nodes kept apart.
+    members, level_members : numpy.ndarray
+        The group of each reference node, and of each level node.
+    ranks : numpy.ndarray
+        The ranks of the level nodes.
     """
 
     grouping: Grouping
     everyone: Any
     members: IntArray
-    apart: IntArray
-    shares: FloatArray
+    level_members: IntArray
+    ranks: FloatArray
     _parts: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sizes(self) -> IntArray:
         """How many labels the thresholds of each group rest on."""
-        inside = self.apart if self.everyone.is_exact else self.members
+        inside = self.level_members if self.everyone.is_exact else self.members
         return np.bincount(inside[inside >= 0], minlength=self.grouping.count)
 
     def suffice(self, alpha: float) -> Any:
@@ -69,7 +70,7 @@ class Grouped(Sealed):
     def _left(self, alpha: float) -> Any:
         """Return which groups are judged together, the last entry for what is in none; None where all judge them."""
         short = np.append(~self.suffice(alpha), True)
-        inside = self.apart if self.everyone.is_exact else self.members
+        inside = self.level_members if self.everyone.is_exact else self.members
         enough = int(short[inside].sum()) >= fewest_ranks(alpha)
         return short if enough and not short.all() else None
 
@@ -80,26 +81,26 @@ class Grouped(Sealed):
 
     def part(self, group: int) -> Any:
         """Return the calibration of one group."""
-        found = self._parts.get(group)
-        if found is None:
+        calibrated = self._parts.get(group)
+        if calibrated is None:
             only = np.zeros(self.grouping.count + 1, dtype=bool)
             only[group] = True
-            found = self._make(only)
+            calibrated = self._make(only)
             if (len(self._parts) + 1) * self.everyone.num_nodes <= _KEPT_ENTRIES:
-                self._parts[group] = found
-        return found
+                self._parts[group] = calibrated
+        return calibrated
 
     def _make(self, groups: Any) -> Any:
         """Return the calibration of some groups together; the last entry stands for what is in none."""
         whole = self.everyone
         method, scored = whole.method, whole.scored
         if whole.is_exact:
-            mine = groups[self.apart]
-            level = method.level.fit(scored.reference, self.shares[mine], scored.apart_scores[mine])
-            return replace(whole, level=level)
+            mine = groups[self.level_members]
+            level = method.level.fit(scored.reference, self.ranks[mine], scored.level_scores[mine])
+            return replace(whole, level=level, judges=np.flatnonzero(mine))
         mine = groups[self.members]
         nodes, scores = scored.reference.nodes[mine], scored.reference.scores[mine]
-        return method.on(replace(scored, reference=replace(scored.reference, nodes=nodes, scores=scores)))
+        return method.on(replace(scored, reference=replace(scored.reference, nodes=nodes, scores=scores, labels=None)))
 
     def judge(self, node: int, alpha: float) -> Any:
         """Return the calibration by which a node is judged; where labels are grouped, that of all."""
@@ -108,46 +109,66 @@ class Grouped(Sealed):
             return self.part(group) if group >= 0 and self.suffice(alpha)[group] else self.rest(alpha)
         return self.everyone
 
-    def thresholds(self, nodes: IntArray, alphas: Sequence[float], find: Find) -> LocalThresholds:
+    def thresholds(self, nodes: IntArray, alphas: Sequence[float], find: Find, progress: Any = None) -> LocalThresholds:
         """Return the thresholds of nodes, or of nodes and groups of labels."""
         suffice = np.stack([self.suffice(alpha) for alpha in alphas])
         of = self._of_nodes if self.grouping.of == "node" else self._of_labels
-        return of(nodes, alphas, suffice, find)
+        if self.grouping.of == "label" and self.everyone.full is not None:
+            of = self._of_candidates
+        return of(nodes, alphas, suffice, find, progress)
 
-    def _of_nodes(self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find) -> LocalThresholds:
+    def _of_nodes(
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+    ) -> LocalThresholds:
         groups = self.grouping.groups[nodes]
         shape = (len(alphas), nodes.size)
         values, support, effective = np.empty(shape), np.empty(shape, dtype=np.int64), np.empty(shape)
+        labels = self.everyone.scored.bound.num_labels if self.everyone.full is not None else 0
+        by_label = np.empty((*shape, labels))
         enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for those in none
         order = np.argsort(groups, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if nodes.size else []:
+        parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if nodes.size else []
+        parts = [rows for rows in parts if enough[:, groups[rows[0]]].any()]
+        rests = [np.flatnonzero(~enough[a, groups]) for a in range(len(alphas))]
+        reports = stages(progress, [rows.size for rows in (*parts, *rests)], nodes.size)
+        for rows, report in zip(parts, reports, strict=False):
             group = int(groups[rows[0]])
-            own = find([self.part(group)], nodes[rows], alphas)[0] if enough[:, group].any() else None
+            own = find([self.part(group)], nodes[rows], alphas, progress=report)[0]
             for a in np.flatnonzero(enough[:, group]).tolist():
-                values[a, rows] = own.values[a]  # type: ignore[union-attr]
-                support[a, rows], effective[a, rows] = own.rests_on(a)  # type: ignore[union-attr]
-        for a, alpha in enumerate(alphas):
-            rows = np.flatnonzero(~enough[a, groups])
+                values[a, rows] = own.values[a]
+                support[a, rows], effective[a, rows] = own.rests_on(a)
+                if own.by_group is not None:
+                    by_label[a, rows] = own.by_group[a]
+        for a, (rows, report) in enumerate(zip(rests, reports[len(parts) :], strict=True)):
             if rows.size:
-                left = find([self.rest(alpha)], nodes[rows], [alpha])[0]
+                left = find([self.rest(alphas[a])], nodes[rows], [alphas[a]], progress=report)[0]
                 values[a, rows] = left.values[0]
                 support[a, rows], effective[a, rows] = left.rests_on(0)
-        return LocalThresholds(values, support, effective)
+                if left.by_group is not None:
+                    by_label[a, rows] = left.by_group[0]
+        if not labels:
+            return LocalThresholds(values, support, effective)
+        return LocalThresholds(values, support, effective, by_label, np.arange(labels))
 
-    def _of_labels(self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find) -> LocalThresholds:
+    def _of_labels(
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+    ) -> LocalThresholds:
         alone = np.flatnonzero(suffice.any(axis=0))
-        found = find([self.part(group) for group in alone.tolist()], nodes, alphas) if alone.size else []
         places = np.zeros(self.grouping.count + 1, dtype=np.int64)  # the last is for labels in no group
         places[alone] = np.arange(1, alone.size + 1)
         groups = places[self.grouping.groups]
+        some_left = [not suffice[a, alone].all() or 0 in groups for a in range(len(alphas))]
+        report, *reports = stages(progress, [alone.size, *map(int, some_left)], nodes.size)
+        parts = [self.part(group) for group in alone.tolist()]
+        thresholds = find(parts, nodes, alphas, progress=report) if parts else []
         values = np.empty((len(alphas), nodes.size, alone.size + 1))
         support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
         effective = np.full((len(alphas), nodes.size), np.inf)
         for a, alpha in enumerate(alphas):
-            left = find([self.rest(alpha)], nodes, [alpha])[0] if not suffice[a, alone].all() or 0 in groups else None
+            left = find([self.rest(alpha)], nodes, [alpha], progress=reports[a])[0] if some_left[a] else None
             for place in np.unique(groups).tolist():
                 own = place > 0 and bool(suffice[a, alone[place - 1]])
-                taken, row = (found[place - 1], a) if own else (left, 0)
+                taken, row = (thresholds[place - 1], a) if own else (left, 0)
                 values[a, :, place] = taken.values[row]  # type: ignore[union-attr]
                 count, size = taken.rests_on(row)  # type: ignore[union-attr]
                 support[a], effective[a] = np.minimum(support[a], count), np.minimum(effective[a], size)
@@ -155,29 +176,48 @@ class Grouped(Sealed):
                 values[a, :, 0] = np.inf
         return LocalThresholds(values[:, :, np.unique(groups)].min(axis=2), support, effective, values, groups)
 
+    def _of_candidates(
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+    ) -> LocalThresholds:
+        """Return thresholds of groups of labels where each candidate has its own."""
+        groups = self.grouping.groups
+        values = np.empty((len(alphas), nodes.size, groups.size))
+        support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
+        enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for labels in none
+        judged = [(a, group) for a in range(len(alphas)) for group in np.flatnonzero(suffice[a]).tolist()]
+        judged += [(a, REST) for a in range(len(alphas))]
+        for (a, group), report in zip(judged, stages(progress, [1] * len(judged), nodes.size), strict=True):
+            labels = np.flatnonzero(~enough[a, groups] if group == REST else groups == group)
+            if labels.size:
+                part = self.rest(alphas[a]) if group == REST else self.part(group)
+                own = find([part], nodes, [alphas[a]], labels=labels, progress=report)[0]
+                values[a][:, labels] = own.by_group[0]  # type: ignore[index]
+                support[a] = np.minimum(support[a], own.support)
+        return LocalThresholds(values.min(axis=2), support, support.astype(np.float64), values, np.arange(groups.size))
+
     def caveat(self, nodes: IntArray, alphas: Sequence[float]) -> str | None:
         """Say which groups that matter here have too few labels to be judged by themselves."""
         least = min(alphas)
-        asked = np.unique(self.grouping.groups if self.grouping.of == "label" else self.grouping.groups[nodes])
-        short = [group for group in asked.tolist() if group >= 0 and not self.suffice(least)[group]]
-        if not short and REST not in asked:
+        present = np.unique(self.grouping.groups if self.grouping.of == "label" else self.grouping.groups[nodes])
+        short = [group for group in present.tolist() if group >= 0 and not self.suffice(least)[group]]
+        if not short and REST not in present:
             return None
-        needed = f"{fewest_ranks(least)} labels" + (" kept apart" if self.everyone.is_exact else "")
-        told = []
+        needed = f"{fewest_ranks(least)} labels" + (" held out" if self.everyone.is_exact else "")
+        reasons = []
         if short:
             some = ", ".join(map(self._name, short[:5])) + (", …" if len(short) > 5 else "")
             what = "classes" if self.grouping.of == "label" else "groups"
-            told.append(f"{len(short)} of {self.grouping.count} {what} have fewer than {needed} ({some})")
-        if REST in asked:
-            told.append(f"some {'classes' if self.grouping.of == 'label' else 'nodes'} are in no group")
-        total = int(self.apart.size if self.everyone.is_exact else self.members.size)
+            reasons.append(f"{len(short)} of {self.grouping.count} {what} have fewer than {needed} ({some})")
+        if REST in present:
+            reasons.append(f"some {'classes' if self.grouping.of == 'label' else 'nodes'} are in no group")
+        total = int(self.level_members.size if self.everyone.is_exact else self.members.size)
         if total < fewest_ranks(least):
             result = "all labels together are too few for a threshold, and sets are full"
         elif self._left(least) is None and bool(self.suffice(least).any()):
             result = "they are too few together, all labelled nodes judge them, and nothing is promised for them"
         else:
             result = "they are judged together, and their coverage holds on their average, nearly"
-        return f"{' and '.join(told)}: {result}"
+        return f"{' and '.join(reasons)}: {result}"
 
     def _name(self, group: int) -> str:
         """Return what a group is called."""

@@ -3,224 +3,32 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar, overload
+from functools import wraps
+from typing import Any, ClassVar, Literal, overload
 
-from napsets.checks.arguments import ArrayLike, check_flag, shown
-from napsets.checks.names import choose
-from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
-from napsets.graph import Direction, check_graph
-from napsets.groups import GROUPS, make_groups
+from napsets.checks.arguments import ArrayLike, check_flag
+from napsets.errors import InvalidInputError, NotCalibratedError
+from napsets.graph import Direction
+from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Balls, Everyone, Hops
 from napsets.localisers.decay import Decay
-from napsets.methods.auto import Choice, Choosing
-from napsets.methods.method import Calibrated, Method
-from napsets.methods.saving import load_asked, save
-from napsets.scores import APS, SCORES, learns, make_score
-from napsets.sets import PredictionSets
+from napsets.methods.auto import AutoMethod
+from napsets.methods.calibrated import Calibrated
+from napsets.methods.choice import Choice, Prefer
+from napsets.methods.data import CalibrationData
+from napsets.methods.method import Method
+from napsets.methods.predictor import Predictor
+from napsets.methods.saving import Saved, read_saved, save
+from napsets.scores import APS, learns, make_score
 
-__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal"]
-
-Self = TypeVar("Self", bound="_Predictor")
-
-
-class _Predictor:
-    """Settings and a calibration kept together."""
-
-    score: Any
-    seed: int
-    allow_empty: bool
-    by: Any
-    calibrated_: Calibrated | None
-
-    def __post_init__(self) -> None:
-        self._settle()
-
-    def _method(self) -> Method:
-        raise NotImplementedError
-
-    def _settle(self) -> Method:
-        """Check the settings, which may have been assigned since the last time, and bring them to one form."""
-        method = self._method()
-        self.score, self.seed, self.allow_empty = method.score, method.seed, method.allow_empty
-        self.by = method.groups
-        return method
-
-    def calibrated(self, asked: str = "predict") -> Calibrated:
-        """Return the calibration with the settings as they are now, or say that there is none."""
-        method = self._settle()
-        if self.calibrated_ is None:
-            raise NotCalibratedError(f"{type(self).__name__}.{asked}() needs calibrate(...) to be called first")
-        if method != self.calibrated_.method:
-            scored = self.calibrated_.scored
-            size = method.level.reference_size(scored.calibration.size)
-            changed = [name for name in ("score", "seed") if getattr(method, name) != getattr(scored, name)]
-            if size != scored.reference.nodes.size:
-                if hasattr(self, "exact"):
-                    changed.append("exact")
-                elif not changed:  # groups that learn want labels kept apart
-                    changed.append("by")
-            if changed:
-                raise self._changed(asked, changed)
-            self.calibrated_ = method.on(scored)
-        return self.calibrated_
-
-    def _changed(self, asked: str, names: list[str]) -> NotCalibratedError:
-        return NotCalibratedError(
-            f"{type(self).__name__}.{asked}() needs calibrate(...) to be called again: "
-            f"{' and '.join(f'`{name}`' for name in names)} {'was' if len(names) == 1 else 'were'} changed after it"
-        )
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: float | None = ..., *, allow_empty: bool | None = ...,
-        threads: int | None = ..., progress: Any = ...,
-    ) -> PredictionSets: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike, alpha: Sequence[float], *, allow_empty: bool | None = ..., threads: int | None = ...,
-        progress: Any = ...,
-    ) -> list[PredictionSets]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        allow_empty: bool | None = None,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> PredictionSets | list[PredictionSets]:
-        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
-
-        Parameters
-        ----------
-        nodes : array
-            Node indices or a boolean mask.
-        alpha : float or sequence of floats
-            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
-            back, from one search. By default 0.1, or what an `Auto` was made for.
-        allow_empty : bool, optional
-            Overrides the setting of the same name.
-        threads, progress
-            As in `hop_thresholds`.
-        """
-        calibrated = self.calibrated()
-        rates = getattr(self, "alpha", 0.1) if alpha is None else alpha
-        sets: PredictionSets | list[PredictionSets]
-        sets = calibrated._predict(nodes, rates, allow_empty, threads, progress, stacklevel=3)
-        caveat = self._caveat()
-        if caveat is not None:
-            warnings.warn(caveat, NapsetsWarning, stacklevel=2)
-        return sets
-
-    def _caveat(self) -> str | None:
-        """Return what should be known of all sets that these settings make."""
-        return None
-
-    # -- as scikit-learn's tools expect it -----------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name; there are no estimators inside that `deep` would look into."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}  # type: ignore[arg-type]
-
-    def set_params(self: Self, **params: Any) -> Self:
-        """Change settings by name, all of them or, where one cannot be, none; return this object."""
-        choices = self.get_params()
-        for name in params:
-            choose("params", name, choices)
-        type(self)(**(choices | params))  # refuses what cannot be
-        for name, value in params.items():
-            setattr(self, name, value)
-        self._settle()
-        return self
-
-    def __sklearn_clone__(self: Self) -> Self:
-        """Return the same settings without the calibration, for ``sklearn.base.clone``."""
-        return type(self)(**self.get_params())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the calibrated predictor to one file (NumPy arrays and JSON, no pickle), whole or not at all."""
-        save(self.calibrated("save"), path, kind=type(self).__name__)
-
-    @classmethod
-    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
-        """Read a predictor that `save` wrote."""
-        kind, calibrated, asked = load_asked(path)
-        if kind != cls.__name__:
-            raise InvalidInputError(f"`path` must hold a {cls.__name__}; {os.fspath(path)} holds a {kind}")
-        predictor = cls._of(calibrated.method, asked)
-        if not predictor._fits(calibrated.method):
-            raise FileFormatError(
-                f"`path` must hold settings that a {cls.__name__} can have; {os.fspath(path)} holds "
-                f"{shown(calibrated.method)}"
-            )
-        predictor.calibrated_ = calibrated
-        return predictor
-
-    def _fits(self, method: Method) -> bool:
-        """Return whether these settings are those of a method that a file holds."""
-        return self._method() == method
-
-    @classmethod
-    def _of(cls: type[Self], method: Method, asked: Choosing | None) -> Self:
-        raise NotImplementedError
-
-
-def _need(graph: object) -> None:
-    if graph is None:
-        check_graph(graph)
-
-
-class _Around(_Predictor):
-    """A predictor that looks at the graph around a node."""
-
-    def calibrate(
-        self: Self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> Self:
-        """Score the calibration nodes.
-
-        Parameters
-        ----------
-        graph : Graph or another library's
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
-            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
-        probabilities : array of shape (nodes, classes)
-            Any model's probabilities.
-        labels : array of shape (nodes,)
-            Integers, −1 where unknown.
-        calibration : array
-            Node indices or a boolean mask: whose labels may be used.
-        ids : array of integers or strings, optional
-            What the nodes are called elsewhere; each node's uniform number is drawn from it. By default 0..n−1. Where
-            they are text, `predict` takes them as nodes too, and the sets know them.
-        class_names : sequence of str, optional
-            What the classes are called, for the sets.
-
-        Returns
-        -------
-        NAPS or RandomisedNAPS
-            This object.
-        """
-        _need(graph)
-        method = self._settle()
-        self.calibrated_ = method.calibrate(graph, probabilities, labels, calibration, ids=ids, class_names=class_names)
-        return self
+__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal", "load"]
 
 
 @dataclass(eq=False)
-class NAPS(_Around):
+class NAPS(Predictor["NAPS"]):
     """Neighbourhood adaptive prediction sets (Clarkson, ICML 2023).
 
     Parameters
@@ -275,6 +83,8 @@ class NAPS(_Around):
     exact: bool = False
     by: Any = None
     direction: Direction = "out"
+    needs_graph: ClassVar[bool] = True
+    _name: ClassVar[str] = "naps"
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
@@ -287,7 +97,8 @@ class NAPS(_Around):
         return Method(self.score, localiser, Exact() if exact else nominal, self.seed, self.allow_empty, self.by)
 
     @classmethod
-    def _of(cls, method: Method, asked: Choosing | None) -> NAPS:
+    def _of(cls, saved: Saved) -> NAPS:
+        method = saved.calibrated.method
         localiser: Any = method.localiser
         fallback = method.level.fallback if isinstance(method.level, Nominal) else "full"
         return cls(
@@ -304,8 +115,20 @@ class NAPS(_Around):
         )
 
 
+def _graph_first_too(calibrate: Callable[..., SplitConformal]) -> Callable[..., SplitConformal]:
+    """Take a graph as first of four arguments, as other methods do."""
+
+    @wraps(calibrate)
+    def either(self: SplitConformal, *arrays: Any, **named: Any) -> SplitConformal:
+        if arrays and len(arrays) + len(named.keys() & {"probabilities", "labels", "calibration"}) == 4:
+            return calibrate(self, *arrays[1:], **{"graph": arrays[0], **named})
+        return calibrate(self, *arrays, **named)
+
+    return either
+
+
 @dataclass(eq=False)
-class SplitConformal(_Predictor):
+class SplitConformal(Predictor["SplitConformal"]):
     """Split conformal prediction: one threshold from all calibration nodes, the graph unused (the paper's APS).
 
     Parameters
@@ -319,6 +142,7 @@ class SplitConformal(_Predictor):
     seed: int = 0
     allow_empty: bool = True
     by: Any = None
+    _name: ClassVar[str] = "split"
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
@@ -327,28 +151,72 @@ class SplitConformal(_Predictor):
         return Method(score, Everyone(), level, self.seed, self.allow_empty, groups)
 
     @classmethod
-    def _of(cls, method: Method, asked: Choosing | None) -> SplitConformal:
+    def _of(cls, saved: Saved) -> SplitConformal:
+        method = saved.calibrated.method
         return cls(method.score, method.seed, method.allow_empty, method.groups)
 
+    @overload
+    def calibrate(
+        self, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *, graph: Any = ...,
+        ids: ArrayLike | None = ..., class_names: Sequence[str] | None = ..., logits: bool = ..., progress: Any = ...,
+    ) -> SplitConformal: ...  # fmt: skip
+
+    @overload
+    def calibrate(
+        self, graph: Any, probabilities: ArrayLike, labels: ArrayLike, calibration: ArrayLike, *,
+        ids: ArrayLike | None = ..., class_names: Sequence[str] | None = ..., logits: bool = ..., progress: Any = ...,
+    ) -> SplitConformal: ...  # fmt: skip
+
+    @_graph_first_too
     def calibrate(
         self,
         probabilities: ArrayLike,
         labels: ArrayLike,
         calibration: ArrayLike,
         *,
-        ids: ArrayLike | None = None,
         graph: Any = None,
-        class_names: Sequence[str] | None = None,
+        **named: Any,
     ) -> SplitConformal:
-        """Score the calibration nodes; arguments as in `NAPS.calibrate`, the graph only for scores that look at it."""
-        self.calibrated_ = self._settle().calibrate(
-            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
-        )
-        return self
+        """Score the calibration nodes; arguments as in `NAPS.calibrate`.
+
+        The graph is only for scores and groups that look at it: it may be left out, passed by name, or passed first as
+        to every other method.
+        """
+        return super().calibrate(graph, probabilities, labels, calibration, **named)
+
+    def predict(
+        self,
+        nodes: Any = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        probabilities: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return the prediction sets of `nodes`, or of rows that were not there at calibration.
+
+        Parameters
+        ----------
+        nodes, alpha, options
+            As in `NAPS.predict`.
+        probabilities : array of shape (new nodes, classes), optional
+            Rows that were not there at calibration, instead of `nodes`. For scores that look at the graph, use
+            `predict_new`, which takes their edges.
+        ids : array of integers or strings, optional
+            What these rows are called; by default numbers after those of the nodes that were there.
+        """
+        if nodes is not None and probabilities is not None:
+            raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
+        if probabilities is None:  # called directly, so that warnings name the user's line
+            usual = dict.fromkeys(("positions", "allow_empty", "threads", "progress"))
+            rates, valued = 0.1 if alpha is None else alpha, check_flag("p_values", options.pop("p_values", False))
+            prediction = self.calibrated()._predict(nodes, alpha=rates, stacklevel=3, **{**usual, **options})
+            return self.calibrated().with_p_values(prediction) if valued else prediction
+        return self.predict_new(probabilities, None, alpha, ids=ids, **options)
 
 
 @dataclass(eq=False)
-class Auto(_Predictor):
+class Auto(Predictor["Auto"]):
     """Prediction sets by the method that suits the graph, chosen on labels that then calibrate no level.
 
     Parameters
@@ -371,92 +239,63 @@ class Auto(_Predictor):
     """
 
     alpha: float = 0.1
-    prefer: Literal["even", "small"] = "even"
+    prefer: Prefer = "even"
     seed: int = 0
     allow_empty: bool = True
     max_hops: int = 3
     by: Any = None
     score: Any = None
+    _name: ClassVar[str] = "auto"
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
-    _asked: Choosing | None = field(default=None, init=False, repr=False)
+    needs_graph: ClassVar[bool] = True
+    _calibrated_with: AutoMethod | None = field(default=None, init=False, repr=False)
 
-    def _choosing(self) -> Choosing:
-        return Choosing(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
+    def _method(self) -> AutoMethod:
+        return AutoMethod(self.alpha, self.prefer, self.seed, self.allow_empty, self.max_hops, self.by, self.score)
 
-    def _settle(self) -> Any:
-        choosing = self._choosing()
-        self.by, self.score = choosing.by, choosing.score
-        return choosing
+    def fit(self, data: CalibrationData) -> Auto:
+        """Choose a method and calibrate it, with arguments that were checked; return this object."""
+        super().fit(data)
+        self._calibrated_with = self._settle()
+        return self
 
-    def calibrated(self, asked: str = "predict") -> Calibrated:
+    def calibrated(self, caller: str = "predict") -> Calibrated:
         """Return the calibration, or say that there is none for the settings as they are now."""
-        choosing = self._choosing()
+        method, before = self._settle(), self._calibrated_with
         if self.calibrated_ is None:
-            raise NotCalibratedError(f"Auto.{asked}() needs calibrate(...) to be called first")
-        if self._asked is not None and choosing != self._asked:
-            raise self._changed(
-                asked,
-                [one.name for one in fields(choosing) if getattr(choosing, one.name) != getattr(self._asked, one.name)],
-            )
+            raise NotCalibratedError(f"Auto.{caller}() needs calibrate(...) to be called first")
+        if before is not None and method != before:
+            names = [attribute.name for attribute in fields(method)]
+            raise self._changed(caller, [name for name in names if getattr(method, name) != getattr(before, name)])
         return self.calibrated_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was chosen, and the settings that it was chosen by; as in `NAPS.save`."""
-        calibrated = self.calibrated("save")
-        asked = None
-        if self._asked is not None:
-            asked = {
-                one.name: getattr(self._asked, one.name)
-                for one in fields(self._asked)
-                if one.name not in ("by", "score")
-            }
-            if self._asked.score is not None:
-                asked["score"] = SCORES.name_of(type(self._asked.score))
-            if self._asked.by is not None and calibrated.method.groups is None:  # otherwise they are the method's
-                asked["by"] = GROUPS.describe("by", self._asked.by)
-        save(calibrated, path, kind="Auto", asked=asked)
+        """Write what was chosen, why, and the settings that it was chosen by; as in `NAPS.save`."""
+        save(self.calibrated("save"), path, kind="Auto", auto=self._calibrated_with)
 
     def _fits(self, method: Method) -> bool:
         return True  # any method may have been chosen
 
     @classmethod
-    def _of(cls, method: Method, asked: Choosing | None) -> Auto:
-        if asked is None:  # an older file
+    def _of(cls, saved: Saved) -> Auto:
+        method = saved.calibrated.method
+        if saved.auto is None:  # an older file
             return cls(seed=method.seed, allow_empty=method.allow_empty)
-        predictor = cls(**{one.name: getattr(asked, one.name) for one in fields(asked)})
-        predictor._asked = asked
+        predictor = cls(**{attribute.name: getattr(saved.auto, attribute.name) for attribute in fields(saved.auto)})
+        predictor._calibrated_with = saved.auto
         return predictor
 
     @property
     def choice(self) -> Choice:
-        """What was chosen, and why; a file keeps what was chosen, not why."""
+        """What was chosen, and why."""
         choice: Choice | None = self.calibrated("choice").choice
         if choice is None:
-            raise NotCalibratedError("Auto.choice needs calibrate(...): a file does not keep why a method was chosen")
+            raise NotCalibratedError("Auto.choice needs calibrate(...): an older file does not say why it was chosen")
         return choice
-
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-    ) -> Auto:
-        """Choose a method and calibrate it; arguments as in `NAPS.calibrate`."""
-        _need(graph)
-        choosing = self._choosing()
-        self.calibrated_ = choosing.calibrate(
-            graph, probabilities, labels, calibration, ids=ids, class_names=class_names
-        )
-        self._asked = choosing
-        return self
 
 
 @dataclass(eq=False)
-class RandomisedNAPS(_Around):
+class RandomisedNAPS(Predictor["RandomisedNAPS"]):
     """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
 
     A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
@@ -486,6 +325,8 @@ class RandomisedNAPS(_Around):
     score: Any = field(default_factory=APS)
     seed: int = 0
     allow_empty: bool = True
+    needs_graph: ClassVar[bool] = True
+    _name: ClassVar[str] = "rlcp"
     calibrated_: Calibrated | None = field(default=None, init=False, repr=False)
 
     def _method(self) -> Method:
@@ -494,6 +335,24 @@ class RandomisedNAPS(_Around):
         return Method(score, localiser, Exact() if learns(score) else Nominal(), self.seed, self.allow_empty)
 
     @classmethod
-    def _of(cls, method: Method, asked: Choosing | None) -> RandomisedNAPS:
+    def _of(cls, saved: Saved) -> RandomisedNAPS:
+        method = saved.calibrated.method
         localiser: Any = method.localiser
         return cls(localiser.min_size, method.score, method.seed, method.allow_empty)
+
+
+#: The predictors that a file can hold.
+_KINDS: dict[str, type[Predictor[Any]]] = {kind.__name__: kind for kind in (NAPS, SplitConformal, Auto, RandomisedNAPS)}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `save` wrote: a `NAPS`, `SplitConformal`, `RandomisedNAPS` or `Auto`, otherwise a `Calibrated`.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `save` of a predictor, of a `Calibrated` or of the winner of a comparison wrote.
+    """
+    saved = read_saved(path)
+    kind = _KINDS.get(saved.kind)
+    return saved.calibrated if kind is None else kind._from_saved(saved, path)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ from napsets.checks.arguments import (
     check_flag,
     check_index,
     check_integers,
-    check_labels,
-    check_names,
     check_scores,
     shown,
 )
@@ -25,21 +22,24 @@ from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.archive import read_archive, write_archive
 from napsets.graph import Graph
-from napsets.groups import GROUPS, ByGroup, Grouping
-from napsets.levels import LEVELS
-from napsets.localisers import LOCALISERS, PathLengths, Reference
+from napsets.groups import ByGroup, Grouping
+from napsets.levels import Full, Level
+from napsets.localisers import PathLengths, Reference
 from napsets.localisers.path_lengths import LENGTH_DECAYS
-from napsets.methods.auto import Choosing
-from napsets.methods.given import Scored
-from napsets.methods.method import Calibrated, Method, num_labels, num_rows
-from napsets.scores import BOUND, SCORES, BoundIntervals, BoundScore, InformedIntervals, RowScore
+from napsets.methods.auto import AutoMethod
+from napsets.methods.calibrated import Calibrated
+from napsets.methods.choice import Choice
+from napsets.methods.data import Scored, check_class_names
+from napsets.methods.method import Method
+from napsets.scores import BOUND, SCORES, BoundScore, InformedIntervals, RowScore, prediction_type
+from napsets.scores.informed import Bag, evidence_of
 
-__all__ = ["load", "load_asked", "save"]
+__all__ = ["Saved", "read_saved", "save"]
 
-#: The classes that a file can be loaded as.
+#: What a file can be loaded as: a predictor, or a calibrated method.
 KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")
 
-FORMAT, FIRST_FORMAT = "napsets-predictor-2", "napsets-predictor-1"
+FORMAT, SECOND_FORMAT, FIRST_FORMAT = "napsets-predictor-3", "napsets-predictor-2", "napsets-predictor-1"
 #: Which localiser a class that knows only one has.
 _LOCALISER_OF = {"NAPS": "hops", "SplitConformal": "everyone", "RandomisedNAPS": "balls"}
 #: How deep a header may be nested: some thirty scores one in another.
@@ -50,12 +50,27 @@ _ROUNDING = 1e-9
 _CHECKED_ROWS = 1 << 16
 
 
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a file holds.
+
+    Attributes
+    ----------
+    kind : str
+        The class that wrote it.
+    calibrated : Calibrated
+        The calibrated method.
+    auto : AutoMethod or None
+        The settings that chose the method, where one was chosen.
+    """
+
+    kind: str
+    calibrated: Calibrated
+    auto: AutoMethod | None = None
+
+
 def save(
-    calibrated: Calibrated,
-    path: str | os.PathLike[str],
-    *,
-    kind: str = "Method",
-    asked: Mapping[str, Any] | None = None,
+    calibrated: Calibrated, path: str | os.PathLike[str], *, kind: str = "Method", auto: AutoMethod | None = None
 ) -> None:
     """Write a calibrated method to one file.
 
@@ -66,36 +81,32 @@ def save(
     path : str or path
         Where to.
     kind : str
-        The class that `load` is to be asked for.
-    asked : mapping, optional
-        The settings of whoever chose the method, to be read with `load_asked`.
+        The class that `napsets.load` is to return.
+    auto : AutoMethod, optional
+        The settings that chose the method.
     """
-    method, scored, graph = calibrated.method, calibrated.scored, calibrated.graph
-    localiser: Any = method.localiser
-    if isinstance(localiser, PathLengths) and callable(localiser.decay):
-        raise InvalidInputError(
-            f"`decay` must be one of {', '.join(LENGTH_DECAYS)} to be saved; a function of distances cannot be written"
-        )
-    if callable(getattr(localiser, "decay", None)) and graph is not None:
-        # A function cannot be written; the weights it gives at the hops that the graph has say the same.
-        weights = calibrated.local.weighting(np.arange(graph.num_nodes)).hops.tolist()  # type: ignore[attr-defined]
-        localiser = replace(localiser, hops=len(weights), decay=weights)
+    method, scored, graph = _writable(calibrated), calibrated.scored, calibrated.graph
     if not callable(getattr(scored.bound, "parts", None)):
         raise InvalidInputError(
             f"`score` must be bound to something with the method parts to be saved; {type(method.score).__name__} is "
             f"bound to a {type(scored.bound).__name__}, which has none"
         )
-    bound, arrays = scored.bound.parts()  # type: ignore[attr-defined]
+    bound, arrays = scored.bound.parts()
     arrays |= {"u": scored.u, "calibration": scored.reference.nodes, "scores": scored.reference.scores}
     if calibrated.is_exact:
         level: Any = calibrated.level
-        arrays |= {"apart": scored.apart, "apart_scores": scored.apart_scores}
+        arrays |= {"apart": scored.level_nodes, "apart_scores": scored.level_scores}
         arrays |= {"level_shares": level.shares, "level_scores": level.scores}
     if scored.ids is not None:
-        arrays["ids"] = scored.ids.astype(str)
-    if calibrated.grouped is not None:
-        arrays |= {"labels": scored.labels, "apart_labels": scored.apart_labels}
-        arrays |= {"grouping": calibrated.grouped.grouping.groups}
+        arrays["ids"] = scored.ids if scored.ids.dtype.kind in "iu" else scored.ids.astype(str)
+    grouped = calibrated.grouped
+    by_label = getattr(method.localiser, "by_label", False)
+    if grouped is not None or by_label:
+        arrays |= {"labels": scored.labels, "apart_labels": scored.level_labels}
+    if grouped is not None:
+        arrays |= {"grouping": grouped.grouping.groups, "ranks": grouped.ranks}
+        if isinstance(method.groups, ByGroup):
+            arrays["groups"] = method.groups.groups
     if graph is not None:
         arrays |= {"indptr": graph.indptr, "indices": graph.indices}
         if graph.lengths is not None:
@@ -103,69 +114,65 @@ def save(
     header = {
         "format": FORMAT,
         "kind": kind,
-        "score": SCORES.describe("score", method.score),
-        "localiser": LOCALISERS.describe("localiser", localiser),
-        "level": LEVELS.describe("level", method.level),
+        "method": method.describe(),
         "bound": bound,
-        "settings": {"seed": method.seed, "allow_empty": method.allow_empty},
         "directed": None if graph is None else graph.directed,
+        "class_names": None if scored.class_names is None else list(scored.class_names),
+        "grouped": None if grouped is None else grouped.grouping.of,
+        "auto": None if auto is None else auto.describe(),
+        "choice": None if calibrated.choice is None else calibrated.choice.describe(),
     }
-    if scored.class_names is not None:
-        header["class_names"] = list(scored.class_names)
-    if calibrated.grouped is not None:
-        header["groups"] = _describe_groups(method.groups, arrays)
-        header["grouped"] = calibrated.grouped.grouping.of
-    if asked is not None:
-        header["asked"] = dict(asked)
     _check_depth(header)
     write_archive(path, header, arrays)
 
 
-def _describe_groups(groups: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return what the header says of groups; those that are an array are among the arrays."""
-    if isinstance(groups, ByGroup):
-        arrays["groups"] = groups.groups
-        return {"name": GROUPS.name_of(ByGroup), "settings": {}}
-    return GROUPS.describe("by", groups)
+def _writable(calibrated: Calibrated) -> Method:
+    """Return the method without functions, which cannot be written."""
+    method: Method = calibrated.method
+    localiser: Any = method.localiser
+    if isinstance(localiser, PathLengths) and callable(localiser.decay):
+        raise InvalidInputError(
+            f"`decay` must be one of {', '.join(LENGTH_DECAYS)} to be saved; a function of distances cannot be written"
+        )
+    if callable(getattr(localiser, "decay", None)) and calibrated.graph is not None:
+        # The weights that it gives at the hops that the graph has say the same.
+        nodes = np.arange(calibrated.graph.num_nodes)
+        weights = calibrated.local.weighting(nodes).hops.tolist()  # type: ignore[attr-defined]
+        return replace(method, localiser=replace(localiser, hops=len(weights), decay=weights))
+    return method
 
 
-def load(path: str | os.PathLike[str]) -> tuple[str, Calibrated]:
-    """Read what `save` wrote, and the name of the class; anything else is a `FileFormatError`."""
-    kind, calibrated, _ = load_asked(path)
-    return kind, calibrated
-
-
-def load_asked(path: str | os.PathLike[str]) -> tuple[str, Calibrated, Choosing | None]:
-    """Do what `load` does, and return the settings of whoever chose the method too, where the file has them."""
+def read_saved(path: str | os.PathLike[str]) -> Saved:
+    """Read what `save` wrote; anything else is a `FileFormatError`."""
     with read_archive(path) as (header, arrays):
         _check_depth(header)
         if header["format"] == FIRST_FORMAT:
-            header = _of_first_edition(header)
+            header = _from_first_format(header)
+        if header["format"] == SECOND_FORMAT:
+            header = _from_second_format(header)
         if header["format"] != FORMAT:
             raise FileFormatError(f"`path` must be a {FORMAT} file; {os.fspath(path)} says it is {header['format']!r}")
         kind = choose("kind", header["kind"], {name: name for name in KINDS})
-        only = _LOCALISER_OF.get(kind, header["localiser"]["name"])
-        if header["localiser"]["name"] != only:
-            raise InvalidInputError(
-                f"`localiser` must be {only} in a file of a {kind}; got {shown(header['localiser']['name'])}"
-            )
+        name = header["method"]["localiser"]["name"]
+        only = _LOCALISER_OF.get(kind, name)
+        if name != only:
+            raise InvalidInputError(f"`localiser` must be {only} in a file of a {kind}; got {shown(name)}")
         calibrated = _restore(header, arrays)
-        return kind, calibrated, _asked(header, calibrated.method)
+        return Saved(kind, calibrated, _auto(header, calibrated.method))
 
 
-def _asked(header: dict[str, Any], method: Method) -> Choosing | None:
-    """Return the settings of whoever chose; older files have none."""
-    if header.get("asked") is None:
+def _auto(header: dict[str, Any], method: Method) -> AutoMethod | None:
+    """Return the settings that chose the method; older files have none."""
+    description = header.get("auto")
+    if description is None:
         return None
-    told = dict(header["asked"])
-    by = told.pop("by", None)
-    asked = Choosing(**told, by=method.groups if by is None else GROUPS.rebuild("by", by))
+    auto = AutoMethod.from_description(description, groups=getattr(method.groups, "groups", None))
     for name in ("seed", "allow_empty"):
-        if getattr(asked, name) != getattr(method, name):
+        if getattr(auto, name) != getattr(method, name):
             raise InvalidInputError(
-                f"`{name}` must be that of the method chosen, {getattr(method, name)}; got {getattr(asked, name)}"
+                f"`{name}` must be that of the method chosen, {getattr(method, name)}; got {getattr(auto, name)}"
             )
-    return asked
+    return auto
 
 
 def _check_depth(header: Any) -> None:
@@ -183,8 +190,8 @@ def _check_depth(header: Any) -> None:
     raise InvalidInputError(f"`score` must be nested less deep to be in a file; the header has over {_DEEPEST} layers")
 
 
-def _of_first_edition(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header of a file of the first edition as we would write it."""
+def _from_first_format(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of a file of the first format in the second."""
     settings, score = header["settings"], header["score"]
     names = {kind.__name__: name for name, kind in SCORES.items()}
     kind = choose("kind", header["kind"], {"NAPS": "hops", "SplitConformal": "everyone"})
@@ -192,7 +199,7 @@ def _of_first_edition(header: dict[str, Any]) -> dict[str, Any]:
     fallback = {"fallback": settings["fallback"]} if kind == "hops" else {}
     scored = {"name": choose("score", score["name"], names), "settings": score["settings"]}
     return {
-        "format": FORMAT,
+        "format": SECOND_FORMAT,
         "kind": header["kind"],
         "score": scored,
         "localiser": {"name": kind, "settings": near},
@@ -203,103 +210,131 @@ def _of_first_edition(header: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _from_second_format(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of a file of the second format in the present one: one description of the method."""
+    parts = {name: header[name] for name in ("score", "localiser", "level")}
+    chosen_by = header.get("asked")
+    if chosen_by is not None and "by" not in chosen_by:  # they were those of the method
+        chosen_by = {**chosen_by, "by": header.get("groups")}
+    return {
+        **{name: header.get(name) for name in ("kind", "bound", "directed", "class_names", "grouped")},
+        "format": FORMAT,
+        "method": {**parts, **header["settings"], "groups": header.get("groups")},
+        "auto": chosen_by,
+        "choice": None,
+    }
+
+
 def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     """Put a calibrated method together, checking its parts as `calibrate` would."""
-    settings = header["settings"]
-    method = Method(
-        SCORES.rebuild("score", header["score"]),
-        LOCALISERS.rebuild("localiser", header["localiser"]),
-        LEVELS.rebuild("level", header["level"]),
-        settings["seed"],
-        settings["allow_empty"],
-        _rebuild_groups(header.get("groups"), arrays),
-    )
+    method = Method.from_description(header["method"], groups=arrays.get("groups"))
     _check_bound(method.score, header["bound"])
     bound = choose("bound", header["bound"]["name"], BOUND).from_parts(header["bound"], arrays)
-    size = num_rows(bound)
+    size = bound.num_nodes
     graph = None
     if header["directed"] is not None:
         directed = check_flag("directed", header["directed"])
         lengths = arrays.get("lengths")
         graph = Graph(arrays["indptr"], arrays["indices"], directed=directed, lengths=lengths)
         if graph.num_nodes != size:
-            raise InvalidInputError(f"`probabilities` must have one row a node, {graph.num_nodes}; got {size}")
+            raise InvalidInputError(f"`probabilities` must have one row per node, {graph.num_nodes}; got {size}")
     u = check_scores("u", arrays["u"], size=size)
     if u.size and not (u.min() >= 0 and u.max() <= 1):
         raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
-    nodes, scores = _part("calibration", "scores", arrays, method.score, bound)
-    apart, apart_scores = np.empty(0, dtype=np.int64), np.empty(0)
+    bag = _bag(method, bound)
+    nodes, scores = _labelled_part("calibration", "scores", arrays, method.score, bound, own=bag is None)
+    held_out, held_out_scores = np.empty(0, dtype=np.int64), np.empty(0)
     if method.level.keeps_apart:
-        apart, apart_scores = _part("apart", "apart_scores", arrays, method.score, bound)
-        both = np.intersect1d(nodes, apart)
+        held_out, held_out_scores = _labelled_part("apart", "apart_scores", arrays, method.score, bound)
+        if bag is not None and not np.array_equal(bag.labelled.nodes, held_out):
+            raise InvalidInputError("`bag_nodes` must be the level nodes, `apart`")
+        both = np.intersect1d(nodes, held_out)
         if both.size:
             raise InvalidInputError(f"`apart` must hold no node of `calibration`; node {both[0]} is in both")
-    wanted = method.level.reference_size(nodes.size + apart.size)
+    wanted = method.level.reference_size(nodes.size + held_out.size)
     if nodes.size != wanted:
         raise InvalidInputError(
-            f"`calibration` must hold {wanted} of {nodes.size + apart.size} labelled nodes at the level of the file; "
-            f"it holds {nodes.size}"
+            f"`calibration` must hold {wanted} of {nodes.size + held_out.size} labelled nodes at the level of the "
+            f"file; it holds {nodes.size}"
         )
-    reference = Reference(nodes, scores, size, graph, bound.probabilities, u)
+    labels = arrays["labels"] if getattr(method.localiser, "by_label", False) else None
+    reference = Reference(nodes, scores, size, graph, bound.probabilities, u, labels)
     local = method.localiser.fit(reference)
     scored = Scored(
-        method.score, method.seed, u, bound, reference, apart, apart_scores, **_names(header, arrays, bound)
+        method.score, method.seed, u, bound, reference, held_out, held_out_scores, **_names(header, arrays, bound)
     )
+    if method.groups is not None or labels is not None:
+        scored = _with_labels(scored, arrays, method.level)
     if method.groups is not None:
-        scored = _with_labels(scored, arrays)
-        ranks = local.ranks(apart, apart_scores) if apart.size else np.empty(0)
-        return method.with_ranks(scored, local, ranks, _grouping(header, arrays, size, num_labels(bound)))
-    shares, ranked = np.empty(0), np.empty(0)
-    if apart.size:
-        shares, ranked = (
-            check_scores(name, arrays[name], size=apart.size) for name in ("level_shares", "level_scores")
-        )
-        _check_ranks(local.ranks(apart, apart_scores), apart_scores, shares, ranked)
-    return Calibrated(method, scored, local, method.level.fit(reference, shares, ranked))
+        if "ranks" in arrays or not held_out.size:
+            ranks = check_scores("ranks", arrays.get("ranks", np.empty(0)), size=held_out.size)
+        else:  # a file of the second format
+            ranks = local.ranks(held_out, held_out_scores)
+        calibrated = method.with_ranks(scored, local, ranks, _grouping(header, arrays, size, bound.num_labels))
+    else:
+        shares, ranked = np.empty(0), np.empty(0)
+        if held_out.size:
+            shares, ranked = (
+                check_scores(name, arrays[name], size=held_out.size) for name in ("level_shares", "level_scores")
+            )
+            if not np.allclose(np.sort(ranked), np.sort(held_out_scores), rtol=0, atol=_ROUNDING):
+                raise InvalidInputError("`level_scores` must be those of the level nodes, `apart_scores`")
+            if shares.min() < 0 or shares.max() >= 1:
+                raise InvalidInputError(
+                    f"`level_shares` must lie in [0, 1); got values from {shares.min():g} to {shares.max():g}"
+                )
+        calibrated = Calibrated(method, scored, local, method.level.fit(reference, shares, ranked))
+    return replace(calibrated, choice=_choice(header, calibrated))
+
+
+def _choice(header: dict[str, Any], calibrated: Calibrated) -> Choice | None:
+    """Return why the method was chosen, where the file says it."""
+    description = header.get("choice")
+    if description is None:
+        return None
+    informed = evidence_of(calibrated.score)
+    exponents = None if informed is None else informed.exponents
+    try:
+        return Choice.from_description(description, calibrated.method, exponents)
+    except TypeError as error:
+        raise InvalidInputError(f"`choice` must be what napsets writes; {error}") from error
 
 
 def _names(header: dict[str, Any], arrays: dict[str, Any], bound: BoundScore) -> dict[str, Any]:
     """Return what nodes and classes are called, where the file says it."""
-    nodes, classes = num_rows(bound), num_labels(bound)
-    found: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     if "ids" in arrays:
-        found["ids"] = as_column("ids", arrays["ids"])
-        if found["ids"].shape != (nodes,) or found["ids"].dtype.kind != "U":
-            raise InvalidInputError(f"`ids` must have one name a node, {nodes}; got shape {found['ids'].shape}")
-    if header.get("class_names") is not None:
-        names = check_names("class_names", header["class_names"]) or ()
-        if len(names) != classes:
-            raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
-        found["class_names"] = names
-    return found
+        names["ids"] = as_column("ids", arrays["ids"])
+        if names["ids"].shape != (bound.num_nodes,) or names["ids"].dtype.kind not in "Uiu":
+            raise InvalidInputError(
+                f"`ids` must have one name per node, {bound.num_nodes}; got shape {names['ids'].shape}"
+            )
+    names["class_names"] = check_class_names(header.get("class_names"), bound.num_labels)
+    return names
 
 
-def _rebuild_groups(described: Any, arrays: dict[str, Any]) -> Any:
-    if described is None:
-        return None
-    if described["name"] == GROUPS.name_of(ByGroup):
-        return ByGroup(arrays["groups"])
-    return GROUPS.rebuild("by", described)
-
-
-def _with_labels(scored: Scored, arrays: dict[str, Any]) -> Scored:
+def _with_labels(scored: Scored, arrays: dict[str, Any], level: Level) -> Scored:
     """Add the labels of the labelled nodes, which must be those that have the scores of the file."""
-    found: dict[str, Any] = {}
-    for name, nodes, scores in (
-        ("labels", scored.reference.nodes, scored.reference.scores),
-        ("apart_labels", scored.apart, scored.apart_scores),
+    truth: dict[str, Any] = {}
+    prediction = prediction_type(scored.score)
+    for field_name, name, nodes, scores in (
+        ("labels", "labels", scored.reference.nodes, scored.reference.scores),
+        ("level_labels", "apart_labels", scored.level_nodes, scored.level_scores),
     ):
-        labels: Any = arrays[name]
-        if isinstance(scored.bound, BoundIntervals):
-            labels = check_scores(name, labels, size=nodes.size)
-        else:
-            labels = check_labels(labels, size=nodes.size, num_classes=num_labels(scored.bound))
-            if (labels < 0).any():
-                raise InvalidInputError(f"`{name}` must be known; entry {int((labels < 0).argmax())} is −1")
-        if nodes.size and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
+        rows: Any = scored.bound.probabilities[nodes] if scored.bound.num_labels else np.empty((nodes.size, 1))
+        labels = prediction.check_truth(arrays[name], rows)
+        unknown = ~prediction.known(labels)
+        if unknown.any():
+            raise InvalidInputError(f"`{name}` must be known; entry {int(unknown.argmax())} is not")
+        taught = field_name == "labels" and isinstance(level, Full)  # by scores without those held out
+        if (
+            nodes.size
+            and not taught
+            and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING)
+        ):
             raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
-        found[name] = labels
-    return replace(scored, **found)
+        truth[field_name] = labels
+    return replace(scored, **truth)
 
 
 def _grouping(header: dict[str, Any], arrays: dict[str, Any], num_nodes: int, num_classes: int) -> Grouping:
@@ -329,40 +364,36 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
         raise InvalidInputError(f"`bound` must be of the score {shown(score)}; got {shown(described['score'])}")
 
 
-def _part(
-    name: str, named_scores: str, arrays: dict[str, Any], score: Any, bound: BoundScore
+def _bag(method: Method, bound: BoundScore) -> Bag | None:
+    """Return the labels that speak beside the reference; they are there at a full level, and at no other."""
+    informed = evidence_of(bound)
+    bag = None if informed is None else informed.bag
+    if (bag is not None) != (isinstance(method.level, Full) and bool(getattr(method.score, "hears", False))):
+        raise InvalidInputError(f"`bag_nodes` must be in a file of a full level, and in no other; got {method.level!r}")
+    return bag
+
+
+def _labelled_part(
+    name: str, scores_name: str, arrays: dict[str, Any], score: Any, bound: BoundScore, *, own: bool = True
 ) -> tuple[IntArray, FloatArray]:
-    """Return some labelled nodes and their scores, checked."""
-    nodes = check_index(name, arrays[name], num_rows(bound), unique=True)
+    """Return some labelled nodes and their scores, checked; with `own`, that the bound score gives them."""
+    nodes = check_index(name, arrays[name], bound.num_nodes, unique=True)
     if nodes.size == 0:
         raise InvalidInputError(f"`{name}` must hold at least one node; it is empty")
-    scores = check_scores(named_scores, arrays[named_scores], size=nodes.size)
-    if not isinstance(bound, BoundIntervals):  # a number may have any score
-        _check_own(named_scores, score, bound, nodes, scores)
+    scores = check_scores(scores_name, arrays[scores_name], size=nodes.size)
+    if own and bound.num_labels:  # a number may have any score
+        _check_own(scores_name, score, bound, nodes, scores)
     return nodes, scores
 
 
-def _check_ranks(expected: FloatArray, scores: FloatArray, shares: FloatArray, ranked: FloatArray) -> None:
-    """Refuse ranks that are not those of the nodes kept apart; they may stand in any order."""
-    ours, theirs = np.lexsort((expected, scores)), np.lexsort((shares, ranked))
-    for name, right, given in (("scores", scores[ours], ranked[theirs]), ("shares", expected[ours], shares[theirs])):
-        # Two infinite scores are equal, though nothing is between them.
-        strange = ~((right == given) | np.isclose(right, given, rtol=0, atol=_ROUNDING))
-        if strange.any():
-            at = int(strange.argmax())
-            raise InvalidInputError(
-                f"`level_{name}` must be those of the nodes kept apart; got {given[at]:g} where {right[at]:g} is right"
-            )
-
-
-def _check_own(name: str, score: Any, bound: BoundScore, nodes: IntArray, scores: FloatArray) -> None:
+def _check_own(name: str, score: Any, bound: Any, nodes: IntArray, scores: FloatArray) -> None:
     """Refuse scores that no label of their node has: they belong to another score, or to other probabilities."""
     for start in range(0, nodes.size, _CHECKED_ROWS):
-        part, given = nodes[start : start + _CHECKED_ROWS], scores[start : start + _CHECKED_ROWS]
-        strange = ~np.isclose(bound.matrix(part), given[:, None], rtol=0, atol=_ROUNDING).any(axis=1)
+        part, part_scores = nodes[start : start + _CHECKED_ROWS], scores[start : start + _CHECKED_ROWS]
+        strange = ~np.isclose(bound.matrix(part), part_scores[:, None], rtol=0, atol=_ROUNDING).any(axis=1)
         if strange.any():
             at = int(strange.argmax())
             raise InvalidInputError(
                 f"`{name}` must be those that {type(score).__name__} gives the labelled nodes; node "
-                f"{part[at]} has {given[at]:g}, which none of its labels has"
+                f"{part[at]} has {part_scores[at]:g}, which none of its labels has"
             )

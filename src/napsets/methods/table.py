@@ -17,15 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from napsets.checks.arguments import check_kind
 from napsets.checks.names import Table, choose
 from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
-from napsets.levels import LEVELS, Exact, Nominal
+from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
-from napsets.methods.auto import Choosing
+from napsets.methods.auto import AutoMethod
 from napsets.methods.method import Method
 from napsets.scores import (
     APS,
@@ -37,13 +38,15 @@ from napsets.scores import (
     InformedIntervals,
     Similarity,
     TunedDiffused,
-    is_regression,
     learns,
     make_score,
 )
-from napsets.scores.features import check_features
+from napsets.scores.residuals import IntervalScore
+from napsets.scores.similarity import check_features
 
-__all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "title"]
+__all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "settings_of", "title"]
+
+AnyMethod = TypeVar("AnyMethod", Method, AutoMethod)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Settings:
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
-METHODS: Table[Callable[[Settings], Any]] = Table()
+METHODS: Table[Callable[[Settings], Any]] = Table("METHODS")
 
 #: What the paper calls its four methods.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
@@ -93,6 +96,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 _TITLES = {
     "cf-gnn": "CF-GNN",
     "rlcp": "RLCP",
+    "thr": "THR split",
     "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
     "edge-ex": "EdgeEx",
@@ -100,8 +104,7 @@ _TITLES = {
     "pagerank-exact": "PageRank exact",
 }
 
-#: Scores whose names are words.
-_WORDS = ("absolute", "normalised")
+_WORDS = ("absolute", "normalised")  # scores whose names are words
 
 
 def make_method(name: str, settings: Settings | None = None, **changes: Any) -> Any:
@@ -113,34 +116,69 @@ def make_method(name: str, settings: Settings | None = None, **changes: Any) -> 
     Hops(hops=3, decay='uniform', pool=0.0, alike=0.0)
     """
     known_settings(changes)
-    asked = replace(settings or Settings(), **changes)
-    made = _levelled(choose("method", name, METHODS)(asked), asked)
-    return made if asked.by is None else with_groups(made, make_groups(asked.by))
+    start = Settings() if settings is None else settings
+    settings = replace(check_kind("settings", start, Settings, way="Pass settings by name instead."), **changes)
+    method = _with_level(choose("method", name, METHODS)(settings), settings)
+    return method if settings.by is None else with_groups(method, make_groups(settings.by))
 
 
-def _levelled(made: Any, asked: Settings) -> Any:
-    """Return a method at the level asked for, if there is one to ask for."""
-    if asked.level is None or isinstance(made, Choosing):
-        return made
-    if not isinstance(asked.level, str):
-        return replace(made, level=asked.level)
-    kind = choose("level", asked.level, LEVELS)
-    return replace(made, level=Nominal(asked.fallback) if kind is Nominal else kind())
+def _with_level(method: Any, settings: Settings) -> Any:
+    """Return a method at the level of the settings; one that chooses sets its own."""
+    level = settings.level
+    if level is None or isinstance(method, AutoMethod):
+        return method
+    if not isinstance(level, str):
+        return replace(method, level=level)
+    kind = choose("level", level, LEVELS)
+    return replace(method, level=Nominal(settings.fallback) if kind is Nominal else kind())
 
 
-def with_groups(made: Any, groups: Any) -> Any:
+def with_groups(method: AnyMethod, groups: Any) -> AnyMethod:
     """Return a method with groups; those that learn from labels need some kept apart."""
-    if isinstance(made, Choosing):
-        return replace(made, by=groups)
-    level = made.level if made.level.keeps_apart or not learns(groups) else Exact()
-    return replace(made, groups=groups, level=level)
+    if isinstance(method, AutoMethod):
+        return replace(method, by=groups)
+    level = method.level if method.level.keeps_apart or not learns(groups) else Exact()
+    return replace(method, groups=groups, level=level)
 
 
 def known_settings(names: Iterable[str]) -> None:
     """Refuse what is the name of no setting."""
-    known = {one.name: one for one in fields(Settings)}
     for name in names:
-        choose("settings", name, known)
+        choose("settings", name, {attribute.name: attribute for attribute in fields(Settings)})
+
+
+class _Observed(Settings):
+    """Settings that keep the names of those that were read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            self.__dict__.setdefault("_read", set()).add(name)
+        return super().__getattribute__(name)
+
+
+def _no_score(name: str) -> str | None:
+    """Say what to write for the name of a method where a score is asked for."""
+    score = make_method(name).score if name in METHODS else None
+    alone = "" if isinstance(score, APS | None) else f", or {type(score).__name__}() for its score alone"
+    return f"{name!r} is a method: write make_method({name!r}){alone}" if name in METHODS else None
+
+
+SCORES.elsewhere = _no_score
+
+
+def settings_of(name: str) -> set[str]:
+    """Return the settings that make a difference to a method: those that its entry reads, and a level to be set.
+
+    Examples
+    --------
+    >>> "hops" in settings_of("naps"), "hops" in settings_of("split"), "level" in settings_of("auto")
+    (True, False, False)
+    """
+    settings = _Observed()
+    settings.__dict__["_read"] = set()
+    method = choose("method", name, METHODS)(settings)
+    read: set[str] = settings.__dict__["_read"]
+    return read if isinstance(method, AutoMethod) else read | {"level"}
 
 
 def methods() -> dict[str, str]:
@@ -165,9 +203,9 @@ def title(name: str, score: Any = None) -> str:
         return _TITLES[name]
     if name == "split":
         scored = type(make_score(APS() if score is None else score))
-        called = SCORES.name_of(scored) or scored.__name__
+        score_name = SCORES.name_of(scored) or scored.__name__
         # Residuals go by words, other scores by what their papers call them.
-        return f"{called.capitalize() if called in _WORDS else called.upper()} split"
+        return f"{score_name.capitalize() if score_name in _WORDS else score_name.upper()} split"
     first, *more = name.split("-")
     start = first.upper() if first.endswith("aps") else first.capitalize()
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)
@@ -177,6 +215,12 @@ def title(name: str, score: Any = None) -> str:
 def _split(settings: Settings) -> Method:
     """Split conformal prediction: one threshold for all nodes, the graph unused. Exact; uneven between regions."""
     return _one_split(settings, Everyone())
+
+
+@METHODS.add("thr")
+def _threshold(settings: Settings) -> Method:
+    """Split conformal prediction on the probabilities (THR, also LAC): small sets, coverage uneven. Graph unused."""
+    return Method(THR(), Everyone(), Nominal(), settings.seed, settings.allow_empty)
 
 
 def _one_split(settings: Settings, localiser: Any) -> Method:
@@ -227,12 +271,12 @@ def _lengths(settings: Settings) -> Method:
 
 def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
     """Return a score of that kind made of another, or the other itself where there is one of that kind in it."""
-    inner = made = make_score(score)
+    inner = outer = make_score(score)
     while inner is not None:
         if isinstance(inner, kind):
-            return made
+            return outer
         inner = getattr(inner, "base", None)
-    return kind(made, **settings)
+    return kind(outer, **settings)
 
 
 @METHODS.add("daps")
@@ -289,13 +333,13 @@ def _walks(settings: Settings) -> PageRank:
 
 @METHODS.add("node-ex")
 def _node_exchangeable(settings: Settings) -> Method:
-    """For graphs that grew node by node (NodeEx): outputs of labelled nodes, too, from the graph as it is now. Exact.
+    """For graphs that grew node by node (NodeEx): `split`, with all outputs computed on the graph as it is now. Exact.
 
-    It is `split` on recomputed outputs, as Zargarbashi and Bojchevski (ICLR 2024) show to be enough: labelled nodes
-    and new ones are exchangeable once the model has scored all of them on the graph with all of them in it. What must
-    not be used are scores that were computed before nodes arrived. Cost: one more run of the model, and a sort.
+    An alias of `split`, as Zargarbashi and Bojchevski (ICLR 2024) show to be enough: labelled nodes and new ones are
+    exchangeable once the model has scored all of them on the graph with all of them in it. What must not be used are
+    scores that were computed before nodes arrived. Cost: one more run of the model, and a sort.
     """
-    return _one_split(settings, Everyone())
+    return _split(settings)
 
 
 @METHODS.add("edge-ex")
@@ -307,36 +351,35 @@ def _edge_exchangeable(settings: Settings) -> Method:
 @METHODS.add("by-class")
 def _by_class(settings: Settings) -> Method:
     """Each label judged by nodes of that label: coverage for every class, at the price of larger sets. Exact."""
-    made: Method = with_groups(_split(settings), ByClass())
-    return made
+    return with_groups(_split(settings), ByClass())
 
 
 @METHODS.add("clustered")
 def _clustered(settings: Settings) -> Method:
     """Labels with alike scores judged together: coverage nearly by class where labels are many and rare. Exact."""
-    made: Method = with_groups(_split(settings), Clustered(seed=settings.seed))
-    return made
+    return with_groups(_split(settings), Clustered(seed=settings.seed))
 
 
 @METHODS.add("by-degree")
 def _by_degree(settings: Settings) -> Method:
-    """Nodes judged by nodes with about as many neighbours: coverage for hubs and for loners. Exact."""
-    made: Method = with_groups(_split(settings), ByDegree())
-    return made
+    """Nodes judged by nodes with about as many neighbours: coverage for hubs and for isolated nodes. Exact."""
+    return with_groups(_split(settings), ByDegree())
 
 
 @METHODS.add("by-community")
 def _by_community(settings: Settings) -> Method:
     """Nodes judged by nodes of their own community (Louvain): coverage for each that has enough labels. Exact."""
-    made: Method = with_groups(_split(settings), ByCommunity(seed=settings.seed))
-    return made
+    return with_groups(_split(settings), ByCommunity(seed=settings.seed))
 
 
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
     """Labels around a node as evidence for its label: smaller sets where they tell something, with a guarantee."""
-    kind = InformedIntervals if is_regression(make_score(settings.score)) else Informed
-    return Method(_wrapped(settings.score, kind), Everyone(), Exact(), settings.seed, settings.allow_empty)
+    score = make_score(settings.score)
+    kind = InformedIntervals if isinstance(score, IntervalScore | InformedIntervals) else Informed
+    informed = _wrapped(score, kind)
+    level = Full() if getattr(informed, "hears", False) else Exact()
+    return Method(informed, Everyone(), level, settings.seed, settings.allow_empty)
 
 
 @METHODS.add("cf-gnn")
@@ -347,18 +390,18 @@ def _corrected(settings: Settings) -> Method:
 
 
 @METHODS.add("auto")
-def _auto(settings: Settings) -> Choosing:
+def _auto(settings: Settings) -> AutoMethod:
     """Choose by evidence what suits the graph, evenness before small sets, with a guarantee."""
-    return Choosing(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+    return AutoMethod(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 @METHODS.add("auto-small")
-def _small(settings: Settings) -> Choosing:
+def _small(settings: Settings) -> AutoMethod:
     """Choose by evidence what makes the smallest sets, even or not, with a guarantee."""
-    return Choosing(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+    return AutoMethod(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 def _of_numbers(settings: Settings) -> Any:
     """Return the score where it is one of numbers; that of labels is chosen."""
     score = make_score(settings.score)
-    return score if is_regression(score) else None
+    return score if isinstance(score, IntervalScore) else None

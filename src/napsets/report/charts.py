@@ -1,148 +1,230 @@
-"""The charts of a page about sets, made from rows."""
+"""All charts of a page (`charts`), and those of methods and error rates, which every page has."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from dataclasses import replace
+from collections.abc import Sequence
 
-from napsets.report import method_charts as common
+from napsets.report.chart_data import Row
 from napsets.report.data import ReportData
-from napsets.report.encodings import INTERVAL_TIPS, Looks, Spec, coverage, layer, number, reach, target_rule, tips
-from napsets.report.graph_charts import funnel, neighbourhood_map, score_distribution
-from napsets.report.method_charts import CHANCE_TIPS, Measure, grouped, ordinal
-from napsets.report.rows import Row, chance_band, wilson
+from napsets.report.encodings import (
+    INTERVAL_TIPS,
+    Looks,
+    Measure,
+    Spec,
+    coverage,
+    layer,
+    number,
+    reach,
+    target_rule,
+    tips,
+)
+from napsets.report.graph_charts import funnel, map_chart, score_distribution
 
-__all__ = ["FIRST_CLASSES", "charts", "size_groups"]
+__all__ = ["charts", "curve", "front", "gap", "method_coverage", "method_size", "tradeoff"]
 
-#: Set sizes with fewer nodes are not drawn.
-LEAST_NODES = 10
-#: Classes that are drawn at first, and set sizes that have a place of their own where classes are many.
-FIRST_CLASSES, MOST_SIZES = 20, 12
-#: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
-SPREAD_MARKS = 60
-
-FEWER = "Labels in a set (fewer is better)"
-SIZE = Measure("mean_size", "Labels in a set", "Mean size", "Mean set size", FEWER, ".2f", 1.0)
-#: The size in a neighbourhood, and what else is said of one.
-IN_BALL = replace(SIZE, field="size")
-MOSTLY = ("class", "Mostly", None)
+#: The columns that hold the interval of a size.
+ENDS = ("size_low", "size_high")
+#: The smallest size that the front has on a page, the half of a mark, and the width of a letter, all in pixels.
+_SMALLEST, _MARK, _LETTER = (250.0, 300.0), 9.0, 7.4
+#: Where a name may stand beside its point, the best first.
+_BESIDE = (
+    (12, 4, "left"), (-12, 4, "right"), (12, -12, "left"), (12, 20, "left"), (-12, -12, "right"), (-12, 20, "right"),
+    (0, -18, "center"), (0, 28, "center"), (0, -34, "center"), (0, 44, "center"),
+)  # fmt: skip
 
 
 def charts(data: ReportData) -> dict[str, Spec]:
     """Return every chart of the page by its name."""
-    target = 1.0 - data.alpha
-    looks = Looks([method.title for method in data.shown])
-    sizes = size_groups(data.by_size, len(data.class_names), target)
-    found = {
-        "front": common.front(looks, data.front, SIZE),
-        "coverage": common.method_coverage(looks, data.methods, target),
-        "size": common.method_size(looks, data.methods, SIZE),
-        "tradeoff": common.tradeoff(looks, data.curve, data.methods, target, SIZE),
-        "by-size": _by_size(looks, sizes, target),
-        "by-class": _by_class(looks, data.by_class, target),
-        "by-degree": _by_degree(looks, data.by_degree, target),
-        "sizes": _sizes(looks, sizes),
-        "curve": common.curve(looks, data.curve, SIZE),
-        "gap": common.gap(looks, data.curve, SIZE),
-        "scores": score_distribution(looks, *data.explorer.score_range, mark="Label"),
+    kind, target, looks = data.kind, 1.0 - data.alpha, Looks([method.title for method in data.shown])
+    field = kind.curve_size.field
+    # Rows have the interval of one measure of the size; another one is drawn without.
+    marks = [row if kind.curve_size is kind.size else row | dict.fromkeys(ENDS, row[field]) for row in data.methods]
+    specs = {
+        "front": front(looks, data.front, kind.size),
+        "coverage": method_coverage(looks, data.methods, target),
+        "size": method_size(looks, data.methods, kind.size),
+        "tradeoff": tradeoff(looks, data.curve, marks, target, kind.curve_size),
+        **kind.charts(data, looks, target),
+        "curve": curve(looks, data.curve, kind.curve_size),
+        "gap": gap(looks, data.curve, kind.curve_size, data.band),
+        "scores": score_distribution(looks, *kind.score_range(data.explorer), mark=kind.score_mark),
     }
     if data.balls:
-        for place, title in zip(("map-left", "map-right"), looks.titles, strict=False):
-            found[place] = neighbourhood_map(
-                looks,
-                data.balls,
-                data.links,
-                target,
-                title,
-                about=[MOSTLY, ("class_share", "of it", ".0%")],
-                size=IN_BALL,
-            )
-        found["funnel"] = funnel(looks, data.balls, data.alpha, about=[MOSTLY])
-    return found
+        sides = {"map-left": looks.titles[0]}
+        if len(looks.titles) > 1:
+            sides["map-right"] = looks.titles[data.explorer.focus]
+        for place, title in sides.items():
+            specs[place] = map_chart(looks, data.balls, data.links, target, title, kind.ball_columns, kind.ball_size)
+        specs["funnel"] = funnel(looks, data.balls, data.alpha, kind.ball_columns[:1])
+    return specs
 
 
-def size_groups(rows: list[Row], num_classes: int, target: float) -> list[Row]:
-    """Return rows of set sizes, ranges of them where classes are many, with where chance would put coverage.
+def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
+    """Return size against gap: the further left and down, the better; below the dashed line is chance."""
+    chance = rows[0]["chance"]
+    rows = [row for row in rows if not math.isnan(row["gap"]) and math.isfinite(row[size.field])]
+    wide = size.reach(rows, "size_low", "size_high", include=size.include)
+    x = number(size.field, size.better, domain=wide)
+    domain = [0.0, reach(rows, "gap_high", "gap", include=0.0)[1]]
+    y = number("gap", "Coverage off the target (less is more even)", form=".1%", domain=domain)
+    columns = [
+        ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Off the target", ".1%"),
+        ("gap_low", "95 % from", ".1%"), ("gap_high", "to", ".1%"), ("chance", "By chance", ".1%"),
+        ("coverage", "Coverage", ".1%"),
+    ]  # fmt: skip
+    base = {"x": x, "y": y, "color": looks.colour, "tooltip": tips(*columns)}
+    upright = base | {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
+    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
+    ring = {"type": "point", "filled": False, "size": 420, "strokeWidth": 2, "color": "var(--ink)"}
+    taken: Spec = {
+        "transform": [{"filter": "datum.taken && indexof(shown, datum.method) >= 0"}],
+        "mark": ring,
+        "encoding": {"x": x, "y": y},
+    }
+    named = {"x": x, "y": y, "text": {"field": "method"}, "color": looks.colour}
+    places = _names(rows, size.field, wide, domain)
+    names = [
+        layer("text", named, rows=[rows[m]], dx=dx, dy=dy, align=align, fontSize=12, fontWeight=600)
+        for m, (dx, dy, align) in places.items()
+    ]
+    layers = [
+        target_rule(chance, "y"),
+        layer("rule", upright, strokeWidth=1.5, opacity=0.35),
+        layer("rule", level, strokeWidth=1.5, opacity=0.35),
+        taken,
+        looks.dots(base, 120),
+        *names,
+    ]
+    return looks.chart(300, layers, rows)
 
-    Full sets keep a place of their own: they say nothing.
+
+def _names(
+    rows: list[Row], field: str, wide: Sequence[float], high: Sequence[float]
+) -> dict[int, tuple[int, int, str]]:
+    """Return where names stand beside their points, by row: on no other name and on no other point.
+
+    The recommended method and the baseline come first; a name without a free place is left out, and stands in the
+    legend and the tooltip alone.
     """
-    starts = _size_starts(num_classes)
-    found: dict[tuple[str, int], Row] = {}
-    for row in rows:
-        g = bisect_right(starts, row["size"]) - 1
-        last = starts[g + 1] - 1 if g + 1 < len(starts) else num_classes
-        name = str(starts[g]) if last == starts[g] else f"{starts[g]}–{last}"
-        new = {"method": row["method"], "sizes": name, "order": g, "size": starts[g], "nodes": 0, "share": 0.0}
-        group = found.setdefault((row["method"], g), new | {"hits": 0.0})
-        group["nodes"] += row["nodes"]
-        group["share"] += row["share"]
-        group["hits"] += row["nodes"] * row["coverage"] if row["nodes"] else 0.0
-    for row in found.values():
-        count, hits = row["nodes"], row.pop("hits")
-        low, high = wilson(hits, count)
-        chance = chance_band(count, target) if count else (math.nan, math.nan)
-        row |= {"coverage": hits / count if count else math.nan, "low": low, "high": high}
-        row |= {"chance_low": chance[0], "chance_high": chance[1]}
-    return list(found.values())
+    width, height = _SMALLEST
+    spots = [
+        (
+            width * (row[field] - wide[0]) / (wide[1] - wide[0]),
+            height * (1.0 - (row["gap"] - high[0]) / (high[1] - high[0])),
+        )
+        for row in rows
+    ]
+    boxes = [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in spots]
+    places: dict[int, tuple[int, int, str]] = {}
+    for m in sorted(range(len(rows)), key=lambda m: (not rows[m]["taken"], m)):
+        x, y = spots[m]
+        if not (math.isfinite(x) and math.isfinite(y)):
+            continue
+        long = _LETTER * len(rows[m]["method"])
+        for dx, dy, align in _BESIDE:
+            left = x + dx - (long if align == "right" else 0.5 * long if align == "center" else 0.0)
+            box = (left, y + dy - 11.0, left + long, y + dy + 4.0)
+            inside = box[0] >= -4.0 and box[2] <= width + 4.0 and box[1] >= 0.0 and box[3] <= height
+            if inside and not any(_overlap(box, other) for k, other in enumerate(boxes) if k != m):
+                places[m] = dx, dy, align
+                boxes.append(box)
+                break
+    return places
 
 
-def _size_starts(num_classes: int) -> list[int]:
-    """Return where ranges of set sizes start: each size by itself, or ever wider ranges."""
-    if num_classes <= MOST_SIZES:
-        return list(range(num_classes + 1))
-    starts = list(range(6))
-    while starts[-1] < num_classes:
-        starts.append(min(num_classes, starts[-1] + max(1, starts[-1] // 2)))
-    return starts
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _by_size(looks: Looks, rows: list[Row], target: float) -> Spec:
-    # Empty sets never cover: a fact, not a finding. A handful of nodes tells nothing, and squeezes all others.
-    rows = [row for row in rows if row["size"] > 0 and row["nodes"] >= LEAST_NODES]
-    told = tips(*INTERVAL_TIPS, ("sizes", "Set size", None), ("nodes", "Nodes", ",d"), *CHANCE_TIPS)
-    return grouped(looks, rows, ordinal(rows, "sizes", "Labels in the set"), told, target)
+def method_coverage(looks: Looks, rows: list[Row], target: float) -> Spec:
+    """Return the coverage of each method, with its interval."""
+    domain = reach(rows, "low", "high", include=target)
+    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*INTERVAL_TIPS)}
+    bars = base | {"x": coverage("low", domain, target=target), "x2": {"field": "high"}}
+    marks = base | {"x": coverage(domain=domain, target=target)}
+    return looks.chart(_lines(looks), [target_rule(target, "x"), *_intervals(looks, bars, marks, 110)], rows)
 
 
-def _by_degree(looks: Looks, rows: list[Row], target: float) -> Spec:
-    columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
-    x = ordinal(rows, "degree", "Neighbours of the node")
-    return grouped(looks, rows, x, tips(*INTERVAL_TIPS, *columns), target)
+def method_size(looks: Looks, rows: list[Row], size: Measure) -> Spec:
+    """Return the mean size of each method, with its interval."""
+    domain = size.reach(rows, "size_low", "size_high")
+    columns = [("method", "Method", None), (size.field, size.mean, size.form)]
+    columns += [("size_low", "95 % from", size.form), ("size_high", "to", size.form)]
+    base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*columns)}
+    bars = base | {"x": number("size_low", size.title, domain=domain), "x2": {"field": "size_high"}}
+    marks = base | {"x": number(size.field, size.title, domain=domain)}
+    return looks.chart(_lines(looks), _intervals(looks, bars, marks, 110), rows)
 
 
-def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
-    domain = reach(rows, "coverage", "chance_low", "chance_high", include=target)
-    names = {row["order"]: row["class"] for row in rows}
-    columns = [("class", "Class", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
-    # Classes stand on the axis by number: a name in an expression or as a key would mean something there.
-    axis = {"labelExpr": "names[datum.value]", "labelLimit": 130}
-    y: Spec = {"field": "order", "type": "ordinal", "title": None, "axis": axis}
-    spread = len(looks.titles) * min(len(names), FIRST_CLASSES) <= SPREAD_MARKS
-    step = max(22.0, 9.5 * len(looks.titles)) if spread else 22.0
-    beside = {"y": y, "yOffset": looks.method | {"scale": {"paddingOuter": 0.3}}}
-    base = beside | {"x": coverage(domain=domain), "color": looks.colour, "tooltip": tips(*INTERVAL_TIPS, *columns)}
-    first = [row for row in rows if row["method"] == looks.titles[0]]
-    band: Spec = {
-        "data": {"values": [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]},
-        "transform": [{"filter": "datum.order < limit"}],
-        "mark": {"type": "rule", "color": "var(--band)", "strokeWidth": 0.9 * step},
-        "encoding": {"y": y, "x": coverage("chance_low", domain), "x2": {"field": "chance_high"}},
+def _lines(looks: Looks, height: float = 33.0) -> int:
+    """Return the height of a chart with a line a method."""
+    return round(height * max(2, len(looks.titles)))
+
+
+def _intervals(looks: Looks, bars: Spec, marks: Spec, size: int) -> list[Spec]:
+    return [layer("rule", bars, strokeWidth=2.5, opacity=0.45), looks.dots(marks, size)]
+
+
+def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, size: Measure) -> Spec:
+    """Return coverage against size over error rates, and at the one asked for with intervals."""
+    domain = reach(curve, "coverage", include=target)
+    curve = [row for row in curve if math.isfinite(row[size.field])]
+    wide = size.reach(curve, size.field, include=size.include)
+    x, y = number(size.field, size.title, domain=wide), coverage(domain=domain, target=target)
+    columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), (size.field, size.mean, size.form)]
+    base = {"x": x, "y": y, "color": looks.colour}
+    marks = base | {"tooltip": tips(*columns, ("coverage", "Coverage", ".1%"))}
+    upright = base | {"y": coverage("low", domain, target=target), "y2": {"field": "high"}}
+    level = base | {"x": x | {"field": "size_low"}, "x2": {"field": "size_high"}}
+    layers = [
+        target_rule(target, "y"),
+        layer("line", base, strokeWidth=1.5, opacity=0.7),
+        looks.dots(marks, 22),
+        layer("rule", upright, rows=methods, strokeWidth=2),
+        layer("rule", level, rows=methods, strokeWidth=2),
+        looks.dots(marks, 130, rows=methods, stroke="var(--card)", strokeWidth=1.5),
+    ]
+    return looks.chart(300, layers, curve)
+
+
+def curve(looks: Looks, rows: list[Row], size: Measure) -> Spec:
+    """Return measured coverage against the target."""
+    x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
+    y = coverage("coverage", reach(rows, "coverage", include=0.5), title="Measured coverage")
+    ends = {"values": [{"target": share, "coverage": share} for share in (0.5, 0.99)]}
+    diagonal = {"type": "line", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5}
+    base = {"x": x, "y": y, "color": looks.colour}
+    layers = [
+        {"data": ends, "mark": diagonal, "encoding": {"x": x, "y": y}},
+        layer("line", base, strokeWidth=1.5),
+        looks.dots(base | {"tooltip": _curve_tips(size)}, 34),
+    ]
+    return looks.chart(300, layers, rows)
+
+
+def gap(looks: Looks, rows: list[Row], size: Measure, band: list[Row]) -> Spec:
+    """Return measured coverage less the target, over the band where a method that keeps its promise lies."""
+    domain = reach([*rows, *band], "gap_low", "gap_high", include=0.0)
+    x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
+    y = number("gap", "Measured minus target", form="+.0%", domain=domain)
+    base = {"x": x, "y": y, "color": looks.colour}
+    ends = {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
+    shade: Spec = {
+        "data": {"values": band},
+        "mark": {"type": "area", "color": "var(--band)"},
+        "encoding": {"x": x} | ends,
     }
-    marks = looks.dots(base, 50)
-    marks["transform"] = [*marks["transform"], {"filter": "datum.order < limit"}]
-    listed = [names.get(c, "") for c in range(max(names) + 1)]
-    params = {"names": listed, "limit": FIRST_CLASSES}
-    height = max(120, round(step * min(len(names), FIRST_CLASSES)))
-    return looks.chart(height, [band, target_rule(target, "x"), marks], rows, params=params)
+    layers = [
+        shade,
+        target_rule(0.0, "y"),
+        layer("area", base | ends, opacity=0.12),
+        layer("line", base, strokeWidth=1.5),
+        looks.dots(base | {"tooltip": _curve_tips(size)}, 34),
+    ]
+    return looks.chart(300, layers, rows)
 
 
-def _sizes(looks: Looks, rows: list[Row]) -> Spec:
-    columns = [("method", "Method", None), ("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
-    encoding = {
-        "x": ordinal(rows, "sizes", "Labels in the set"),
-        "xOffset": looks.method,
-        "y": number("share", "Share of nodes", form="%", domain=[0.0, max(row["share"] for row in rows)], nice=True),
-        "color": looks.colour,
-        "tooltip": tips(*columns, ("share", "Share", ".1%")),
-    }
-    return looks.chart(260, [layer("bar", encoding, cornerRadiusEnd=2)], rows)
+def _curve_tips(size: Measure) -> list[Spec]:
+    columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), ("coverage", "Coverage", ".1%")]
+    return tips(*columns, ("gap", "Minus target", "+.1%"), (size.field, size.mean, size.form))

@@ -1,44 +1,37 @@
-"""What the page about sets shows, as plain rows: computed by pure functions, rendered elsewhere."""
+"""What a page shows, as plain rows: computed by pure functions, rendered elsewhere."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, IntArray
+from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import Comparison
-from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
-from napsets.evaluation.side_by_side import finite_together
+from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
 from napsets.evaluation.verdict import Verdict
-from napsets.report.explorer import Explorer, explorer
-from napsets.report.names import shown_name
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.report.chart_data import Row, Table, band_rows, curve_rows, front_rows, method_rows
+from napsets.report.explorer import Explorer, explore
+from napsets.report.intervals_page import IntervalsPage
+from napsets.report.kind import PageKind
+from napsets.report.methods import ShownMethod, focus
+from napsets.report.neighbourhoods import neighbourhood_map
 from napsets.report.record import record_of
-from napsets.report.rows import (
-    Row,
-    Table,
-    Z,
-    check_curve,
-    cover_rows,
-    curve_rows,
-    cut_balls,
-    facts,
-    front_rows,
-    group_rows,
-    node_names,
-    range_names,
-    share_row,
-)
-from napsets.report.shown import ShownMethod, focus, shown_methods
+from napsets.report.sets_page import SetsPage
+from napsets.report.summary import Words
+from napsets.version import __version__
 
-__all__ = ["ReportData", "page_data"]
+__all__ = ["PAGES", "ReportData", "page_data"]
+
+#: What a page shows of each kind of prediction: the one place that asks for it.
+PAGES: Mapping[type[Prediction], type[PageKind]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ReportData:
     """Everything that stands on the page.
 
@@ -48,21 +41,20 @@ class ReportData:
         Heading.
     facts : list of (name, value)
         What was done, on what.
-    alpha, hops
-        As asked for.
-    class_names : list of str
-        One a class.
-    comparison : Comparison
-        The methods' sets and metrics.
+    alpha, hops, comparison
+        The comparison, its error rate and the depth of its neighbourhoods.
+    kind : PageKind
+        What differs between pages about sets and about intervals.
     verdict : Verdict
         Which method to take, and how sure that is.
     shown : list of ShownMethod
         The methods, the baseline first.
-    methods, curve, by_size, by_class, by_degree : list of dict
-        Rows: a method each, and a method and an alpha, set size, class or range of degrees each. Classes come in the
-        order of how many nodes they have, the largest first.
+    methods, curve, by_degree : list of dict
+        Rows: one per method, and one per method and alpha or range of degrees.
+    band : list of dict
+        At each alpha, where chance puts the coverage of the method that the page is about, if it keeps its promise.
     front : list of dict
-        Rows, a method each: its size and its gap over groups, with intervals, beside what chance gives.
+        One row per method: its size and its gap over groups, with intervals, beside what chance gives.
     front_over : str
         What those groups are, in words.
     balls, links : list of dict
@@ -70,25 +62,32 @@ class ReportData:
     left_out : int
         Nodes in no neighbourhood that is drawn.
     explorer : Explorer
-        Some nodes with all that explains their sets.
+        Some nodes with all that explains their predictions.
+    names : numpy.ndarray
+        What the nodes are called.
+    words : Words
+        What a node and its label are called.
     record : dict
         How the comparison was made, for programs (see `napsets.report.record`).
     tables : list of (title, rows)
         Reproduction tables.
+    details : mapping
+        What only this kind of page shows (`PageKind.rows`), which can also be read as attributes: `class_names`,
+        `by_size` and `by_class` of sets, `widths`, `skewed`, `by_width`, `by_prediction`, `shared` and `shared_by` of
+        intervals.
     """
 
     title: str
     facts: list[tuple[str, str]]
     alpha: float
     hops: int
-    class_names: list[str]
     comparison: Comparison
+    kind: PageKind
     verdict: Verdict
     shown: list[ShownMethod]
     methods: list[Row]
     curve: list[Row]
-    by_size: list[Row]
-    by_class: list[Row]
+    band: list[Row]
     by_degree: list[Row]
     front: list[Row]
     front_over: str
@@ -97,7 +96,16 @@ class ReportData:
     left_out: int
     explorer: Explorer
     record: Row
+    details: Mapping[str, Any]
+    names: npt.NDArray[Any]
+    words: Words = field(default_factory=Words)
     tables: list[Table] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        details = self.__dict__.get("details", {})
+        if name not in details:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return details[name]
 
 
 def page_data(
@@ -108,6 +116,7 @@ def page_data(
     title: str | None = None,
     dataset: str | None = None,
     model: str | None = None,
+    words: str | None = None,
     tables: Sequence[Table] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ReportData:
@@ -116,109 +125,87 @@ def page_data(
     Parameters
     ----------
     comparison : Comparison
-        What `compare` returned, with ``alphas=CURVE_ALPHAS``.
+        Methods side by side, the baseline first, with ``alphas=CURVE_ALPHAS``; the page is about the one that the
+        verdict takes or, if that is the baseline, about the second.
     class_names : sequence of str, optional
-        What the classes are called.
+        One per class, of a comparison of sets.
     ids : array, optional
-        What the nodes are called, if not as in the comparison.
+        What the nodes are called; by default as in the comparison, or in the graph that this graph was cut out of.
     title, dataset, model : str, optional
         What stands at the top of the page.
+    words : str, optional
+        What a node and its label are, separated by a comma: "package, build system".
     tables : sequence of (title, rows), optional
         Reproduction tables, each a title and a list of dictionaries.
     settings : mapping, optional
         More that ``napsets inspect --like`` should know: how the files were read.
     """
-    found, graph, y = comparison, comparison.graph, comparison.labels
-    check_curve(found)
-    names = _class_names(class_names, found.given.outputs.shape[1])
-    shown = shown_methods(found)
-    verdict = found.verdict(names)
-    about = focus(found, verdict)
-    sizes = [(result.mean_size, result.mean_size_se) for result in found]
-    front, front_over = front_rows(found, shown, verdict, sizes, "mean_size")
-    balls = cut_balls(found)
-    by_class, by_degree = (
-        [coverage_by_class(result.sets, y) for result in found],
-        [coverage_by_degree(result.sets, y, graph) for result in found],
-    )
+    if comparison.alphas != CURVE_ALPHAS:
+        raise InvalidInputError(
+            f"`comparison` must hold the error rates that the page draws, {len(CURVE_ALPHAS)} of them; it holds "
+            f"{len(comparison.alphas)}. Make it with compare(..., alphas=CURVE_ALPHAS)."
+        )
+    page = PAGES[comparison.prediction](comparison, class_names)
+    names = _node_names(comparison, ids)
+    verdict = comparison.verdict(page.class_names)
+    place, titles, covered = focus(comparison, verdict), page.titles, page.covered
+    rows = method_rows(comparison, titles, covered)
+    further = map(page.method_columns, comparison, covered, rows)
+    front, front_over = front_rows(comparison, titles, verdict, page.size.field)
+    around = neighbourhood_map(comparison)
+    details = page.rows(place)
     return ReportData(
-        title=title or (f"Prediction sets for {dataset}" if dataset else "Prediction sets on a graph"),
-        facts=facts(found, dataset, model, kinds=f", {len(names)} classes"),
-        alpha=found.alpha,
-        hops=found.hops,
-        class_names=names,
-        comparison=found,
+        title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
+        facts=_facts(comparison, dataset, model, page.graph_fact),
+        alpha=comparison.alpha,
+        hops=comparison.hops,
+        comparison=comparison,
+        kind=page,
         verdict=verdict,
-        shown=shown,
-        methods=_method_rows(found, shown, y),
-        curve=curve_rows(found, shown, {"mean_size": "curve_size"}),
-        by_size=_size_rows(found, shown, y),
-        by_class=_largest_first(group_rows(shown, by_class, found.alpha, "class", names)),
-        by_degree=group_rows(shown, by_degree, found.alpha, "degree", range_names(by_degree[0].group)),
+        shown=page.methods,
+        methods=[row | columns for row, columns in zip(rows, further, strict=True)],
+        curve=curve_rows(comparison, titles, page.curves),
+        band=band_rows(comparison.results[place], comparison.alphas),
+        by_degree=details.pop("by_degree"),
         front=front,
         front_over=front_over,
-        balls=balls.rows(found, shown, lambda inside: _mostly(y[found.nodes[inside]], names), "size"),
-        links=balls.links,
-        left_out=balls.left_out,
-        explorer=explorer(graph, found, y, names=node_names(found, ids), ball=balls.of_node, focus=about),
-        record=record_of(found, settings or {}, found.results[about].name),
+        balls=around.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
+        links=around.links,
+        left_out=around.left_out,
+        explorer=explore(page, names=names, ball=around.ball, focus=place),
+        record=record_of(comparison, {**page.recorded, **(settings or {})}, comparison.results[place].name),
+        details=details,
+        names=names,
+        words=Words.parse(words),
         tables=list(tables or []),
     )
 
 
-def _class_names(names: Sequence[str] | None, count: int) -> list[str]:
+def _node_names(comparison: Comparison, ids: ArrayLike | None) -> npt.NDArray[Any]:
+    """Return what the nodes are called on the page."""
+    graph = comparison.graph
+    names = comparison.ids if ids is None else np.asarray(ids)
     if names is None:
-        return [f"class {y}" for y in range(count)]
-    if len(names) != count:
-        raise InvalidInputError(f"`class_names` must have one name a class, {count}; got {len(names)}")
-    return [shown_name(name) for name in names]
+        names = np.arange(graph.num_nodes) if graph.original_ids is None else graph.original_ids
+    if names.shape != (graph.num_nodes,):
+        raise InvalidInputError(f"`ids` must have one entry per node, {graph.num_nodes}; got shape {names.shape}")
+    return names
 
 
-def _method_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
-    supported = finite_together([result.sets.thresholds for result in found])
-    rows = []
-    for result, row in zip(found, cover_rows(found, shown), strict=True):
-        sets, told = result.sets, result.sets.summary()
-        covered = sets.contains(labels)
-        # A method that has support nowhere is passed over, and has no size where it has.
-        mine = supported & np.isfinite(sets.thresholds)
-        rows.append(
-            row
-            | {
-                "size_low": result.mean_size - Z * result.mean_size_se,
-                "size_high": result.mean_size + Z * result.mean_size_se,
-                "empty": told.empty,
-                "singletons": told.singletons,
-                "full": told.full,
-                "supported": int(supported.sum()),
-                "supported_coverage": float(covered[mine].mean()) if mine.any() else math.nan,
-                "supported_size": float(sets.sizes[mine].mean()) if mine.any() else math.nan,
-            }
-        )
-    return rows
-
-
-def _size_rows(found: Comparison, shown: Sequence[ShownMethod], labels: IntArray) -> list[Row]:
-    rows = []
-    for method, result in zip(shown, found, strict=True):
-        sizes, covered = result.sets.sizes, result.sets.contains(labels)
-        for size in range(result.sets.num_classes + 1):
-            mine = sizes == size
-            if mine.any() or size <= int(sizes.max()):
-                row = {"method": method.title, "size": size, "nodes": int(mine.sum()), "share": float(mine.mean())}
-                rows.append(row | share_row(covered[mine]))
-    return rows
-
-
-def _largest_first(rows: list[Row]) -> list[Row]:
-    """Return rows whose groups are numbered anew, the largest first."""
-    sizes = {row["order"]: row["nodes"] for row in rows}
-    place = {group: p for p, group in enumerate(sorted(sizes, key=lambda group: (-sizes[group], group)))}
-    found = [row | {"order": place[row["order"]]} for row in rows]
-    return sorted(found, key=lambda row: row["order"])
-
-
-def _mostly(labels: IntArray, names: Sequence[str]) -> Row:
-    """Return which class most of some nodes have, and how many of them."""
-    counts = np.bincount(labels, minlength=len(names))
-    return {"class": names[int(counts.argmax())], "class_share": float(counts.max() / counts.sum())}
+def _facts(comparison: Comparison, dataset: str | None, model: str | None, graph_fact: str) -> list[tuple[str, str]]:
+    """Return what was done, on what."""
+    graph, hops = comparison.graph, comparison.hops
+    edges = graph.num_edges if graph.directed else graph.num_edges // 2
+    facts = [
+        ("Dataset", dataset or ""),
+        ("Model", model or ""),
+        ("Graph", f"{graph.num_nodes:,} nodes, {edges:,} edges{graph_fact}"),
+        ("Calibration", f"{comparison.data.calibration.size:,} labelled nodes"),
+        ("Evaluation", f"{comparison.nodes.size:,} other labelled nodes"),
+        ("Neighbourhood", f"{hops} hop{'s' * (hops != 1)}"),
+        ("Error rate", f"alpha = {comparison.alpha:g}"),
+        ("Score", type(comparison.settings.score).__name__),
+        ("Seed", str(comparison.settings.seed)),
+        ("Made with", f"napsets {__version__}"),
+    ]
+    return [(name, value) for name, value in facts if value]

@@ -7,18 +7,24 @@ again. Every chart has the parameter `shown`, the methods to show, which the pag
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from napsets.report.rows import Row
+from napsets.report.chart_data import Row
 
-__all__ = ["INTERVAL_TIPS", "LOOKS", "Looks", "Spec", "coverage", "layer", "number", "reach", "target_rule", "tips"]
+__all__ = ["CHANCE_TIPS", "INTERVAL_TIPS", "LOOKS", "Columns", "Looks", "Measure", "Spec", "coverage", "layer"]
+__all__ += ["grouped", "number", "ordinal", "reach", "target_rule", "ticks", "tips"]
 
 Spec = dict[str, Any]
+#: Columns of a tooltip: field, title, number format or None.
+Columns = Sequence[tuple[str, str, str | None]]
 
 #: How many methods have a colour and a shape of their own; further ones start again.
 LOOKS = 8
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
+#: Marks of an axis, at most, beside the first.
+_MOST_TICKS = 8
 #: Columns of the tooltip of any share with its interval.
 INTERVAL_TIPS = [
     ("method", "Method", None),
@@ -26,6 +32,7 @@ INTERVAL_TIPS = [
     ("low", "95 % from", ".1%"),
     ("high", "to", ".1%"),
 ]
+CHANCE_TIPS = [("chance_low", "By chance from", ".1%"), ("chance_high", "By chance to", ".1%")]
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,38 @@ class Looks:
         return layer("point", encoding | {"shape": self.shape}, rows=rows, filled=True, size=size, **style)
 
 
+@dataclass(frozen=True)
+class Measure:
+    """How large the predictions of a method are: the column of the rows, its names, and how it is written.
+
+    Attributes
+    ----------
+    field : str
+        The column.
+    name, mean, title, better : str
+        In the tooltip of the front, in other tooltips, on an axis, and on an axis where less is better.
+    form : str
+        Format of the number.
+    include : float or None
+        What an axis shows in any case; None for nothing.
+    """
+
+    field: str
+    name: str
+    mean: str
+    title: str
+    better: str
+    form: str
+    include: float | None = None
+
+    def reach(self, rows: list[Row], *fields: str, include: float | None = None) -> list[float]:
+        """Return the range of an axis."""
+        known = [row for row in rows if math.isfinite(row[self.field])]
+        if include is None:
+            include = known[0][self.field] if known else 0.0
+        return reach(known, *fields, include=include)
+
+
 def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: Any) -> Spec:
     """Return a layer that draws the rows of the methods shown."""
     spec: Spec = {
@@ -83,7 +122,7 @@ def layer(mark: str, encoding: Spec, *, rows: list[Row] | None = None, **style: 
 
 
 def target_rule(value: float, channel: str) -> Spec:
-    """Return the dashed line at the coverage asked for."""
+    """Return the dashed line at the target."""
     return {
         "data": {"values": [{}]},
         "mark": {"type": "rule", "strokeDash": [4, 4], "color": "var(--target)", "strokeWidth": 1.5},
@@ -99,10 +138,29 @@ def number(field: str, title: str, *, form: str | None = None, domain: list[floa
     return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": wide}
 
 
-def coverage(field: str = "coverage", domain: list[float] | None = None, title: str = "Coverage") -> Spec:
-    """Return the encoding of a share in percent, on an axis that ends at 100 % at the latest."""
+def coverage(
+    field: str = "coverage", domain: list[float] | None = None, title: str = "Coverage", target: float | None = None
+) -> Spec:
+    """Return the encoding of a share in percent, on an axis that ends at 100 % at the latest and marks the target."""
     within = None if domain is None else [max(0.0, domain[0]), min(1.0, domain[1])]
-    return number(field, title, form="%", domain=within)
+    spec = number(field, title, form=".1~%", domain=within)
+    if within is not None and target is not None:
+        spec["axis"] |= {"values": ticks(within, target)}
+    return spec
+
+
+def ticks(domain: Sequence[float], target: float) -> list[float]:
+    """Return marks of an axis in even steps, the target among them.
+
+    Examples
+    --------
+    >>> ticks([0.41, 1.0], 0.9), ticks([0.88, 0.95], 0.9)
+    ([0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.88, 0.89, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
+    """
+    low, high = domain
+    step = next((step for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if (high - low) / step <= _MOST_TICKS), 0.25)
+    first, last = math.ceil((low - target) / step - 1e-9), math.floor((high - target) / step + 1e-9)
+    return [round(target + k * step, 6) for k in range(first, last + 1)]
 
 
 def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
@@ -118,10 +176,28 @@ def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
 def tips(*columns: tuple[str, str, str | None]) -> list[Spec]:
     """Return a tooltip of (field, title, number format or None)."""
     return [
-        {"field": field, "title": title} | ({"type": "nominal"} if form is None else _formatted(form))
+        {"field": field, "title": title}
+        | ({"type": "nominal"} if form is None else {"type": "quantitative", "format": form})
         for field, title, form in columns
     ]
 
 
-def _formatted(form: str) -> Spec:
-    return {"type": "quantitative", "format": form}
+def ordinal(rows: list[Row], field: str, title: str) -> Spec:
+    """Return the encoding of groups in their order, along a chart."""
+    order = [name for _, name in sorted({(row["order"], row[field]) for row in rows})]
+    return {"field": field, "type": "ordinal", "sort": order, "title": title, "axis": {"labelAngle": 0}}
+
+
+def grouped(looks: Looks, rows: list[Row], x: Spec, tooltip: list[Spec], target: float) -> Spec:
+    """Return coverage in groups, each mark over the band of chance of its group."""
+    domain = reach(rows, "coverage", include=target)
+    place = {"x": x, "xOffset": looks.method | {"scale": {"paddingOuter": 0.4}}}
+    base = place | {"color": looks.colour, "tooltip": tooltip, "y": coverage(domain=domain, target=target)}
+    # Of sets by size, groups differ between methods: each mark has its own band.
+    bands = place | {
+        "y": coverage("chance_low", domain, target=target),
+        "y2": {"field": "chance_high"},
+        "tooltip": tooltip,
+    }
+    band = layer("rule", bands, color="var(--band)", strokeWidth=11, clip=True)
+    return looks.chart(300, [band, target_rule(target, "y"), looks.dots(base, 60)], rows)

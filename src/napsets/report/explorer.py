@@ -1,125 +1,243 @@
-"""The explorer's data for sets: for some nodes, all that explains their sets, in arrays of bounded size."""
+"""The explorer's data: for some nodes, all that explains their predictions, in arrays of bounded size.
+
+However large the graph and its neighbourhoods, a node costs the page the same few hundred bytes: counts by hop, a
+histogram of scores by hop, and a drawing of at most `DRAWN_NODES` of its neighbours.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.advice.evidence import Witnesses
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.evaluation.comparison import Comparison
-from napsets.graph import Graph
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.text import shown_name
+from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.localisers import HopsLocal
 from napsets.methods import Scored
-from napsets.report.around import VOICES, Around, Heard, affordable, look_around, sample, scored_nodes
-from napsets.scores.informed import BoundInformed, evidence_of
+from napsets.report.kind import VOICES, PageKind, VoiceColumn
+from napsets.report.methods import walked_graph
+from napsets.report.neighbours import BINS, DRAWN_NODES, CalibrationScores, walk_around
 
-__all__ = ["Explorer", "explorer"]
+__all__ = ["EXPLORED_NODES", "FOCUS_COVERS", "TOO_LITTLE", "Explorer", "affordable", "explore"]
+
+#: How many nodes can be explored, at most, and how many of them are shown for each reason.
+EXPLORED_NODES, NODES_PER_REASON = 600, 40
+#: Bytes that the explorer's arrays may take; many classes or hops leave room for fewer nodes.
+BUDGET = 1_000_000
+
+#: Columns of `Explorer.reason`.
+RANDOM, FOCUS_COVERS, FOCUS_MISSES, TOO_LITTLE, EMPTY, LARGEST = range(6)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Explorer(Around):
-    """Nodes that can be looked at, and what explains their sets.
+class Explorer(SimpleNamespace):
+    """Nodes that can be looked at, and what explains their predictions: all that the page's script reads, by name.
+
+    What only one kind of page has is described in `explained` and `voice_columns` of its `PageKind`.
 
     Attributes
     ----------
-    label : numpy.ndarray
-        The true label of each.
-    probabilities, scores : numpy.ndarray
-        Shape (s, m, classes): the probabilities that the score is made of, and the score of each label.
-    member : numpy.ndarray
-        The sets, shape (methods, m, classes).
-    neighbour_label : numpy.ndarray
-        The label of every neighbour, −1 where it never calibrates.
-    model : numpy.ndarray
-        Shape (m, classes): the model's own probabilities; without rows where no method changes them.
-    voice_odds : numpy.ndarray
-        Shape (e, m, voices): what each voice multiplies the odds of its label by.
+    nodes, names : numpy.ndarray and list of str
+        The nodes, m of them, ascending, and what they are called.
+    focus : int
+        The method that the page is about.
+    reasons, reason : list of str and numpy.ndarray
+        Why a node can be explored, in words, and of shape (m, reasons) why each was taken.
+    ball, degree : numpy.ndarray
+        The neighbourhood on the map (−1 for none) and the degree of each.
+    scored : numpy.ndarray
+        For each method the place, below called s, of its scores: methods that score the same nodes alike share one.
+    thresholds, support, effective_size : numpy.ndarray
+        Shape (methods, m).
+    levels : numpy.ndarray
+        Shape (methods,): the share of the weight that a threshold must gather.
+    weights : numpy.ndarray
+        Shape (methods, hops): the weight of a calibration node at each hop; 0 for a method that weighs none.
+    pools : numpy.ndarray
+        Shape (methods, 2): what all calibration nodes weigh together, on top, and those with the same first choice.
+    hop_nodes, hop_counts, hop_below : numpy.ndarray
+        Shape (m, hops), (s, m, hops) and (methods, m, hops): at each hop all nodes, the calibration nodes, and those of
+        them with a score of at most the method's threshold.
+    all_counts, alike_counts : numpy.ndarray
+        Shape (s,) and (s, m): all calibration nodes, and those with the node's own first choice.
+    all_below, alike_below : numpy.ndarray
+        Shape (methods, m): how many of those have a score of at most the method's threshold.
+    edges, histogram, all_histogram : numpy.ndarray
+        Edges of the histograms' bins, shape (s, bins + 1); scores of the calibration nodes at each hop, shape
+        (s, m, hops, bins), and of all of them, shape (s, bins).
+    drawn, drawn_hop, drawn_parent : numpy.ndarray
+        Shape (m, drawn): rows of the arrays of neighbours, −1 where there is none; their hop, and the column of a
+        neighbour one hop nearer (−1 for the node itself, −2 for one not drawn).
+    neighbour_names, neighbour_score : list and numpy.ndarray
+        Every neighbour drawn anywhere; a score for each s, NaN where it does not calibrate.
+    informed, sentences : numpy.ndarray and list of str
+        For each s the place, below called e, of the evidence that it rests on, −1 where there is none; and for each e
+        what a labelled neighbour does.
+    voices, voice_hop, speaking : numpy.ndarray
+        Shape (e, m, voices): the labelled nodes that speak loudest, as rows of the arrays of neighbours (−1 where there
+        is none), and their hop; shape (e, m): how many speak in all.
     """
 
-    label: IntArray
-    probabilities: FloatArray
-    scores: FloatArray
-    member: npt.NDArray[np.bool_]
-    neighbour_label: IntArray
-    model: npt.NDArray[np.float32]
-    voice_odds: npt.NDArray[np.float32]
-
     @property
-    def score_range(self) -> tuple[float, float]:
-        """Between what the scores of labels and of calibration nodes lie."""
-        ends = [self.scores.min(), self.edges.min(), self.scores.max(), self.edges.max()]
-        return float(min(ends)), float(max(ends))
+    def start(self) -> int:
+        """The node that the page opens with: one where the neighbourhood makes the difference, with fair support."""
+        telling = self.reason[:, FOCUS_COVERS] & np.isfinite(self.thresholds[self.focus])
+        candidates = np.flatnonzero(telling if telling.any() else np.ones(self.nodes.size, dtype=bool))
+        labelled = self.hop_counts[self.scored[self.focus]].sum(axis=1)
+        return int(candidates[np.abs(labelled[candidates] - 100).argmin()])
 
 
-def explorer(
-    graph: Graph,
-    found: Comparison,
-    labels: IntArray,
-    *,
-    names: npt.NDArray[Any],
-    ball: IntArray,
-    focus: int = 1,
-) -> Explorer:
-    """Choose nodes, walk around each and keep what explains its sets."""
-    focus = min(focus, len(found.results) - 1)
-    scored, _ = scored_nodes(found)
-    informed, evidence = _evidence(scored)
-    classes, methods = found.given.outputs.shape[1], len(found.results)
-    room = _affordable(classes, found.hops, methods, len(scored), len(evidence))
-    rows, reason = sample(found, room, focus)
-    nodes = found.nodes[rows]
-    heard, odds = _hear(graph, informed, evidence, nodes)
-    words = ("empty set", "largest sets")
-    parts, met = look_around(found, rows, reason, heard=heard, names=names, ball=ball, focus=focus, words=words)
+def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: int = 1) -> Explorer:
+    """Choose nodes, walk around each and keep what explains its predictions.
+
+    Parameters
+    ----------
+    page : PageKind
+        The comparison, as the page shows it.
+    names, ball : arrays with one entry per node
+        What nodes are called, and their neighbourhood on the map.
+    focus : int
+        The method that reasons are about.
+    """
+    comparison, focus = page.comparison, min(focus, len(page.methods) - 1)
+    scored, of_method = _scored_nodes(comparison)
+    bounds = [part.bound for part in scored]
+    informed, witnesses = page.evidence(bounds)
+    per_node = page.node_bytes(len(scored), len(witnesses))
+    room = affordable(per_node, comparison.hops, len(page.methods), len(scored))
+    rows, reason = _sample(comparison, page.covered, room, focus)
+    nodes, predictions = comparison.nodes[rows], [result.prediction for result in comparison]
+    thresholds = np.stack([prediction.thresholds[rows] for prediction in predictions])
+    scores = [CalibrationScores.of(part, nodes) for part in scored]
+    seed = comparison.settings.seed
+    walks = walk_around(walked_graph(comparison), nodes, comparison.hops, scores, of_method, thresholds, seed)
+    voices = _voices(witnesses, nodes, page.voice_columns)
+    neighbours, walks["drawn"], voices["voices"] = _numbered(walks["drawn"], voices["voices"])
+    neighbour_score = np.stack([own.by_node[neighbours] for own in scores])
+    # A label held out for the level has no score among the neighbours, but may be evidence for them.
+    calibrates = np.asarray((~np.isnan(neighbour_score)).any(axis=0)) | np.isin(neighbours, comparison.data.calibration)
+    baseline, other = page.titles[0], page.titles[focus]
+    differs = [f"{other} covers, {baseline} misses", f"{baseline} covers, {other} misses"]
     return Explorer(
-        **parts,
-        label=labels[nodes],
-        probabilities=np.stack([each.bound.probabilities[nodes].astype(np.float64) for each in scored]),
-        scores=np.stack([each.bound.matrix(nodes) for each in scored]),
-        member=np.stack([result.sets.member[rows] for result in found]),
-        neighbour_label=np.where(np.isnan(parts["neighbour_score"]).all(axis=0), -1, labels[met]),
-        model=found.given.outputs[nodes if evidence else nodes[:0]].astype(np.float32),
-        voice_odds=odds,
+        nodes=nodes,
+        names=[shown_name(name) for name in names[nodes].tolist()],
+        focus=focus,
+        reasons=["random", *differs, "too little support", *page.extremes],
+        reason=reason,
+        ball=ball[nodes],
+        degree=comparison.graph.degrees[nodes],
+        scored=of_method,
+        thresholds=thresholds,
+        support=np.stack([prediction.support[rows] for prediction in predictions]),
+        effective_size=np.stack([prediction.effective_size[rows] for prediction in predictions]),
+        levels=np.array([1.0 - comparison.alpha if p.level is None else p.level for p in predictions]),
+        weights=np.stack([_weights(result, nodes, comparison.hops) for result in comparison]),
+        pools=np.array([_pools(result, nodes) for result in comparison]),
+        all_counts=np.array([own.ordered.size for own in scores]),
+        all_below=np.stack([scores[s].below(thresholds[m]) for m, s in enumerate(of_method)]),
+        alike_counts=np.stack([own.alike_counts for own in scores]),
+        alike_below=np.stack([scores[s].alike_below(thresholds[m]) for m, s in enumerate(of_method)]),
+        edges=np.stack([own.edges for own in scores]),
+        all_histogram=np.stack([np.histogram(own.ordered, bins=own.edges)[0] for own in scores]),
+        neighbour_names=[shown_name(name) for name in names[neighbours].tolist()],
+        neighbour_score=neighbour_score,
+        informed=informed,
+        sentences=[witness.sentence for witness in witnesses],
+        **walks,
+        **voices,
+        **page.explained(rows, neighbours, calibrates, bounds),
     )
 
 
-def _affordable(classes: int, hops: int, methods: int, scored: int, informed: int = 0) -> int:
-    heard = informed * (VOICES * 16 + 4) + 4 * classes * bool(informed)
-    return affordable((16 * scored + methods) * classes + heard, hops, methods, scored)
+def affordable(own: int, hops: int, methods: int, scored: int) -> int:
+    """Return how many nodes the page has room for, if each takes `own` bytes beside what all pages hold of it."""
+    # A drawn neighbour is often drawn around several nodes, and its score held once: a quarter is what was seen.
+    per_score = hops * (2 * BINS + 4) + 4 + 2 * DRAWN_NODES
+    per_method = 4 * hops + 32
+    per_node = scored * per_score + methods * per_method + DRAWN_NODES * 6 + own
+    return max(20, min(EXPLORED_NODES, BUDGET // per_node))
 
 
-def _evidence(scored: list[Scored]) -> tuple[IntArray, list[BoundInformed]]:
-    """Return what informed scores rest on, each once, and which of it each of the scored nodes has (−1 for none)."""
-    each: list[BoundInformed] = []
-    place = np.full(len(scored), -1)
-    for s, one in enumerate(scored):
-        bound = evidence_of(one.bound)
-        if bound is None:
-            continue
-        same = [e for e, other in enumerate(each) if _same_evidence(bound, other)]
-        place[s] = same[0] if same else len(each)
-        each += [] if same else [bound]
-    return place, each
+def _scored_nodes(comparison: Comparison) -> tuple[list[Scored], IntArray]:
+    """Return the scored nodes that the methods are made of, each once, and which of them each method has."""
+    once = {id(result.calibrated.scored): result.calibrated.scored for result in comparison}
+    order = list(once)
+    return list(once.values()), np.array([order.index(id(result.calibrated.scored)) for result in comparison])
 
 
-def _same_evidence(one: BoundInformed, other: BoundInformed) -> bool:
-    return one.exponents == other.exponents and np.array_equal(one.reference.nodes, other.reference.nodes)
+def _sample(
+    comparison: Comparison, covered: Sequence[BoolArray], limit: int, focus: int
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Choose rows of the judged nodes: some for each telling reason, and as many random ones as there is room for."""
+    result = comparison.results[focus]
+    short = np.isinf(result.prediction.thresholds)
+    # The largest among those that rest on a threshold: those that lack one are a reason of their own.
+    sizes = np.sort(result.sizes[~short])
+    large = ~short & (result.sizes >= (sizes[-NODES_PER_REASON:][0] if sizes.size else 0))
+    marks = {
+        FOCUS_COVERS: covered[focus] & ~covered[0],
+        FOCUS_MISSES: covered[0] & ~covered[focus],
+        TOO_LITTLE: short,
+        EMPTY: result.sizes == 0,
+        LARGEST: large,
+    }
+    rng = np.random.default_rng(comparison.settings.seed)
+    reason = np.zeros((result.nodes, 1 + len(marks)), dtype=bool)
+    share = min(NODES_PER_REASON, limit // (2 * reason.shape[1]))
+    for column, mark in marks.items():
+        rows = np.flatnonzero(mark)
+        reason[rng.permutation(rows)[:share], column] = True
+    room = limit - int(reason.any(axis=1).sum())
+    reason[rng.permutation(result.nodes)[:room], RANDOM] = True
+    rows = np.flatnonzero(reason.any(axis=1))
+    rows = rows[np.argsort(comparison.nodes[rows], kind="stable")]
+    return rows, reason[rows]
 
 
-def _hear(
-    graph: Graph, informed: IntArray, evidence: list[BoundInformed], nodes: IntArray
-) -> tuple[Heard, npt.NDArray[np.float32]]:
-    """Return who speaks loudest of each node's label, and what each multiplies its odds by."""
-    heard = Heard(informed, len(evidence), nodes.size)
-    odds = np.ones(heard.voices.shape, dtype=np.float32)
-    for e, bound in enumerate(evidence):
-        witnesses = Witnesses(bound, graph)
-        heard.sentences.append(witnesses.sentence)
+def _voices(
+    witnesses: Sequence[Any], nodes: IntArray, columns: Mapping[str, VoiceColumn]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return who speaks loudest of each node, how many do, and the numbers of each voice that this page shows."""
+    shape = (len(witnesses), nodes.size, VOICES)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "voices": np.full(shape, -1, dtype=np.int64),
+        "voice_hop": np.zeros(shape, dtype=np.int64),
+        "speaking": np.zeros(shape[:2], dtype=np.int64),
+    }
+    arrays |= {
+        name: np.full((*shape, *column.shape), column.fill, dtype=np.float32) for name, column in columns.items()
+    }
+    for e, witness in enumerate(witnesses):
         for i, node in enumerate(nodes):
-            voices = witnesses.voices(int(node))
-            heard.hear(e, i, voices)
-            odds[e, i, : min(VOICES, len(voices))] = [voice.odds for voice in voices[:VOICES]]
-    return heard, odds
+            voices = witness.voices(int(node))
+            arrays["speaking"][e, i] = len(voices)
+            for c, voice in enumerate(voices[:VOICES]):
+                arrays["voices"][e, i, c], arrays["voice_hop"][e, i, c] = voice.node, voice.hop
+                for name, column in columns.items():
+                    arrays[name][e, i, c] = getattr(voice, column.attribute)
+    return arrays
+
+
+def _numbered(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the nodes that two arrays hold (−1 for none), each once, and both arrays with places among them."""
+    nodes, places = np.unique(np.concatenate([first.ravel(), second.ravel()]), return_inverse=True)
+    offset = int(nodes.size > 0 and nodes[0] < 0)  # the first entry is the padding
+    places = places - offset
+    return nodes[offset:], places[: first.size].reshape(first.shape), places[first.size :].reshape(second.shape)
+
+
+def _weights(result: MethodResult, nodes: IntArray, hops: int) -> FloatArray:
+    local = result.calibrated.local
+    weights = local.weighting(nodes).hops[:hops] if isinstance(local, HopsLocal) else np.empty(0)
+    return np.pad(weights, (0, hops - weights.size))
+
+
+def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
+    local = result.calibrated.local
+    if not isinstance(local, HopsLocal):
+        return 0.0, 0.0
+    weighting = local.weighting(nodes)
+    return weighting.pool, weighting.alike

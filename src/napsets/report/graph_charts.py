@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from napsets.report.encodings import Looks, Spec, coverage, number, reach, target_rule, tips
-from napsets.report.method_charts import Measure
-from napsets.report.rows import Row
+from napsets.report.chart_data import Row
+from napsets.report.encodings import Columns, Looks, Measure, Spec, coverage, number, reach, target_rule, tips
 
-__all__ = ["funnel", "neighbourhood_map", "score_distribution"]
+__all__ = ["funnel", "map_chart", "score_distribution"]
 
 #: Coverage minus target, where the colours of the map change.
 STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
@@ -17,14 +15,13 @@ STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
 HOP_COLOURS = 7
 
 
-#: Columns of a tooltip: field, title, number format or None.
-Columns = Sequence[tuple[str, str, str | None]]
-
-
-def neighbourhood_map(
-    looks: Looks, balls: list[Row], links: list[Row], target: float, method: str, *, about: Columns, size: Measure
+def map_chart(
+    looks: Looks, balls: list[Row], links: list[Row], target: float, method: str, about: Columns, size: Measure
 ) -> Spec:
-    """Return the map for one method; the page may change the parameters `method` and `picked`."""
+    """Return the map of neighbourhoods for one method; the page may change the parameters `method` and `picked`.
+
+    Tooltips show the columns `about` and the mean size, whose field is the word behind a method in the rows.
+    """
     x, y = ({"field": axis, "type": "quantitative", "axis": None, "scale": {"domain": [-0.04, 1.04]}} for axis in "xy")
     lines = [
         {
@@ -72,7 +69,7 @@ def neighbourhood_map(
     return looks.chart(330, layers, balls, params={"method": method, "picked": -1})
 
 
-def funnel(looks: Looks, balls: list[Row], alpha: float, *, about: Columns) -> Spec:
+def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec:
     """Return coverage against size of the neighbourhoods, over the band where chance alone would put 95 % of them."""
     target = 1.0 - alpha
     smallest, largest = (float(end([ball["nodes"] for ball in balls])) for end in (min, max))

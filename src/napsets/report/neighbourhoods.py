@@ -2,40 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.evaluation.comparison import Comparison
+from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph
+from napsets.report.chart_data import Row, finite_mean
 
-__all__ = ["Quotient", "ball_of_nodes", "force_layout", "quotient"]
+__all__ = ["DRAWN_SIZE", "JUDGED_SIZE", "NeighbourhoodMap", "ball_of_nodes", "force_layout"]
+__all__ += ["neighbourhood_map", "quotient"]
 
+#: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
+DRAWN_SIZE, JUDGED_SIZE = 10, 30
+#: The map holds so many neighbourhoods at most, the largest ones.
+DRAWN_BALLS = 120
 #: Strongest links of each ball that are drawn; all of them would hide the balls.
-LINKS_A_BALL = 3
+LINKS_PER_BALL = 3
 #: Edges looked at at a time.
 _CHUNK_EDGES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Quotient:
-    """A graph whose nodes are balls.
+class NeighbourhoodMap:
+    """The neighbourhoods that a page draws.
 
     Attributes
     ----------
-    source, target : numpy.ndarray
-        Balls that are joined, each pair once.
-    edges : numpy.ndarray
-        Edges of the underlying graph between them.
+    ball : numpy.ndarray
+        The neighbourhood of each node, −1 for none.
     position : numpy.ndarray
-        Where each ball is drawn, shape (balls, 2), within [0, 1].
+        Where each is drawn.
+    links : list of dict
+        Which are joined.
+    left_out : int
+        Judged nodes in none.
     """
 
-    source: IntArray
-    target: IntArray
-    edges: IntArray
+    ball: IntArray
     position: FloatArray
+    links: list[Row]
+    left_out: int
+
+    def rows(
+        self,
+        comparison: Comparison,
+        titles: Sequence[str],
+        covered: Sequence[BoolArray],
+        *,
+        describe: Callable[[BoolArray], Row],
+        size: str,
+    ) -> list[Row]:
+        """Return one row per neighbourhood: each method's coverage and, behind the word `size`, its mean size.
+
+        `describe` says more about the judged nodes in it.
+        """
+        rows = []
+        for b, (x, y) in enumerate(self.position.tolist()):
+            inside = self.ball[comparison.nodes] == b
+            row: Row = {"ball": b, "x": x, "y": y, "nodes": int(inside.sum())}
+            row |= {"judged": bool(inside.sum() >= JUDGED_SIZE)} | describe(inside)
+            for title, result, hits in zip(titles, comparison, covered, strict=True):
+                row[title] = float(hits[inside].mean())
+                row[f"{title} {size}"] = finite_mean(result.sizes[inside])
+            rows.append(row)
+        return rows
+
+
+def neighbourhood_map(comparison: Comparison) -> NeighbourhoodMap:
+    """Cut the judged nodes into neighbourhoods and lay them out."""
+    graph, seed = comparison.graph, comparison.settings.seed
+    parts = neighbourhood_partition(graph, comparison.nodes, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
+    ball = ball_of_nodes(parts, graph.num_nodes)
+    links, position = quotient(graph, parts, seed)
+    return NeighbourhoodMap(ball, position, links, int((ball[comparison.nodes] < 0).sum()))
 
 
 def ball_of_nodes(balls: list[IntArray], num_nodes: int) -> IntArray:
@@ -46,8 +90,8 @@ def ball_of_nodes(balls: list[IntArray], num_nodes: int) -> IntArray:
     return ball
 
 
-def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> Quotient:
-    """Join balls by the edges between their nodes, keep each ball's strongest links, and lay the balls out."""
+def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> tuple[list[Row], FloatArray]:
+    """Return the graph whose nodes are balls: the strongest links of each, and where it is drawn within [0, 1]²."""
     count = len(balls)
     joined = _edges_between(graph, ball_of_nodes(balls, graph.num_nodes), count)
     source, target = np.nonzero(np.triu(joined, 1))
@@ -58,7 +102,8 @@ def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> Quotient:
     kept = _strongest(source, target, strength, count)
     source, target, edges, strength = source[kept], target[kept], edges[kept], strength[kept]
     position = force_layout(count, source, target, strength, radius=np.sqrt(sizes), seed=seed)
-    return Quotient(source, target, edges, position)
+    ends = zip(source.tolist(), target.tolist(), edges.tolist(), strict=True)
+    return [{"source": a, "target": b, "edges": count} for a, b, count in ends], position
 
 
 def force_layout(
@@ -135,6 +180,6 @@ def _edges_between(graph: Graph, ball: IntArray, count: int) -> IntArray:
 def _strongest(source: IntArray, target: IntArray, strength: FloatArray, count: int) -> IntArray:
     kept = np.zeros(source.size, dtype=bool)
     for b in range(count):
-        mine = np.flatnonzero((source == b) | (target == b))
-        kept[mine[np.argsort(-strength[mine], kind="stable")[:LINKS_A_BALL]]] = True
+        links = np.flatnonzero((source == b) | (target == b))
+        kept[links[np.argsort(-strength[links], kind="stable")[:LINKS_PER_BALL]]] = True
     return np.flatnonzero(kept)

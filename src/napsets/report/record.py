@@ -1,7 +1,7 @@
 """What a report records of how it was made, so that ``napsets inspect --like report.html`` explains the same sets.
 
 The record stands in the page as JSON: the settings by the names of the command's options, and which nodes calibrated.
-Those are told by a mark for each node, in the order of the ids' 64-bit keys: the order of rows in a file cannot matter.
+Those have a mark per node, in the order of the ids' 64-bit keys: the order of rows in a file cannot matter.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.errors import FileFormatError
-from napsets.evaluation.side_by_side import SideBySide
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.evaluation.comparison import Comparison
 from napsets.files.places import reading
 from napsets.localisers.decay import hop_weights
+from napsets.methods import Method
 from napsets.randomness import UInt64Array, hash_ids
-from napsets.report.packing import packed, unpacked
-from napsets.report.shown import focus
+from napsets.report.embedding import packed, unpacked
+from napsets.report.methods import focus
 from napsets.scores import SCORES, make_score
 from napsets.version import __version__
 
@@ -30,37 +31,40 @@ __all__ = ["calibrating_nodes", "read_record", "record_of"]
 _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 
-def record_of(found: SideBySide[Any], settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
+def record_of(comparison: Comparison, settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
     """Return the record of a comparison.
 
     Parameters
     ----------
-    found : Comparison or IntervalComparison
+    comparison : Comparison
         The comparison.
     settings : mapping
         More settings, which only the caller knows.
     method : str, optional
-        The method that is explained where no other is asked for; without, the one that the page is about.
+        The method that is explained where no other is named; without, the one that the page is about.
     """
-    nodes = found.graph.num_nodes
+    nodes, shared = comparison.graph.num_nodes, comparison.settings
     calibrates = np.zeros(nodes, dtype=bool)
-    calibrates[found.given.calibration] = True
-    keys = hash_ids(np.arange(nodes) if found.ids is None else found.ids)
+    calibrates[comparison.data.calibration] = True
+    keys = hash_ids(np.arange(nodes) if comparison.ids is None else comparison.ids)
+    if method is None:
+        method = comparison.results[focus(comparison, comparison.verdict())].name
     return {
         "napsets": __version__,
-        "method": found.results[focus(found, found.verdict())].name if method is None else method,
-        "methods": [result.name for result in found],
-        "alpha": found.alpha,
-        "hops": found.hops,
-        "score": _score_name(found.settings.score),
-        "seed": int(found.settings.seed),
-        "allow_empty": found.settings.allow_empty,
-        "fallback": found.settings.fallback,
-        **_chosen(found),
-        "directed": found.graph.directed,
+        "method": method,
+        "method_description": _description(comparison[method].calibrated.method),
+        "methods": [result.name for result in comparison],
+        "alpha": comparison.alpha,
+        "hops": comparison.hops,
+        "score": _score_name(shared.score),
+        "seed": int(shared.seed),
+        "allow_empty": shared.allow_empty,
+        "fallback": shared.fallback,
+        **_weights(comparison),
+        "directed": comparison.graph.directed,
         **settings,
         "num_nodes": nodes,
-        "calibration": int(found.given.calibration.size),
+        "calibration": int(comparison.data.calibration.size),
         "calibrating": _packed_marks(calibrates[np.argsort(keys, kind="stable")]),
     }
 
@@ -68,8 +72,8 @@ def record_of(found: SideBySide[Any], settings: Mapping[str, Any], method: str |
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the record that stands in a report."""
     with reading(path) as source:
-        _, found, rest = source.read_text(encoding="utf-8").partition(_START)
-        if not found:
+        _, start, rest = source.read_text(encoding="utf-8").partition(_START)
+        if not start:
             raise FileFormatError(
                 f"{source} must be a report of napsets that records how it was made; it does not. Write it again with "
                 f"`napsets report`."
@@ -101,18 +105,31 @@ def _score_name(score: Any) -> str:
         return repr(score)
 
 
-def _chosen(found: SideBySide[Any]) -> dict[str, Any]:
+def _description(method: Method) -> dict[str, Any] | None:
+    """Return a method as plain JSON; None for one that only Python can describe."""
+    try:
+        description = method.describe()
+        json.dumps(description)
+    except (InvalidInputError, TypeError):
+        return None
+    return description
+
+
+def _weights(comparison: Comparison) -> dict[str, Any]:
     """Return what was said about weights, as JSON has it; a function of the hop by the weights that it gives."""
-    settings = found.settings
+    settings = comparison.settings
     decay = settings.decay
     if decay is not None and not isinstance(decay, str):
-        decay = hop_weights(decay, settings.hops, depth=found.hops).tolist()
-    level = settings.level if isinstance(settings.level, str) else None  # others have no name
-    chosen = {"decay": decay, "pool": settings.pool, "alike": settings.alike, "level": level}
-    chosen["radius"] = settings.radius
-    if settings.direction != "out":
-        chosen["direction"] = settings.direction
-    return {name: value for name, value in chosen.items() if value is not None}
+        decay = hop_weights(decay, settings.hops, depth=comparison.hops).tolist()
+    weights = {
+        "decay": decay,
+        "pool": settings.pool,
+        "alike": settings.alike,
+        "level": settings.level if isinstance(settings.level, str) else None,  # others have no name
+        "radius": settings.radius,
+        "direction": None if settings.direction == "out" else settings.direction,
+    }
+    return {name: value for name, value in weights.items() if value is not None}
 
 
 def _packed_marks(marks: BoolArray) -> dict[str, Any]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, RowScore, Score, bind, learns, make_score
+from napsets.scores.base import (
+    BOUND,
+    SCORES,
+    BoundLabels,
+    BoundScore,
+    Labelled,
+    RowScore,
+    Score,
+    bind,
+    learns,
+    make_score,
+    prediction_type,
+)
 from napsets.scores.by_label import ByLabel
 from napsets.scores.cf_gnn import CFGNN, training_progress
-from napsets.scores.diffused import Diffused
+from napsets.scores.diffused import Diffused, TunedDiffused
 from napsets.scores.informed import Informed, informed_probabilities
 from napsets.scores.informed_intervals import InformedIntervals
-from napsets.scores.ranks import APS, RAPS, SAPS, RankScore, aps_scores
-from napsets.scores.residuals import CQR, AbsoluteResidual, BoundIntervals, NormalisedResidual, is_regression
-from napsets.scores.sharpened import Sharpened
+from napsets.scores.residuals import CQR, AbsoluteResidual, BoundIntervals, NormalisedResidual
+from napsets.scores.rows import APS, RAPS, SAPS, THR, RankScore, Sharpened, aps_scores
 from napsets.scores.similarity import Similarity, similar_nodes
-from napsets.scores.threshold import THR
-from napsets.scores.tuned import TunedDiffused
 
 __all__ = [
     "APS",
@@ -26,6 +35,7 @@ __all__ = [
     "THR",
     "AbsoluteResidual",
     "BoundIntervals",
+    "BoundLabels",
     "BoundScore",
     "ByLabel",
     "Diffused",
@@ -42,9 +52,9 @@ __all__ = [
     "aps_scores",
     "bind",
     "informed_probabilities",
-    "is_regression",
     "learns",
     "make_score",
+    "prediction_type",
     "similar_nodes",
     "training_progress",
 ]

@@ -9,8 +9,9 @@ subclass `RowScore` and write two methods on rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +21,23 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
-    check_labels,
+    check_index,
+    check_integers,
+    check_kind,
+    check_known,
     check_probabilities,
+    check_row_count,
     check_scores,
     shown,
 )
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Table, choose
 from napsets.errors import InvalidInputError
-from napsets.graph import Graph
+from napsets.graph import Graph, check_graph
+from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
-__all__ = ["SCORES", "BoundRows", "BoundScore", "Labelled", "RowScore", "Score", "learns", "make_score"]
+__all__ = ["SCORES", "BoundLabels", "BoundRows", "BoundScore", "Labelled", "RowScore", "Score", "learns", "make_score"]
+__all__ += ["prediction_type"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +54,110 @@ class Labelled(Sealed):
     labels: IntArray
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "labels"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        nodes, labels = check_integers("nodes", self.nodes), as_array("labels", self.labels)
+        if labels.shape != nodes.shape:
+            raise InvalidInputError(f"`labels` must have one entry per node, {nodes.size}; got shape {labels.shape}")
+        for name, array in (("nodes", nodes), ("labels", labels)):
+            object.__setattr__(self, name, frozen(array))
 
 
 class BoundScore(Protocol):
-    """A score that knows the model's outputs: what localisers, levels and sets ask."""
+    """A score that knows the model's outputs: what localisers, levels and predictions ask."""
 
     @property
-    def probabilities(self) -> npt.NDArray[Any]:
-        """What the scores are made of, a row a node; a score may have changed what the model said."""
+    def probabilities(self) -> Any:
+        """What scores of labels are made of, one row per node, which may differ from what the model said; or None."""
         ...
 
-    def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
-        """Scores of the given nodes at the given labels, shape (nodes,)."""
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes it knows."""
         ...
+
+    @property
+    def num_labels(self) -> int:
+        """How many labels there are; 0 where the truth is a number."""
+        ...
+
+    def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+        """Scores of the nodes at their truth, shape (nodes,)."""
+        ...
+
+    def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
+        """Return what each of several thresholds of the same nodes gives: sets, or intervals."""
+        ...
+
+    def size_at(self, nodes: IntArray) -> Callable[[float], float]:
+        """Return the average size of the nodes' predictions as a function of one threshold for all of them."""
+        ...
+
+
+class BoundLabels(ABC):
+    """A bound score of labels: it has probabilities and a `matrix` of scores, and makes sets."""
+
+    probabilities: npt.NDArray[Any]
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes it knows."""
+        return int(self.probabilities.shape[0])
+
+    @property
+    def num_labels(self) -> int:
+        """How many labels there are."""
+        return int(self.probabilities.shape[1])
+
+    @abstractmethod
+    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
+        """Scores of the nodes at their labels, shape (nodes,)."""
+
+    @abstractmethod
+    def matrix(self, nodes: IntArray) -> FloatArray:
+        """Scores of the nodes at every label, shape (nodes, classes); the same bits as `at`."""
+
+    def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
+        """Return the sets that each of several thresholds gives; they share one matrix of scores."""
+        matrix = self.matrix(nodes)
+        may_be_empty = all(some.allow_empty for some in thresholds)
+        top = None if may_be_empty else self.top_labels(matrix, nodes)
+        return [PredictionSets.of_scores(nodes, matrix, some, top) for some in thresholds]
+
+    def top_labels(self, matrix: FloatArray, nodes: IntArray) -> IntArray:
+        """Return the labels that stand in for empty sets.
+
+        They are those with the smallest score: the first to enter as sets grow, unless labels have thresholds of their
+        own, so that sets stay nested. Of several, the most probable one.
+        """
+        smallest = matrix == matrix.min(axis=1, keepdims=True)
+        best: IntArray = np.where(smallest, self.probabilities[nodes], -1.0).argmax(axis=1)
+        return best
+
+    def size_at(self, nodes: IntArray) -> Callable[[float], float]:
+        """Return how many labels sets have on average at a threshold: so many scores are at most that."""
+        entries = np.sort(self.matrix(nodes), axis=None)
+        return lambda threshold: float(np.searchsorted(entries, threshold, side="right")) / max(nodes.size, 1)
+
+
+class BoundAround(BoundLabels):
+    """A bound score around another, `inner`, whose probabilities and scores it has unless it says otherwise."""
+
+    inner: Any
+
+    @property
+    def probabilities(self) -> npt.NDArray[Any]:  # type: ignore[override]
+        """The probabilities that the inner score looks at, one row per node."""
+        probabilities: npt.NDArray[Any] = self.inner.probabilities
+        return probabilities
+
+    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
+        """Scores of the nodes at their labels."""
+        scores: FloatArray = self.inner.at(nodes, truth)
+        return scores
 
     def matrix(self, nodes: IntArray) -> FloatArray:
-        """Scores of the given nodes at every label, shape (nodes, classes); the same bits as `at`."""
-        ...
+        """Scores of the given nodes at every label."""
+        scores: FloatArray = self.inner.matrix(nodes)
+        return scores
 
 
 @runtime_checkable
@@ -97,13 +189,33 @@ class RowScore(ABC):
         return BoundRows(self, outputs, u)
 
 
+PublicForm = TypeVar("PublicForm", bound=Callable[..., FloatArray])
+
+
+def checks(unchecked: Callable[..., FloatArray]) -> Callable[[PublicForm], PublicForm]:
+    """Return a decorator that says what a public method of a score does once its arguments are checked."""
+
+    def mark(public: PublicForm) -> PublicForm:
+        public.unchecked = unchecked  # type: ignore[attr-defined]
+        return public
+
+    return mark
+
+
+def unchecked_form(score: Any, name: str, rows: npt.NDArray[Any]) -> Callable[..., FloatArray] | None:
+    """Return a method of a score without its checks; None for a score of the user's own, or rows that need them."""
+    if rows.dtype.char not in "fd":  # which the checks turn into such numbers
+        return None
+    return getattr(getattr(type(score), name, None), "unchecked", None)
+
+
 #: Bound scores by the name that files call them by.
-BOUND: Table[Any] = Table()
+BOUND: Table[Any] = Table("BOUND")
 
 
 @BOUND.add("rows")
 @dataclass(frozen=True, eq=False)
-class BoundRows(Sealed):
+class BoundRows(Sealed, BoundLabels):
     """Rows of probabilities, the nodes' uniform numbers, and the score that looks at both."""
 
     score: Any  #: with the methods `matrix` and `at` of a `RowScore`
@@ -111,25 +223,36 @@ class BoundRows(Sealed):
     u: FloatArray
 
     def __post_init__(self) -> None:
-        for name in ("probabilities", "u"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        rows, u = check_outputs(self.probabilities, self.u)
+        for name, array in (("probabilities", rows), ("u", u)):
+            object.__setattr__(self, name, frozen(array))
 
-    def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
-        """Scores of the given nodes at the given labels."""
-        found: FloatArray = self.score.at(self.probabilities[nodes], labels, self.u[nodes])
-        return found
+    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
+        """Scores of the nodes at their labels."""
+        nodes = check_index("nodes", nodes, self.probabilities.shape[0], quiet=True)
+        return self.at_rows(self.probabilities[nodes], truth, self.u[nodes])
+
+    def at_rows(self, rows: npt.NDArray[Any], truth: IntArray, u: FloatArray) -> FloatArray:
+        """Scores of other rows of probabilities at these labels."""
+        if (unchecked := unchecked_form(self.score, "at", rows)) is not None:
+            return unchecked(self.score, rows, known_labels(truth, rows), u)
+        scores: FloatArray = self.score.at(rows, truth, u)
+        return scores
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
+        nodes = check_index("nodes", nodes, self.probabilities.shape[0], quiet=True)
         rows = self.probabilities[nodes]
-        found = as_array("score", self.score.matrix(rows, self.u[nodes]))
-        if found.shape != rows.shape or found.dtype.kind not in "fiub" or np.isnan(found).any():
-            what = "NaN" if found.shape == rows.shape else f"shape {found.shape}"
+        if (unchecked := unchecked_form(self.score, "matrix", rows)) is not None:
+            return unchecked(self.score, rows, self.u[nodes])
+        scores = as_array("score", self.score.matrix(rows, self.u[nodes]))
+        if scores.shape != rows.shape or scores.dtype.kind not in "fiub" or np.isnan(scores).any():
+            what = "NaN" if scores.shape == rows.shape else f"shape {scores.shape}"
             raise InvalidInputError(
                 f"`score` must give a number for each node and label, shape {rows.shape}; "
-                f"{type(self.score).__name__}.matrix gave {what if found.dtype.kind in 'fiub' else found.dtype}"
+                f"{type(self.score).__name__}.matrix gave {what if scores.dtype.kind in 'fiub' else scores.dtype}"
             )
-        return found.astype(np.float64, copy=False)
+        return scores.astype(np.float64, copy=False)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -141,7 +264,7 @@ class BoundRows(Sealed):
         """Put together what `parts` gave, checking it."""
         p, u = check_probabilities(arrays["probabilities"]), check_scores("u", arrays["u"])
         if u.size != p.shape[0]:
-            raise InvalidInputError(f"`u` must have one entry a node, {p.shape[0]}; got {u.size}")
+            raise InvalidInputError(f"`u` must have one entry per node, {p.shape[0]}; got {u.size}")
         if u.size and not (u.min() >= 0 and u.max() <= 1):
             raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
         return cls(SCORES.rebuild("score", described["score"]), p, u)
@@ -160,7 +283,7 @@ class _Rows:
 
 
 #: Scores by the name that settings, files and the command line call them by.
-SCORES: Table[Any] = Table()
+SCORES: Table[Any] = Table("SCORES")
 
 
 def make_score(score: object) -> Any:
@@ -182,12 +305,35 @@ def make_score(score: object) -> Any:
     return score
 
 
-def bind(
-    score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-) -> BoundScore:
+def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> Any:
     """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`."""
-    bound: BoundScore = (score if isinstance(score, Score) else _Rows(score)).bind(outputs, u, graph, reference)
-    return bound
+    bound: Any = (score if isinstance(score, Score) else _Rows(score)).bind(outputs, u, graph, reference)
+    return bound if hasattr(bound, "predict") else _ForeignLabels(bound)
+
+
+@dataclass(frozen=True, eq=False)
+class _ForeignLabels(BoundAround):
+    """A foreign bound score that has `probabilities`, `at` and `matrix` and leaves the sets to us."""
+
+    inner: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def prediction_type(score: Any) -> type[Prediction]:
+    """Return what a score makes: `PredictionSets`, unless it or a score inside it says otherwise.
+
+    A score that wraps another names what it makes itself, so that it cannot wrap one of another kind.
+    """
+    prediction: type[Prediction] = getattr(score, "prediction", PredictionSets)
+    inner = getattr(score, "base", None)
+    if inner is not None and (wrapped := prediction_type(inner)) is not prediction:
+        raise InvalidInputError(
+            f"`score` must wrap one that makes {prediction.noun}s; {type(score).__name__} looks at "
+            f"{prediction.truth_name}, and {type(inner).__name__} makes {wrapped.noun}s"
+        )
+    return prediction
 
 
 def learns(score: object) -> bool:
@@ -196,8 +342,43 @@ def learns(score: object) -> bool:
 
 
 def known_labels(labels: ArrayLike, p: npt.NDArray[Any]) -> IntArray:
-    """Return labels that can be scored: one a row, none of them unknown."""
-    y = check_labels(labels, size=p.shape[0], num_classes=p.shape[1])
-    if (y < 0).any():
-        raise InvalidInputError(f"`labels` must be known to be scored; entry {int((y < 0).argmax())} is −1")
-    return y
+    """Return labels that can be scored: one per row, none of them unknown."""
+    return check_known(labels, size=p.shape[0], num_classes=p.shape[1])
+
+
+def check_outputs(outputs: object, u: object) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Return rows of probabilities, which scores look through themselves, and the uniform number of each."""
+    rows = as_array("outputs", outputs)
+    if rows.ndim != 2 or not rows.shape[1] or rows.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`outputs` must be a table of probabilities, shape (nodes, classes); got {rows.dtype}, shape {rows.shape}"
+        )
+    return rows, check_scores("u", u, size=rows.shape[0], each="node")
+
+
+def check_around(outputs: object, graph: object, reference: object, *, numbers: bool = False) -> npt.NDArray[Any]:
+    """Return the outputs, or refuse a graph or labelled nodes that do not belong to them.
+
+    Parameters
+    ----------
+    outputs : array
+        One row per node; with `numbers`, of a model of numbers.
+    graph : Graph
+        The graph that a score looks at.
+    reference : Labelled or None
+        Whose labels it may look at.
+    numbers : bool
+        Whether labels are numbers.
+    """
+    rows = as_array("outputs", outputs)
+    if rows.ndim not in ((1, 2) if numbers else (2,)) or rows.dtype.kind not in "fiub":
+        raise InvalidInputError(f"`outputs` must be numbers, one row per node; got {rows.dtype} of shape {rows.shape}")
+    check_row_count("outputs", rows, check_graph(graph).num_nodes)
+    if reference is not None:
+        labelled = check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
+        check_index("reference", labelled.nodes, rows.shape[0], unique=True)
+        if not numbers:
+            check_known(labelled.labels, size=labelled.nodes.size, num_classes=rows.shape[1])
+        elif not np.isfinite(check_scores("reference", labelled.labels, size=labelled.nodes.size)).all():
+            raise InvalidInputError("`reference` must have finite targets; some are not")
+    return rows

@@ -13,19 +13,27 @@ reference labels, and so needs an exact level, under which its coverage holds wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_labels, check_scores, check_share
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    check_integers,
+    check_kind,
+    check_labels,
+    check_scores,
+    check_share,
+)
 from napsets.checks.frozen import Sealed, frozen
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, bind, make_score
-from napsets.scores.ranks import APS
+from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, make_score
+from napsets.scores.rows import APS
 
 __all__ = ["ByLabel"]
 
@@ -56,19 +64,38 @@ class ByLabel:
         object.__setattr__(self, "base", make_score(self.base))
         object.__setattr__(self, "mix", check_share("mix", self.mix))
 
+    @property
+    def hears(self) -> bool:
+        """Whether labels that are held out may speak: whether they may for the score that is ranked."""
+        return bool(getattr(self.base, "hears", False))
+
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
     ) -> BoundByLabel:
         """Return the ranked score, from the scores of the reference nodes at their labels."""
-        if reference is None:
-            raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
-        inner = bind(self.base, outputs, u, graph, reference)
-        return BoundByLabel(inner, inner.at(reference.nodes, reference.labels), reference.labels, self.mix)
+        known = _known(reference)
+        inner = bind(self.base, outputs, u, graph, known)
+        return BoundByLabel(inner, inner.at(known.nodes, known.labels), known.labels, self.mix)
+
+    def hear(
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None, *more: Any
+    ) -> tuple[BoundByLabel, BoundByLabel]:
+        """Return the score with the evidence of the reference alone, and of a bag too; see `Informed.hear`."""
+        known = _known(reference)
+        alone, heard = self.base.hear(outputs, u, graph, known, *more)
+        ranked = BoundByLabel(alone, alone.at(known.nodes, known.labels), known.labels, self.mix)
+        return ranked, replace(ranked, inner=heard)
+
+
+def _known(reference: Labelled | None) -> Labelled:
+    if reference is None:
+        raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
+    return check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
 
 
 @BOUND.add("by-label")
 @dataclass(frozen=True, eq=False)
-class BoundByLabel(Sealed):
+class BoundByLabel(Sealed, BoundAround):
     """A bound score, and the reference scores among which it is ranked."""
 
     inner: Any
@@ -80,15 +107,15 @@ class BoundByLabel(Sealed):
         for name in ("scores", "labels"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
-    @property
-    def probabilities(self) -> npt.NDArray[Any]:
-        """What the score underneath is made of."""
-        found: npt.NDArray[Any] = self.inner.probabilities
-        return found
-
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        plain: FloatArray = self.inner.at(nodes, labels)
+        return self._ranked(check_integers("labels", labels), self.inner.at(nodes, labels))
+
+    def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
+        """Return scores of nodes with these labels, as the innermost score gives them, ranked: what `at` gives."""
+        return self._ranked(labels, self.inner.ranked(labels, scores))
+
+    def _ranked(self, labels: IntArray, plain: FloatArray) -> FloatArray:
         ranked = _share_below(self._sorted, plain)
         for label in np.unique(labels):
             mine = labels == label
@@ -122,8 +149,8 @@ class BoundByLabel(Sealed):
         ranked = (1.0 - mix) * shares
         if mix:
             ranked = ranked + mix * _share_below(own, values)
-        told_apart: FloatArray = ranked + _SLOPE * values
-        return told_apart
+        ranks: FloatArray = ranked + _SLOPE * values
+        return ranks
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,13 +43,14 @@ from napsets.checks.arguments import (
     check_flag,
     check_number,
     check_seed,
+    plain,
 )
 from napsets.checks.frozen import Sealed, sealed
 from napsets.errors import InvalidInputError, MissingDependencyError
 from napsets.graph import Graph
 from napsets.quantile import ROUNDING
-from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, bind, make_score
-from napsets.scores.ranks import APS
+from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_around, make_score
+from napsets.scores.rows import APS
 
 __all__ = ["CFGNN", "BoundCorrected", "Correction", "training_progress"]
 
@@ -155,6 +156,7 @@ class CFGNN:
         for name in ("rate", "temperature"):
             if not check_number(name, getattr(self, name), largest=1e3):
                 raise InvalidInputError(f"`{name}` must be more than 0; got 0")
+            object.__setattr__(self, name, plain(getattr(self, name)))
         object.__setattr__(self, "residual", check_flag("residual", self.residual))
         object.__setattr__(self, "seed", check_seed(self.seed))
 
@@ -164,13 +166,14 @@ class CFGNN:
         """Train the network on the reference labels, and return the score of the corrected probabilities."""
         if graph is None or reference is None:
             raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
+        outputs = check_around(outputs, graph, reference)
         probabilities, correction = _corrected(self, outputs, u, graph, reference)
         return BoundCorrected(bind(self.base, probabilities, u, graph, reference), correction)
 
 
 @BOUND.add("cf-gnn")
 @dataclass(frozen=True, eq=False)
-class BoundCorrected(Sealed):
+class BoundCorrected(Sealed, BoundAround):
     """A score of corrected probabilities, and what became of the training.
 
     Attributes
@@ -184,46 +187,21 @@ class BoundCorrected(Sealed):
     inner: Any
     correction: Correction
 
-    @property
-    def probabilities(self) -> npt.NDArray[Any]:
-        """The corrected probabilities, a row a node."""
-        found: npt.NDArray[Any] = self.inner.probabilities
-        return found
-
-    def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
-        """Scores of the given nodes at the given labels."""
-        found: FloatArray = self.inner.at(nodes, labels)
-        return found
-
-    def matrix(self, nodes: IntArray) -> FloatArray:
-        """Scores of the given nodes at every label."""
-        found: FloatArray = self.inner.matrix(nodes)
-        return found
-
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
         described, arrays = self.inner.parts()
-        said = {name: getattr(self.correction, name) for name in Correction.__dataclass_fields__}
-        return {"name": "cf-gnn", "inner": described, "correction": said}, arrays
+        return {"name": "cf-gnn", "inner": described, "correction": asdict(self.correction)}, arrays
 
     @classmethod
     def from_parts(cls, described: dict[str, Any], arrays: dict[str, Any]) -> BoundCorrected:
         """Put together what `parts` gave, checking it."""
         inner: BoundScore = BOUND[described["inner"]["name"]].from_parts(described["inner"], arrays)
-        said = described["correction"]
-        sizes = [check_number(name, said[name], largest=math.inf) for name in ("size_before", "size_after")]
-        return cls(inner, Correction(check_count("epochs", said["epochs"]), *sizes))
+        correction = described["correction"]
+        sizes = [check_number(name, correction[name], largest=math.inf) for name in ("size_before", "size_after")]
+        return cls(inner, Correction(check_count("epochs", correction["epochs"]), *sizes))
 
 
 # -- training ------------------------------------------------------------------------------------------------------
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingDependencyError("torch", "gnn") from error
-    return torch
 
 
 @contextmanager
@@ -241,7 +219,10 @@ def _corrected(
     score: CFGNN, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph, reference: Labelled
 ) -> tuple[npt.NDArray[Any], Correction]:
     """Return the corrected probabilities of all nodes, as wide as the model's, and what became of the training."""
-    torch = _torch()
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingDependencyError("torch", "gnn") from error
     order = np.argsort(u, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
@@ -252,9 +233,9 @@ def _corrected(
         correction = _Training(network, place[nodes], labels, u[nodes]).run()
         if not correction.epochs:
             return outputs, correction
-        found = np.empty(outputs.shape)
-        found[order] = network.probabilities()
-    return sealed(found.astype(outputs.dtype, copy=False)), correction
+        corrected = np.empty(outputs.shape)
+        corrected[order] = network.probabilities()
+    return sealed(corrected.astype(outputs.dtype, copy=False)), correction
 
 
 def _normalised(graph: Graph, order: IntArray) -> Any:
@@ -401,9 +382,7 @@ def _smooth_quantile(torch: Any, values: Any, alpha: float) -> Any:
 class _Validation:
     """How large the sets of the validation nodes would be: what an epoch is judged by."""
 
-    def __init__(
-        self, score: CFGNN, probabilities: FloatArray, labels: IntArray, u: FloatArray, rows: IntArray
-    ) -> None:
+    def __init__(self, score: CFGNN, probabilities: FloatArray, labels: IntArray, u: FloatArray, rows: IntArray):
         self.score, self.rows = score.base, rows
         self.probabilities, self.labels, self.u = probabilities[rows], labels[rows], u[rows]
         self.place = min(math.ceil((1.0 - score.alpha) * (rows.size + 1) * (1.0 - ROUNDING)), rows.size) - 1

@@ -1,21 +1,38 @@
-"""Scores that are averaged over neighbours: DAPS (Zargarbashi et al., ICML 2023) for any score."""
+"""Scores that are averaged over neighbours: DAPS (Zargarbashi et al., ICML 2023) for any score.
+
+`Diffused` averages with a strength that is set, `TunedDiffused` with one that is tuned on labels which then calibrate
+nothing.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_count, check_probabilities, check_scores, check_share
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    check_alpha,
+    check_count,
+    check_index,
+    check_known,
+    check_list,
+    check_probabilities,
+    check_scores,
+    check_share,
+)
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, BoundScore, Labelled, bind, learns, make_score
-from napsets.scores.ranks import APS
+from napsets.quantile import weighted_quantile
+from napsets.scores.base import BOUND, SCORES, BoundLabels, BoundScore, Labelled, bind, check_around, learns, make_score
+from napsets.scores.rows import APS
 
-__all__ = ["Diffused"]
+__all__ = ["Diffused", "TunedDiffused"]
 
 _ROWS = 1 << 16  # nodes scored at a time
 
@@ -58,6 +75,7 @@ class Diffused:
         """Return the diffused scores of all nodes."""
         if graph is None:
             raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
+        outputs = check_around(outputs, graph, reference)
         inner = bind(self.base, outputs, u, graph, reference)
         scores = matrix_of(inner, outputs.shape[0])
         alone = graph.degrees == 0
@@ -69,7 +87,7 @@ class Diffused:
         return BoundMatrix(inner.probabilities, sealed(scores), inner)
 
 
-def matrix_of(bound: BoundScore, size: int) -> FloatArray:
+def matrix_of(bound: Any, size: int) -> FloatArray:
     """Return the scores of all nodes at every label, made some nodes at a time."""
     nodes = np.arange(size)
     return np.concatenate([bound.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, size), _ROWS)])
@@ -77,7 +95,7 @@ def matrix_of(bound: BoundScore, size: int) -> FloatArray:
 
 @BOUND.add("matrix")
 @dataclass(frozen=True, eq=False)
-class BoundMatrix(Sealed):
+class BoundMatrix(Sealed, BoundLabels):
     """Scores of every node at every label, as they are."""
 
     probabilities: npt.NDArray[Any]
@@ -86,17 +104,18 @@ class BoundMatrix(Sealed):
 
     def __post_init__(self) -> None:
         for name in ("probabilities", "scores"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(as_array(name, getattr(self, name))))
 
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""
-        found: FloatArray = self.scores[nodes, labels]
-        return found
+        nodes = check_index("nodes", nodes, self.scores.shape[0], quiet=True)
+        scores: FloatArray = self.scores[nodes, check_known(labels, size=nodes.size, num_classes=self.scores.shape[1])]
+        return scores
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
-        found: FloatArray = self.scores[nodes]
-        return found
+        scores: FloatArray = self.scores[check_index("nodes", nodes, self.scores.shape[0], quiet=True)]
+        return scores
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -112,3 +131,85 @@ class BoundMatrix(Sealed):
                 f"`score_matrix` must have the shape of `probabilities`, {p.shape}; got {scores.shape}"
             )
         return cls(p, scores)
+
+
+#: Nodes outside the reference on which sizes are compared, at the most.
+_SIZED = 20_000
+STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+
+@SCORES.add("tuned-diffused")
+@dataclass(frozen=True)
+class TunedDiffused:
+    """`Diffused` with the strength that makes the smallest sets, as Zargarbashi et al. (ICML 2023) tune DAPS.
+
+    For each strength, the reference scores give a threshold, and the sets of the other nodes a mean size, empty sets
+    counted as what they are. The strength with the smallest is taken, of equals the weakest; 0, no diffusion, is among
+    them, because diffusion costs where neighbours differ. Reference labels have then been used, and set no level.
+
+    *Guarantee*: with an exact level, 1 − alpha in finite samples: which nodes are kept apart plays no part in the
+    choice. *Cost*: one sum over neighbours, edges × classes, and a sort of scores for each strength.
+
+    Attributes
+    ----------
+    base : Score or str
+        The score that is averaged.
+    alpha : float
+        The error rate that sizes are compared at.
+    strengths : tuple of float
+        What is tried, from 0 to 1 each.
+    """
+
+    base: Any = field(default_factory=APS)
+    alpha: float = 0.1
+    strengths: tuple[float, ...] = STRENGTHS
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base", make_score(self.base))
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        tried = check_list("strengths", self.strengths, "numbers from 0 to 1")
+        if not tried:
+            raise InvalidInputError("`strengths` must hold at least one number from 0 to 1; it is empty")
+        object.__setattr__(self, "strengths", tuple(sorted({check_share("strengths", strength) for strength in tried})))
+
+    def bind(
+        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+    ) -> BoundMatrix:
+        """Return the scores diffused with the strength that reference labels choose."""
+        if graph is None:
+            raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
+        if reference is None:
+            raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
+        outputs = check_around(outputs, graph, reference)
+        inner = bind(self.base, outputs, u, graph, reference)
+        scores = matrix_of(inner, outputs.shape[0])
+        means = graph.neighbour_means(scores)
+        alone = graph.degrees == 0
+        means[alone] = scores[alone]
+        strength = self._choose(scores, means, reference)
+        return BoundMatrix(inner.probabilities, sealed(_mix(scores, means, strength)), inner)
+
+    def _choose(self, scores: FloatArray, means: FloatArray, reference: Labelled) -> float:
+        """Return the strength with the smallest sets; of equals the weakest."""
+        rest = np.ones(scores.shape[0], dtype=bool)
+        rest[reference.nodes] = False
+        others = np.flatnonzero(rest)
+        others = others[np.linspace(0, others.size - 1, min(others.size, _SIZED)).astype(np.int64)]
+        known = reference.nodes, reference.labels
+        sizes = [
+            _mean_size(_mix(scores[known], means[known], strength), _mix(scores[others], means[others], strength), self)
+            for strength in self.strengths
+        ]
+        return self.strengths[sizes.index(min(sizes))]
+
+
+def _mix(scores: FloatArray, means: FloatArray, strength: float) -> FloatArray:
+    mixed: FloatArray = (1.0 - strength) * scores + strength * means
+    return mixed
+
+
+def _mean_size(known: FloatArray, others: FloatArray, setting: TunedDiffused) -> float:
+    """Return the mean size of sets at the threshold that known scores give."""
+    threshold = weighted_quantile(known, np.ones(known.size), setting.alpha)
+    return int(np.count_nonzero(others <= threshold)) / max(len(others), 1)

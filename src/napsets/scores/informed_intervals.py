@@ -17,12 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, as_array, check_count, check_index, check_scores, check_share
+from napsets.checks.arguments import FloatArray, as_array, check_count, check_index, check_scores, check_share, plain
 from napsets.checks.frozen import frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, Labelled, make_score
-from napsets.scores.informed import sums_over_way_back
+from napsets.predictions import Prediction, PredictionIntervals
+from napsets.scores.base import BOUND, SCORES, Labelled, check_around, make_score
+from napsets.scores.evidence import sums_over_way_back
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
 __all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "neighbour_residuals", "residual_sums"]
@@ -54,6 +55,7 @@ class InformedIntervals:
     hops: int = 2
     low: float = 0.05
     learns: ClassVar[bool] = True
+    prediction: ClassVar[type[Prediction]] = PredictionIntervals
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", make_score(self.base))
@@ -62,6 +64,7 @@ class InformedIntervals:
         object.__setattr__(self, "hops", check_count("hops", self.hops, minimum=1, maximum=2))
         if not 0.0 < check_share("low", self.low) < 0.5:
             raise InvalidInputError(f"`low` must lie between 0 and 0.5; got {self.low:g}")
+        object.__setattr__(self, "low", plain(self.low))
 
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
@@ -69,7 +72,7 @@ class InformedIntervals:
         """Fit on the reference labels, and return the score of the shifted outputs."""
         if graph is None or reference is None:
             raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
-        own = self.base.check(outputs)
+        own = self.base.check(check_around(outputs, graph, reference, numbers=True))
         features = np.column_stack(
             [np.ones(own.shape[0]), own, *neighbour_residuals(graph, self.base.centre(own), reference, self.hops)]
         )
@@ -136,7 +139,7 @@ class BoundInformedIntervals(BoundIntervals):
         rows, columns = plain.outputs.shape
         model = plain.score.check(arrays["model_outputs"])
         if model.shape[0] != rows:
-            raise InvalidInputError(f"`model_outputs` must have one row a node, {rows}; got {model.shape[0]}")
+            raise InvalidInputError(f"`model_outputs` must have one row per node, {rows}; got {model.shape[0]}")
         coefficients = as_array("coefficients", arrays["coefficients"])
         if coefficients.ndim != 2 or coefficients.shape[0] != columns or coefficients.shape[1] - columns not in (2, 3):
             raise InvalidInputError(

@@ -6,24 +6,28 @@ For node regression. Localisers, levels and groups see scores only, so that all 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_index, check_scores
 from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
+from napsets.predictions import NodeThresholds, Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled
 
-__all__ = ["CQR", "AbsoluteResidual", "BoundIntervals", "IntervalScore", "NormalisedResidual", "is_regression"]
+__all__ = ["CQR", "AbsoluteResidual", "BoundIntervals", "IntervalScore", "NormalisedResidual"]
 
 
 class IntervalScore(ABC):
     """A score of numbers that sees a node's own row of outputs."""
 
+    prediction: ClassVar[type[Prediction]] = PredictionIntervals
     #: What the columns of the model's outputs are.
     columns: ClassVar[tuple[str, ...]]
     #: Which columns are estimates of quantiles of the target, and of which: what evidence may shift.
@@ -56,6 +60,12 @@ class IntervalScore(ABC):
         """Return the score of these nodes; graph and reference labels are not looked at."""
         return BoundIntervals(self, self.check(outputs))
 
+    def informed(self, alpha: float) -> Any:
+        """Return the score whose intervals the targets of labelled neighbours shift, for an error rate."""
+        from napsets.scores.informed_intervals import InformedIntervals
+
+        return InformedIntervals(self, low=min(alpha / 2.0, 0.499))
+
     def check(self, outputs: ArrayLike) -> FloatArray:
         """Return the outputs as numbers, a column each of `columns`, or refuse them."""
         array = as_array("outputs", outputs)
@@ -68,6 +78,7 @@ class IntervalScore(ABC):
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise InvalidInputError(f"`outputs` must hold finite numbers ({named}); got dtype {array.dtype}")
+        check_size("outputs", array)
         return array.astype(np.float64, copy=False)
 
 
@@ -86,12 +97,14 @@ class CQR(IntervalScore):
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets: below 0 inside the quantiles."""
+        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
         low, high = outputs.min(axis=1), outputs.max(axis=1)
-        found: FloatArray = np.maximum(low - targets, targets - high)
-        return found
+        residuals: FloatArray = np.maximum(low - targets, targets - high)
+        return residuals
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles where that is empty."""
+        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
         low, high = outputs.min(axis=1), outputs.max(axis=1)
         start, end = _outward(low, thresholds, high)
         empty, middle = start > end, self.centre(outputs)
@@ -99,7 +112,7 @@ class CQR(IntervalScore):
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the middle of the two quantiles."""
-        middle: FloatArray = outputs.mean(axis=1)
+        middle: FloatArray = self.check(outputs).mean(axis=1)
         return middle
 
 
@@ -114,15 +127,17 @@ class AbsoluteResidual(IntervalScore):
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
+        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
         return np.abs(targets - outputs[:, 0])
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ŷ ± τ."""
+        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
         return _outward(outputs[:, 0], np.maximum(thresholds, 0.0), outputs[:, 0])
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
-        return outputs[:, 0]
+        return self.check(outputs)[:, 0]
 
 
 @SCORES.add("normalised")
@@ -144,16 +159,25 @@ class NormalisedResidual(IntervalScore):
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
         """Scores of the given targets."""
-        return np.abs(targets - outputs[:, 0]) / outputs[:, 1]
+        outputs, targets = self.check(outputs), _beside("targets", targets, outputs)
+        with np.errstate(over="ignore"):  # beside the smallest spreads, a residual is infinite
+            return np.abs(targets - outputs[:, 0]) / outputs[:, 1]
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ŷ ± τσ̂."""
-        reach = np.maximum(thresholds, 0.0) * outputs[:, 1]
+        outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
+        with np.errstate(over="ignore"):
+            reach = np.maximum(thresholds, 0.0) * outputs[:, 1]
         return _outward(outputs[:, 0], reach, outputs[:, 0])
 
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the prediction."""
-        return outputs[:, 0]
+        return self.check(outputs)[:, 0]
+
+
+def _beside(name: str, value: object, outputs: ArrayLike) -> FloatArray:
+    """Return a number for each row of the outputs."""
+    return check_scores(name, value, size=len(as_array("outputs", outputs)), each="row of `outputs`")
 
 
 def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -177,24 +201,60 @@ class BoundIntervals(Sealed):
     outputs: FloatArray
     #: There are no classes, and so no probabilities of them.
     probabilities: ClassVar[None] = None
+    num_labels: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outputs", frozen(self.outputs))
 
-    def at(self, nodes: IntArray, labels: npt.NDArray[Any]) -> FloatArray:
-        """Scores of the given nodes at the given targets."""
-        found: FloatArray = self.score.at(self.outputs[nodes], np.asarray(labels, dtype=np.float64))
-        return found
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes it knows."""
+        return int(self.outputs.shape[0])
+
+    def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+        """Scores of the nodes at their targets."""
+        scores: FloatArray = self.score.at(self.outputs[self._places(nodes)], truth)
+        return scores
+
+    def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
+        """Return the intervals that each of several thresholds gives."""
+        return [self._intervals(nodes, node_thresholds) for node_thresholds in thresholds]
+
+    def _intervals(self, nodes: IntArray, thresholds: NodeThresholds) -> PredictionIntervals:
+        lower, upper = self.interval(nodes, thresholds.values)
+        return PredictionIntervals.unchecked(
+            nodes=nodes,
+            lower=lower,
+            upper=upper,
+            thresholds=thresholds.values,
+            support=thresholds.support,
+            effective_size=thresholds.effective_size,
+            alpha=thresholds.alpha,
+            level=thresholds.level,
+            centre=self.centre(nodes),
+        )
+
+    def size_at(self, nodes: IntArray) -> Callable[[float], float]:
+        """Return how wide intervals are on average at a threshold."""
+
+        def mean_width(threshold: float) -> float:
+            lower, upper = self.interval(nodes, np.full(nodes.size, threshold))
+            return float((upper - lower).mean()) if nodes.size else 0.0
+
+        return mean_width
 
     def interval(self, nodes: IntArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the lower and upper ends of the nodes' intervals."""
-        low, high = self.score.interval(self.outputs[nodes], thresholds)
+        low, high = self.score.interval(self.outputs[self._places(nodes)], thresholds)
         return low, high
 
     def centre(self, nodes: IntArray) -> FloatArray:
         """Return the best guess for each node."""
-        found: FloatArray = self.score.centre(self.outputs[nodes])
-        return found
+        centre: FloatArray = self.score.centre(self.outputs[self._places(nodes)])
+        return centre
+
+    def _places(self, nodes: IntArray) -> IntArray:
+        return check_index("nodes", nodes, self.outputs.shape[0], quiet=True)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
@@ -206,12 +266,3 @@ class BoundIntervals(Sealed):
         """Put together what `parts` gave, checking it."""
         score = SCORES.rebuild("score", described["score"])
         return cls(score, score.check(arrays["outputs"]))
-
-
-def is_regression(score: object) -> bool:
-    """Return whether a score is one of numbers."""
-    while score is not None:
-        if isinstance(score, IntervalScore):
-            return True
-        score = getattr(score, "base", None)
-    return False

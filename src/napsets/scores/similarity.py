@@ -1,23 +1,94 @@
-"""Scores averaged over neighbours and over nodes with similar features: SNAPS (Song et al., NeurIPS 2024)."""
+"""Scores averaged over neighbours and over nodes with similar features: SNAPS (Song et al., NeurIPS 2024).
+
+A score is a value: equal scores are interchangeable, and files name its settings. Features are an array of any size.
+So a setting of features is the text of their fingerprint (`Features`), which is compared, shown and written, and which
+holds the features themselves while they are in memory. What a file gives back is the text alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_count, check_share
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_share,
+    check_threads,
+    shown,
+)
 from napsets.checks.frozen import sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import SCORES, Labelled, bind, learns, make_score
+from napsets.scores.base import SCORES, Labelled, bind, check_around, learns, make_score
 from napsets.scores.diffused import BoundMatrix, matrix_of
-from napsets.scores.features import check_features
-from napsets.scores.ranks import APS
+from napsets.scores.rows import APS
 
-__all__ = ["Similarity", "similar_nodes"]
+__all__ = ["Features", "Similarity", "check_features", "similar_nodes"]
+
+
+class Features(str):
+    """The fingerprint of features, and the features: a dense array or compressed sparse rows, read-only."""
+
+    values: Any
+
+    def __new__(cls, text: str, values: Any = None) -> Features:
+        """Make one of a fingerprint and what it was taken of."""
+        features = super().__new__(cls, text)
+        features.values = values
+        return features
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Features, (str(self), self.values)
+
+
+def check_features(name: str, value: object) -> Features | None:
+    """Return features by their fingerprint; a text is one whose features are elsewhere, None is none."""
+    if value is None or isinstance(value, Features):
+        return value
+    if isinstance(value, str):
+        return Features(value)
+    values, parts = _sparse(name, value) if hasattr(value, "tocsr") else _dense(name, value)
+    digest = hashlib.sha256(repr((values.shape, [part.dtype.str for part in parts])).encode())
+    for part in parts:
+        if part.dtype.kind == "f" and not np.isfinite(part).all():
+            raise InvalidInputError(f"`{name}` must be finite; some entries are not")
+        digest.update(part)
+    return Features(f"sha256:{digest.hexdigest()}", values)
+
+
+def _dense(name: str, value: object) -> tuple[Any, list[Any]]:
+    array = as_array(name, value)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`{name}` must be a table of numbers, one row per node; got shape {array.shape}, {array.dtype}"
+        )
+    kind = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    kept = np.array(array, dtype=kind, order="C")
+    kept.flags.writeable = False
+    return kept, [kept]
+
+
+def _sparse(name: str, value: Any) -> tuple[Any, list[Any]]:
+    from scipy.sparse import csr_array
+
+    if len(value.shape) != 2 or value.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"`{name}` must be a table of numbers, one row per node; got {shown(value.shape)}, {value.dtype}"
+        )
+    kept = csr_array(value, dtype=np.float64, copy=True)
+    kept.sum_duplicates()
+    kept.eliminate_zeros()
+    parts = [kept.indptr.astype(np.int64), kept.indices.astype(np.int64), kept.data]
+    return kept, parts
+
 
 #: Entries of a sparse table up to which it may be made dense, where that is faster.
 _DENSE_ENTRIES = 1 << 28
@@ -81,6 +152,7 @@ class Similarity:
         """Return the mixed scores of all nodes."""
         if graph is None:
             raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
+        outputs = check_around(outputs, graph, reference)
         inner = bind(self.base, outputs, u, graph, reference)
         scores = matrix_of(inner, outputs.shape[0])
         near = graph.neighbour_means(scores)
@@ -101,7 +173,7 @@ class Similarity:
                 f"`features` must be given again to score nodes: a file keeps their fingerprint alone, {self.features}"
             )
         if values.shape[0] != outputs.shape[0]:
-            raise InvalidInputError(f"`features` must have one row a node, {outputs.shape[0]}; got {values.shape[0]}")
+            raise InvalidInputError(f"`features` must have one row per node, {outputs.shape[0]}; got {values.shape[0]}")
         return values
 
 
@@ -115,7 +187,7 @@ def similar_nodes(
     Parameters
     ----------
     features : array of shape (nodes, columns) or SciPy sparse matrix
-        A row a node.
+        One row per node.
     neighbours : int
         How many to return, at the most.
     threads : int, optional
@@ -137,8 +209,9 @@ def similar_nodes(
     kept = check_features("features", features)
     values = None if kept is None else kept.values
     if values is None:
-        raise InvalidInputError("`features` must be a table of numbers, a row a node; got none")
+        raise InvalidInputError("`features` must be a table of numbers, one row per node; got none")
     count = min(check_count("neighbours", neighbours), max(values.shape[0] - 1, 0))
+    threads = check_threads(threads)
     if isinstance(values, np.ndarray):
         return similar_dense(values, count, threads)
     by_column = np.bincount(values.indices, minlength=values.shape[1]).astype(np.float64)

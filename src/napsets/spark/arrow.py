@@ -17,16 +17,14 @@ import pyarrow.compute as pc
 
 from napsets.checks.arguments import FloatArray, check_probabilities, check_scores
 from napsets.errors import InvalidInputError
-from napsets.files.prediction import first_choices
-from napsets.files.sets_file import PREDICTION
+from napsets.files.prediction_columns import SETS, with_first_choices
 from napsets.levels import FittedExact, FittedLevel, Level, Nominal, Rank
 from napsets.localisers import Everyone, Reference
-from napsets.localisers.weightings import Weighting
+from napsets.localisers.hops import Weighting
+from napsets.predictions import PredictionSets, members
 from napsets.randomness import node_uniforms
 from napsets.scores import RowScore
-from napsets.sets import PredictionSets, members
-from napsets.spark.masses import AllScores, Around, Met
-from napsets.spark.parts import Split, signed_words
+from napsets.spark.masses import AllScores, NearScores, Split, WeightedScores, signed_words
 
 __all__ = [
     "Settings",
@@ -75,7 +73,7 @@ class Settings:
     level : Level
         Nominal or exact.
     split : Split or None
-        Which labelled nodes are kept apart for an exact level, once it is known.
+        The labelled nodes that are held out for an exact level, once known.
     rank : Rank or None
         T̂, which their ranks gave, once it is known; None too where they are too few for any.
     """
@@ -136,7 +134,7 @@ def keys(batches: Batches, seed: int) -> Batches:
 
 
 def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
-    """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row a target.
+    """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row per target.
 
     A target's rows may run over any number of batches; they are held until the next target begins. One of them may
     speak of the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
@@ -145,13 +143,13 @@ def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = N
     level = _fitted(settings, known)
     cuts = level.cuts([settings.alpha])
     for table in _whole_targets(batches):
-        targets, met = _met(table)
-        nodes = np.zeros(len(targets), dtype=np.int64) if known is None else known.nodes_of(met.own)
+        targets, near = _near_scores(table)
+        nodes = np.zeros(len(targets), dtype=np.int64) if known is None else known.nodes_of(near.own)
         if settings.everyone and known is not None:
-            found = Everyone().fit(known.reference).thresholds(nodes, cuts)
+            local = Everyone().fit(known.reference).thresholds(nodes, cuts)
         else:
-            found = Around(met, settings.weighting, known).thresholds(cuts)
-        chosen = level.thresholds(found, nodes, [settings.alpha])
+            local = WeightedScores(near, settings.weighting, known).thresholds(cuts)
+        chosen = level.thresholds(local, nodes, [settings.alpha])
         columns = [
             targets,
             pa.array(chosen.values[0]),
@@ -162,16 +160,16 @@ def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = N
 
 
 def ranks(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
-    """Turn the same rows of nodes kept apart, at hop 0 their scores at their labels, into (share, score)."""
+    """Turn the same rows of held-out nodes, with their scores at their labels at hop 0, into (share, score)."""
     known = None if everyone is None else everyone.value
     for table in _whole_targets(batches):
-        _, met = _met(table)
+        _, near = _near_scores(table)
         if settings.everyone and known is not None:
-            nobody = known.nodes_of(np.full(met.own.size, np.nan))
-            shares = Everyone().fit(known.reference).ranks(nobody, met.own)
+            nobody = known.nodes_of(np.full(near.own.size, np.nan))
+            shares = Everyone().fit(known.reference).ranks(nobody, near.own)
         else:
-            shares = Around(met, settings.weighting, known).ranks()
-        yield pa.RecordBatch.from_arrays([pa.array(shares), pa.array(met.own)], ["share", "score"])
+            shares = WeightedScores(near, settings.weighting, known).ranks()
+        yield pa.RecordBatch.from_arrays([pa.array(shares), pa.array(near.own)], ["share", "score"])
 
 
 class KnownRank(FittedExact):
@@ -213,7 +211,7 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
     return whole
 
 
-def _met(batch: pa.RecordBatch) -> tuple[pa.Array, Met]:
+def _near_scores(batch: pa.RecordBatch) -> tuple[pa.Array, NearScores]:
     """Return the targets of a batch, each once, and what their rows tell."""
     ends = pc.run_end_encode(batch.column("target")).run_ends.to_numpy().astype(np.int64)
     starts = np.append(0, ends[:-1])
@@ -221,12 +219,12 @@ def _met(batch: pa.RecordBatch) -> tuple[pa.Array, Met]:
     hop = batch.column("hop").to_numpy()
     score = batch.column("score").to_numpy(zero_copy_only=False)  # null is NaN
     own, predicted = np.full(ends.size, np.nan), np.full(ends.size, -1)
-    near, itself = hop > 0, hop == 0
+    others, itself = hop > 0, hop == 0
     own[of[itself]] = score[itself]
     if "predicted" in batch.schema.names:
         predicted[of[itself]] = batch.column("predicted").fill_null(-1).to_numpy()[itself]
-    met = Met(of[near], hop[near], score[near], own, predicted)
-    return batch.column("target").take(pa.array(starts)), met
+    near = NearScores(of[others], hop[others], score[others], own, predicted)
+    return batch.column("target").take(pa.array(starts)), near
 
 
 def prediction_sets(batches: Batches, settings: Settings) -> Batches:
@@ -250,22 +248,14 @@ def prediction_sets(batches: Batches, settings: Settings) -> Batches:
             settings.alpha,
             class_names=settings.class_names,
         )
-        table = sets.to_arrow()
-        said = first_choices(p, np.arange(ids.size), list(settings.class_names))
-        for name, column in zip(PREDICTION, said, strict=True):
-            table = table.append_column(name, column)
+        table = with_first_choices(sets.to_arrow(), p, np.arange(ids.size), settings.class_names)
         if settings.integer_labels:
-            table = table.cast(with_integer_labels(table.schema))
+            kind = table.schema.field("node").type
+            table = table.cast(SETS.schema(kind, {}, integer_labels=True).remove_metadata())
         for extra in batch.schema.names:
             if extra not in (*table.column_names, "probabilities"):
                 table = table.append_column(extra, batch.column(extra))
         yield from table.combine_chunks().to_batches()
-
-
-def with_integer_labels(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a table of sets in which labels are integers."""
-    kinds = {"labels": pa.list_(pa.int64()), PREDICTION[0]: pa.int64()}
-    return pa.schema([field.with_type(kinds.get(field.name, field.type)) for field in schema])
 
 
 def _ids(column: pa.Array) -> npt.NDArray[Any]:
@@ -292,8 +282,23 @@ def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: Settings, a
         return check_probabilities(matrix)
     except InvalidInputError as error:
         # A row's number within a batch says nothing to anyone: name its node.
-        told = re.sub(r"\brow (\d+)", lambda row: f"node {ids[int(row[1])]!s}", str(error))
-        raise InvalidInputError(told) from None
+        message = re.sub(r"\brow (\d+)", lambda row: f"node {ids[int(row[1])]!s}", str(error))
+        raise InvalidInputError(message) from None
+
+
+def with_kinds(labels: pa.Table, class_names: tuple[str, ...]) -> pa.Table:
+    """Add to each label what is known of all, as `napsets.spark.tables.with_kinds` does in a plan."""
+    column = labels.column("label")
+    name, number = (
+        pc.is_in(column, value_set=pa.array(known, pa.string()))
+        for known in (class_names, [str(y) for y in range(len(class_names))])
+    )
+    other = pc.invert(name)
+    kinds = {"names": name, "others": other, "strange": pc.and_(other, pc.invert(number))}
+    for kind, those in kinds.items():
+        some = pa.scalar(bool(pc.any(those, min_count=0).as_py()))
+        labels = labels.append_column(kind, pa.repeat(some, labels.num_rows))
+    return labels
 
 
 def label_indices(batch: pa.RecordBatch, ids: Any, settings: Settings) -> npt.NDArray[Any]:
@@ -305,15 +310,15 @@ def label_indices(batch: pa.RecordBatch, ids: Any, settings: Settings) -> npt.ND
     index = pc.index_in(column, value_set=pa.array(known, pa.string()))
     if index.null_count:
         i = int(index.is_null().to_numpy(zero_copy_only=False).argmax())
-        told = f"node {ids[i]!s} has {column[i].as_py()!r}"
+        stray = f"node {ids[i]!s} has {column[i].as_py()!r}"
         if settings.labels_are == "auto" and some_names and not strange:
             raise InvalidInputError(
-                f"`labels` must be class names or class numbers, not both; some are names of classes, but {told}, "
+                f"`labels` must be class names or class numbers, not both; some are names of classes, but {stray}, "
                 f"which can only be a number. Say which with --labels-are names or --labels-are indices (in Python: "
                 f"labels_are=…), or write them alike."
             )
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
         kinds = {"names": f"class names ({shown})", "indices": f"class numbers from 0 to {len(names) - 1}"}
         wanted = kinds.get(settings.labels_are, " or ".join(kinds.values()))
-        raise InvalidInputError(f"`labels` must be {wanted}; {told}")
+        raise InvalidInputError(f"`labels` must be {wanted}; {stray}")
     return index.to_numpy().astype(np.int64)

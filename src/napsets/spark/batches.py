@@ -1,32 +1,46 @@
-"""Targets in batches, each finished and written before the next begins.
+"""Targets in batches, each finished and written before the next begins, under a name for the call.
 
 A lost executor takes its shuffle files with it, and Spark recomputes what they came from. Here that is never more than
 the batch under way: the adjacency, the scores and the thresholds of finished batches lie in Parquet. A lost driver
-costs no more: the same call finds them again, by the fingerprint of what was asked for.
+costs no more: the same call finds them again, by the fingerprint of what was asked for, which is the same for the same
+tables and settings in any order of rows. One job reads each table once, and sums it up as the number of its rows and
+the sum of their hashes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
+import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.localisers import Hops
+from napsets.localisers.decay import hop_weights
 from napsets.spark.session import plain_errors
+from napsets.spark.tables import named
 from napsets.spark.walk import Walker
+from napsets.version import __version__
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
 __all__ = [
     "Checkpoints",
+    "Content",
     "batch_count",
+    "contents",
     "file_system",
+    "fingerprint_of",
     "hadoop_path",
     "in_batches",
     "literally",
@@ -52,7 +66,7 @@ class Checkpoints:
     directory : str
         A place that outlives executors: a distributed file system, or a local folder where all runs on one machine.
     fingerprint : str
-        What the tables depend on, see `fingerprint.of`: the same fingerprint finds the same tables again.
+        What the tables depend on, see `fingerprint_of`: the same fingerprint finds the same tables again.
     """
 
     def __init__(self, spark: SparkSession, directory: str, fingerprint: str) -> None:
@@ -175,3 +189,72 @@ def report_caps(table: DataFrame, count: int, cap: int) -> None:
 def _shuffled(targets: DataFrame, purpose: str) -> Any:
     """Return a number in [0, 1) for each target that has nothing to do with where Spark puts it."""
     return sf.shiftrightunsigned(sf.xxhash64(sf.lit(purpose), targets["node"]), 11) * sf.lit(2.0**-53)
+
+
+# -- a name for a call -------------------------------------------------------------------------------------------------
+
+#: Bits of a hash that are summed together.
+_PIECE = (1 << 24) - 1
+
+#: A function as a decay is known by what it gives at up to so many hops.
+_HOPS = 64
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is known of a table that was read once: its columns, its rows, and a sum over them."""
+
+    schema: str
+    rows: int
+    totals: tuple[int, ...]
+
+
+def contents(tables: Mapping[str, DataFrame | None], *, hashed: bool = True) -> dict[str, Content | None]:
+    """Read some tables once, all in one job; without hashes, only to count their rows."""
+    counted = [_counted(name, table, hashed=hashed) for name, table in tables.items() if table is not None]
+    totals = {name: (int(rows), sums) for name, rows, *sums in reduce(DataFrame.union, counted).collect()}
+    return {
+        name: None if table is None else Content(table.schema.simpleString(), totals[name][0], tuple(totals[name][1]))
+        for name, table in tables.items()
+    }
+
+
+def _counted(name: str, table: DataFrame, *, hashed: bool) -> DataFrame:
+    sums = []
+    if hashed:
+        # Sums, because they do not depend on the order; of a hash in three pieces, because those of 2³⁹ rows do not
+        # overflow, and plain integers are added faster than decimals.
+        row = sf.xxhash64(*(named(column) for column in table.columns))
+        pieces = (sf.shiftrightunsigned(row, shift).bitwiseAND(sf.lit(_PIECE)) for shift in (0, 24, 48))
+        sums = [sf.coalesce(sf.sum(piece), sf.lit(0)) for piece in pieces]
+    return table.agg(sf.count(sf.lit(1)), *sums).select(sf.lit(name), "*")
+
+
+def fingerprint_of(tables: Mapping[str, Content | None], settings: Mapping[str, Any]) -> str:
+    """Return sixteen hexadecimal digits that change with any row, column or setting.
+
+    What is of somebody else's making, such as a score, gets a fingerprint of its own each time, because its name may
+    not tell all that it depends on.
+    """
+    lines = [__version__]
+    lines += [f"{name}: {_setting(value)}" for name, value in settings.items()]
+    lines += [f"{name}: {table}" for name, table in tables.items()]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _setting(value: Any) -> str:
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_setting(item) for item in value)}]"
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return f"{value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, Hops) and callable(value.decay):
+        if value.hops > _HOPS:
+            return uuid.uuid4().hex
+        weights = hop_weights(value.decay, value.hops)
+        return f"Hops({value.hops}, {_setting(weights)}, {value.pool}, {value.alike}, {value.direction})"
+    if is_dataclass(value) and type(value).__module__.startswith("napsets."):
+        settings = (f"{field.name}={_setting(getattr(value, field.name))}" for field in fields(value))
+        return f"{type(value).__name__}({', '.join(settings)})"
+    return uuid.uuid4().hex

@@ -19,9 +19,10 @@ from pyspark.sql import functions as sf
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
-from napsets.files.ids import CANONICAL_INTEGER, IdKind
-from napsets.files.probabilities import LIST_COLUMN
-from napsets.files.sets_file import describe_settings
+from napsets.files.ids import CANONICAL_INTEGER
+from napsets.files.outputs import LIST_COLUMN
+from napsets.files.prediction_file import describe_settings
+from napsets.files.reading import IdKind
 from napsets.graph import Direction
 from napsets.groups import GROUPS, ByGroup
 from napsets.levels import Nominal
@@ -29,15 +30,14 @@ from napsets.localisers import Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.table import METHODS, make_method
+from napsets.predictions import SetsSummary
 from napsets.scores import SCORES
-from napsets.sets import SetsSummary
 from napsets.spark.batches import literally
-from napsets.spark.choice import PLANS, Plan
-from napsets.spark.job import Result
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
-from napsets.spark.predict import named_method, predict
+from napsets.spark.plans import PLANS, Plan
+from napsets.spark.predict import Options, named_method, predict
 from napsets.spark.session import plain_errors, start_session
-from napsets.spark.tables import LabelsAre, Tables, as_tables, named
+from napsets.spark.tables import LabelsAre, Result, as_tables, named
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
@@ -64,6 +64,7 @@ def predict_files(
     pool: float | None = None,
     alike: float | None = None,
     exact: bool = False,
+    by: Any = None,
     master: str | None = None,
     directed: bool = False,
     direction: Direction = "out",
@@ -92,6 +93,8 @@ def predict_files(
         removed at the end. After a kill it is still there, and the same call goes on from it.
     hops, decay, score, alpha, seed, pool, alike, exact
         As in `predict_sets`; None leaves a choice to the method.
+    by : str, Groups or array, optional
+        As in `predict_sets`; an array has one group per row of `probabilities`, in the order of the rows.
     method : str or Method, optional
         A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Joins know
         those with one threshold for all or with hops, at a nominal or an exact level, whose score looks at single rows;
@@ -108,8 +111,8 @@ def predict_files(
     config : dict, optional
         Further settings for Spark.
     plan : {"auto", "graph-on-every-worker", "joins"}
-        As in `predict_sets`. Arrays go beside the output: all machines must see that directory. Nodes are numbered in
-        the order of the rows of `probabilities`, as one machine numbers them.
+        As in `predict_sets`. Arrays go beside the output where all machines see that directory; otherwise Spark carries
+        them. Nodes are numbered in the order of the rows of `probabilities`, as one machine numbers them.
     name : str, optional
         What `_napsets.json` calls a method that is passed as it is.
 
@@ -120,46 +123,34 @@ def predict_files(
     """
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
     choose("plan", plan, PLANS)
-    said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
-    said |= {"direction": direction}
-    made = named_method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
+    wanted = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed, "by": by}
+    wanted |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
+    chosen = named_method(method, wanted, exact=exact)
+    method_name = name or method or ("naps-exact" if exact else "naps")
     check_early(output, configured=bool(config))
-    given = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+    locations = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     with _session(master or "local[2]", config) as spark:
         target = absolute(spark, output)
-        paths = {name: None if path is None else absolute(spark, path) for name, path in given.items()}
+        paths = {name: None if path is None else absolute(spark, path) for name, path in locations.items()}
         check_target(spark, target, paths.values())
         with beside(spark, target) as (work, written), plain_errors():
             read = {name: None if path is None else _read(spark, name, path) for name, path in paths.items()}
             tables = _with_one_kind_of_ids(read, paths, ids)
             class_names = _stored_class_names(paths["probabilities"] or "")
-            order = _order(csv=_is_csv(paths["probabilities"] or ""))
-            result = predict(
-                spark,
-                tables,
-                made,
-                alpha=alpha,
-                directed=directed,
-                class_names=class_names,
-                max_neighbourhood=max_neighbourhood,
-                checkpoint_dir=work,
-                batch_size=batch_size,
-                progress=progress,
-                labels_are=labels_are,
-                plan=plan,
-                order=order,
-                labels_typed=not _is_csv(paths["labels"] or ""),
-            )
+            order, typed = _order(csv=_is_csv(paths["probabilities"] or "")), not _is_csv(paths["labels"] or "")
+            options = Options(
+                alpha, directed, class_names, max_neighbourhood, work, batch_size, progress, labels_are, plan, order,
+                labels_typed=typed,
+            )  # fmt: skip
+            result = predict(spark, tables, chosen, options)
             if result.choice is not None:
                 logging.getLogger("napsets").info("%s chose %s", name or method, result.choice)
             _write_sets(result, written)
-            given_tables: dict[str, Any] = dict(tables)
-            shapes = as_tables(**given_tables, class_names=class_names)
             settings = {
-                **_named(name or method, exact),
+                **({"method": method_name} if isinstance(method_name, str) else {}),
                 "alpha": float(alpha),
-                **_recorded(made, result.level),
-                **_beyond(name or method, made),
+                **_recorded(chosen, result.level),
+                **_beyond(method_name, chosen),
                 "directed": bool(directed),
                 "ids": ids,
                 "labels_are": labels_are,
@@ -167,28 +158,36 @@ def predict_files(
                 "plan": result.plan,
                 **({} if result.choice is None else {"choice": result.choice}),
             } | ({} if max_neighbourhood is None else {"max_neighbourhood": max_neighbourhood})
-            about = _described(settings, shapes, tables["probabilities"], result.labelled)
+            known = result.labelled
+            if known is None:
+                inputs: dict[str, Any] = dict(tables)
+                known = as_tables(**inputs, class_names=class_names).labels.count()
+            names = list(result.class_names)
+            about = describe_settings(
+                settings, names, nodes=result.nodes or 0, calibration=known, **_described(chosen, known)
+            )
             write_text(spark, f"{written}/{SIDECAR}", json.dumps(about))
-            return _summary(spark.read.parquet(literally(written)), len(shapes.class_names))
+            return result.summary or _summary(spark.read.parquet(literally(written)), len(names))
 
 
-def _named(method: str | Method | None, exact: bool) -> dict[str, str]:
-    """Return the name of the method as a sets file has it: what was asked for, or what the settings amount to."""
-    if method is None:
-        return {"method": "naps-exact" if exact else "naps"}
-    return {"method": method} if isinstance(method, str) else {}
+def _described(method: Any, labelled: int) -> dict[str, Any]:
+    """Return how many labels set the level and the method itself; nothing of one that chooses on the workers."""
+    if not isinstance(method, Method):
+        return {}
+    held_out = labelled - method.level.reference_size(labelled) if method.level.keeps_apart else labelled
+    return {"level_labels": held_out, "method": method}
 
 
 def _beyond(name: Any, method: Any) -> dict[str, Any]:
     """Return groups and level of a method where those of its name are others."""
     if not isinstance(method, Method) or not isinstance(name, str) or name not in METHODS:
         return {}
-    usual, told = make_method(name), {}
+    usual, settings = make_method(name), {}
     if method.groups != getattr(usual, "groups", None) and not isinstance(method.groups, ByGroup):
-        told["by"] = GROUPS.name_of(type(method.groups))
+        settings["by"] = GROUPS.name_of(type(method.groups))
     if type(method.level) is not type(getattr(usual, "level", None)):
-        told["level"] = "nominal" if isinstance(method.level, Nominal) else "exact"
-    return told
+        settings["level"] = "nominal" if isinstance(method.level, Nominal) else "exact"
+    return settings
 
 
 def _order(*, csv: bool) -> list[Column]:
@@ -219,31 +218,21 @@ def _write_sets(result: Result, target: str) -> None:
 
 def _recorded(method: Any, level: float | None) -> dict[str, Any]:
     """Return the settings of a method as they turned out; what it does not know is not there."""
+    settings: dict[str, Any] = {"seed": method.seed, "allow_empty": method.allow_empty}
+    exact = {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
     if not isinstance(method, Method):
-        chosen: dict[str, Any] = {"seed": method.seed, "allow_empty": method.allow_empty}
-        return (
-            chosen if level is None else chosen | {"exact": True, "exact_level": None if math.isinf(level) else level}
-        )
-    told: dict[str, Any] = {"score": _score_name(method.score), "seed": method.seed, "allow_empty": method.allow_empty}
+        return settings if level is None else settings | exact
+    settings = {"score": _score_name(method.score)} | settings
     localiser = method.localiser
     if isinstance(localiser, Hops):
         decay = localiser.decay
-        told["hops"] = localiser.hops
-        told["decay"] = decay if isinstance(decay, str) else hop_weights(decay, localiser.hops).tolist()
-        told |= {"pool": localiser.pool, "alike": localiser.alike}
-        told |= {} if localiser.direction == "out" else {"direction": localiser.direction}
+        settings["hops"] = localiser.hops
+        settings["decay"] = decay if isinstance(decay, str) else hop_weights(decay, localiser.hops).tolist()
+        settings |= {"pool": localiser.pool, "alike": localiser.alike}
+        settings |= {} if localiser.direction == "out" else {"direction": localiser.direction}
     if isinstance(method.level, Nominal):
-        return told | {"fallback": method.level.fallback}
-    return told | {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
-
-
-def _described(
-    settings: dict[str, Any], shapes: Tables, probabilities: DataFrame | None, labelled: int | None
-) -> dict[str, Any]:
-    """Return what stands beside the rows: the same that the local engine writes into its file."""
-    assert probabilities is not None
-    known = shapes.labels.count() if labelled is None else labelled
-    return describe_settings(settings, list(shapes.class_names), nodes=probabilities.count(), calibration=known)
+        return settings | {"fallback": method.level.fallback}
+    return settings | exact
 
 
 def _score_name(score: Any) -> str:
@@ -277,9 +266,9 @@ def _read(spark: SparkSession, name: str, path: str) -> DataFrame:
     except UNREADABLE as error:
         # The last cause is the one that names what is wrong; before it come Spark's own layers.
         causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
-        told = causes[-1].partition("Exception: ")[2] if causes else str(error).splitlines()[0]
+        reason = causes[-1].partition("Exception: ")[2] if causes else str(error).splitlines()[0]
         raise FileFormatError(
-            f"`{name}` must be a file or directory of Parquet or CSV; {path} is not: {told}"
+            f"`{name}` must be a file or directory of Parquet or CSV; {path} is not: {reason}"
         ) from error
     return table.select(*(named(c) if c in _TEXT_COLUMNS else named(c).cast("double").alias(c) for c in table.columns))
 
@@ -314,9 +303,9 @@ def _looks_integer(probabilities: DataFrame) -> bool:
 
 def _as_integer(name: str, column: str) -> Column:
     text = sf.col(column).cast("string")
-    told = sf.concat(sf.lit(f"`{name}` must have integer ids, as `probabilities` has; the column {column} has "), text)
-    whole = sf.when(text.rlike(CANONICAL_INTEGER), text.cast("bigint")).otherwise(sf.raise_error(told).cast("bigint"))
-    return sf.when(text.isNotNull(), whole)
+    refusal = sf.lit(f"`{name}` must have integer ids, as `probabilities` has; the column {column} has ")
+    stop = sf.raise_error(sf.concat(refusal, text)).cast("bigint")
+    return sf.when(text.isNotNull(), sf.when(text.rlike(CANONICAL_INTEGER), text.cast("bigint")).otherwise(stop))
 
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
@@ -342,9 +331,9 @@ def _summary(sets: DataFrame, classes: int) -> SetsSummary:
         sf.count_if(sf.col("support") == 0),
         capped,
     )
-    counts, told = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    counts, totals = np.zeros(classes + 1, dtype=np.int64), np.zeros(3, dtype=np.int64)
     for size, nodes, *others in rows.collect():
         counts[size] = nodes
-        told += others
-    infinite, unreached, cut = (int(value) for value in told)
+        totals += others
+    infinite, unreached, cut = (int(value) for value in totals)
     return SetsSummary(counts, infinite, unreached, cut)

@@ -7,7 +7,7 @@ far away count too, and with an exact level how the labelled nodes are split, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -20,67 +20,28 @@ from pyspark.sql import functions as sf
 from napsets.errors import InvalidInputError
 from napsets.levels import Rank, rank_place
 from napsets.randomness import split_seed
-from napsets.spark import arrow, fingerprint
-from napsets.spark.adjacency import PAIRS_PER_PART, adjacency
+from napsets.spark import arrow
 from napsets.spark.batches import (
     Checkpoints,
+    Content,
     batch_count,
+    fingerprint_of,
     in_batches,
     report_caps,
     sampled_cost,
     stored_edges,
 )
-from napsets.spark.fingerprint import Content
-from napsets.spark.masses import AllScores
-from napsets.spark.parts import Split
+from napsets.spark.masses import AllScores, Split
 from napsets.spark.session import plain_errors
-from napsets.spark.tables import Tables
-from napsets.spark.walk import Walker
+from napsets.spark.tables import Result, Tables, sets_columns, with_kinds, with_level
+from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["Job", "Result", "sets_columns", "with_kinds", "with_level"]
+__all__ = ["Job"]
 
 _THRESHOLDS = "threshold double, support bigint, effective_size double"
-
-
-def sets_columns(tables: Tables) -> str:
-    """Return the columns of the sets: labels are what they were in the tables, names or integers."""
-    label = "bigint" if tables.integer_labels else "string"
-    return (
-        f"node {tables.id_type}, labels array<{label}>, size int, threshold double, support bigint, "
-        f"effective_size double, alpha double, prediction {label}, probability double"
-    )
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a job gives.
-
-    Attributes
-    ----------
-    sets : DataFrame
-        The sets, a plan.
-    level : float or None
-        The level at which an exact method takes its thresholds: infinite where there are too few labels for it, None
-        for a nominal one.
-    plan : str
-        Which plan was followed.
-    choice : str or None
-        What a method that chooses has chosen, and why.
-    files : tuple of str
-        The files that hold the sets already, if they are on this machine.
-    labelled : int or None
-        How many labels are known, where they were counted on the way.
-    """
-
-    sets: DataFrame
-    level: float | None = None
-    plan: str = "joins"
-    choice: str | None = None
-    files: tuple[str, ...] = ()
-    labelled: int | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +81,7 @@ class Job:
             "parts": self.pairs_per_part,
             "batch size": batch_size,
         }
-        return fingerprint.of(tables, settings)
+        return fingerprint_of(tables, settings)
 
     # -- all of it -------------------------------------------------------------------------------------------------
 
@@ -167,8 +128,8 @@ class Job:
         job = job._scored(checkpoints)
         if self.settings.far:
             columns = ["score", *["predicted"] * bool(self.settings.alike)]
-            found = job.reference().select(*columns).toArrow()
-            known = AllScores.of(*(found.column(name).to_numpy() for name in columns))
+            scores = job.reference().select(*columns).toArrow()
+            known = AllScores.of(*(scores.column(name).to_numpy() for name in columns))
             empty = known.scores.size == 0
             job = replace(job, everyone=spark.sparkContext.broadcast(known))
         else:
@@ -229,7 +190,7 @@ class Job:
         return scored.where(~sf.col("apart")) if self.settings.level.keeps_apart else scored
 
     def apart(self) -> DataFrame:
-        """Return the labelled nodes that were kept apart."""
+        """Return the labelled nodes that are held out."""
         return (self.scores() if self.scored is None else self.scored).where("apart")
 
     # -- thresholds ------------------------------------------------------------------------------------------------
@@ -261,12 +222,12 @@ class Job:
     def one_threshold(self) -> dict[str, Any]:
         """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
         nobody = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
-        (found,) = arrow.thresholds(iter([nobody]), self.settings, self.everyone)
-        (row,) = found.drop_columns("node").to_pylist()
+        (threshold,) = arrow.thresholds(iter([nobody]), self.settings, self.everyone)
+        (row,) = threshold.drop_columns("node").to_pylist()
         return row
 
     def ranks(self, walker: Walker | None, apart: DataFrame) -> DataFrame:
-        """Rank nodes that were kept apart among the reference nodes: ``share``, ``score``."""
+        """Rank the held-out nodes among the reference nodes: ``share``, ``score``."""
         work = partial(arrow.ranks, settings=self.settings, everyone=self.everyone)
         itself = _about(apart, "score", "predicted")
         rows = itself if walker is None else _together(walker.walk(apart).pairs, itself)
@@ -308,22 +269,6 @@ class Job:
         return rows.mapInArrow(
             partial(arrow.prediction_sets, settings=self.settings), f"{sets_columns(self.tables)}{extra}"
         )
-
-
-def with_level(sets: DataFrame, level: float | None) -> DataFrame:
-    """Note the level of an exact method in the metadata of the sets; no JSON can hold what is infinite: null."""
-    return sets if level is None else sets.withMetadata("alpha", {"level": None if math.isinf(level) else level})
-
-
-def with_kinds(labels: DataFrame, class_names: Sequence[str]) -> DataFrame:
-    """Add to each label what is known of all: whether some are names, some none, some not even numbers."""
-    names = list(class_names)
-    name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
-    # One row, which every task gets.
-    kinds = labels.agg(
-        sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
-    )
-    return labels.crossJoin(sf.broadcast(kinds))
 
 
 class _Steps:
@@ -369,8 +314,8 @@ class _Steps:
             return None
 
         def make() -> tuple[Any, ...]:
-            found = self._all(partial(job.ranks, walker), job.apart(), "level")
-            return tuple(_nth(found, ["share", "score"], place))[:2]
+            ranks = self._all(partial(job.ranks, walker), job.apart(), "level")
+            return tuple(_nth(ranks, ["share", "score"], place))[:2]
 
         row = make() if self.checkpoints is None else self.checkpoints.row("rank", "share double, score double", make)
         return Rank(*row)
@@ -389,8 +334,8 @@ class _Steps:
             return work(targets)
         before, total = self.numbers["level"] if kind == "batch" else 0, sum(self.numbers.values())
         tell = self.progress
-        told = None if tell is None else lambda done, _: tell(before + done, total)
-        return in_batches(targets, work, self.numbers[kind], self.checkpoints, told, name=kind)
+        report = None if tell is None else lambda done, _: tell(before + done, total)
+        return in_batches(targets, work, self.numbers[kind], self.checkpoints, report, name=kind)
 
 
 def _about(known: DataFrame, *columns: str) -> DataFrame:

@@ -1,30 +1,38 @@
-"""Arrays as plain files in a folder that all machines see: written in parts by tasks, mapped by whoever reads them.
+"""Arrays as plain files in a folder: written in parts by tasks, mapped by whoever reads them.
 
 A file is written beside its name and renamed, so that a name stands for the whole of it; an array that many tasks write
 together is made at its full size first, and each writes its own rows. Writing the same rows twice changes nothing: a
 task that is run again does no harm. Mapped arrays are read-only, and a machine holds one copy of them, in its page
 cache, however many processes map it.
+
+A calibrated method goes between processes as a few bytes and such files (`pack`): pickled whole, each worker would have
+copies of its own. Values that an object has worked out once (`cached_property`) go along: no worker sorts or lays out
+anything again. The bytes travel on Spark's own way between its processes and are never read from a file.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import pickle
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.cloudpickle import CloudPickler
 
-from napsets.checks.frozen import sealed
+from napsets.checks.frozen import Sealed, sealed
 
-__all__ = ["Folder", "PartWriter", "draft_folder", "drafted", "offsets_of", "part_name", "read_part"]
+__all__ = ["Folder", "PartWriter", "draft_folder", "drafted", "offsets_of", "pack", "part_name", "read_part", "unpack"]
+
 
 #: Bytes that are copied at a time.
 _BLOCK = 1 << 24
@@ -49,14 +57,16 @@ class Folder:
     # -- arrays ----------------------------------------------------------------------------------------------------
 
     def has(self, name: str) -> bool:
-        """Tell whether there is an array of this name."""
+        """Return whether there is an array of this name."""
         return os.path.exists(self.file(f"{name}.npy"))
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """Map an array; nothing is read before it is looked at."""
         path = self.file(f"{name}.npy")
-        found = np.load(path, allow_pickle=False)[...] if _is_empty(path) else np.load(path, mmap_mode="r")
-        return sealed(np.asarray(found))
+        if _is_empty(path):
+            return sealed(np.load(path, allow_pickle=False))
+        # As a view of read-only memory: nobody writes to this file, so whoever keeps the array needs no copy.
+        return np.asarray(memoryview(np.load(path, mmap_mode="r")))
 
     def save(self, name: str, array: npt.NDArray[Any]) -> None:
         """Write an array, whole or not at all."""
@@ -92,29 +102,29 @@ class Folder:
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def done(self, step: str) -> dict[str, Any] | None:
-        """Return what a step that is done said at its end, None where it is not done."""
+        """Return what a step that is done has recorded, None where it is not done."""
         try:
             with open(self.file(f"{step}.done"), encoding="utf-8") as stream:
-                told: dict[str, Any] = json.load(stream)
+                record: dict[str, Any] = json.load(stream)
         except FileNotFoundError:
             return None
-        return told
+        return record
 
     def step(self, name: str, make: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-        """Do a step, unless it is done; `make` gets the name of a folder of its own and says what is to be known.
+        """Do a step, unless it is done; `make` gets the name of a folder of its own and returns what to record.
 
         The folder is new each time: tasks of a run that was killed may still write to theirs.
         """
-        told = self.done(name)
-        if told is not None:
-            return told
+        record = self.done(name)
+        if record is not None:
+            return record
         self.clear(name)
         own = f"{name}-{uuid.uuid4().hex[:8]}"
         os.makedirs(self.file(own))
-        told = {"folder": own} | make(own)
+        record = {"folder": own} | make(own)
         with drafted(self.file(f"{name}.done")) as draft:
-            Path(draft).write_text(json.dumps(told), encoding="utf-8")
-        return told
+            Path(draft).write_text(json.dumps(record), encoding="utf-8")
+        return record
 
     def clear(self, step: str) -> None:
         """Remove the folders of a step."""
@@ -151,7 +161,7 @@ def _write_at(path: str, place: int, data: memoryview) -> None:
 
 @contextmanager
 def drafted(path: str) -> Iterator[str]:
-    """Give a name beside `path` to write to; what was written gets its name at the end."""
+    """Yield a path next to `path` to write to, which is renamed to `path` at the end."""
     folder, name = os.path.split(path)
     draft = f"{folder}/.{name}.{uuid.uuid4().hex[:8]}"
     try:
@@ -165,7 +175,7 @@ def drafted(path: str) -> Iterator[str]:
 
 @contextmanager
 def draft_folder(path: str) -> Iterator[str]:
-    """Give a folder beside `path` to write to, which gets its name at the end, unless another task was faster."""
+    """Yield a folder next to `path` to write to, renamed at the end unless another task was faster."""
     parent, name = os.path.split(path)
     draft = f"{parent}/.{name}.{uuid.uuid4().hex[:8]}"
     os.makedirs(draft)
@@ -227,3 +237,94 @@ def read_part(folder: str, part: int, column: str, dtype: npt.DTypeLike) -> npt.
 def offsets_of(sizes: Sequence[int]) -> list[int]:
     """Return where each part starts, and where the last ends."""
     return [0, *np.cumsum(np.array(sizes, dtype=np.int64)).tolist()]
+
+
+#: Arrays of fewer bytes are sent along.
+_SMALL = 1 << 12
+
+
+def pack(
+    value: Any,
+    folder: Folder,
+    known: dict[str, npt.NDArray[Any]],
+    prefix: str,
+    prepare: Callable[[Any], None] = lambda part: None,
+) -> bytes:
+    """Return a value as bytes, its large arrays as files of the folder.
+
+    Parameters
+    ----------
+    value : object
+        What to send.
+    folder : Folder
+        Where arrays go.
+    known : dict
+        Arrays that were mapped from the folder, by their names there.
+    prefix : str
+        What the names of new ones start with.
+    prepare : callable
+        Called with each object on the way, before it is looked into.
+    """
+    stream = io.BytesIO()
+    _Packer(stream, folder, known, prefix, prepare).dump(value)
+    return stream.getvalue()
+
+
+def unpack(data: bytes, folder: Folder) -> Any:
+    """Return the value that was packed, its large arrays mapped."""
+    return _Unpacker(io.BytesIO(data), folder).load()
+
+
+def _identity(array: npt.NDArray[Any]) -> tuple[Any, ...]:
+    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
+
+
+class _Packer(CloudPickler):  # which knows functions that have no name, as Spark does
+    def __init__(
+        self,
+        stream: Any,
+        folder: Folder,
+        known: dict[str, npt.NDArray[Any]],
+        prefix: str,
+        prepare: Callable[[Any], None],
+    ) -> None:
+        super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
+        self.folder, self.prefix, self.prepare = folder, prefix, prepare
+        self.names = {_identity(array): name for name, array in known.items()}
+        self.kept: list[Any] = []  # so that no two arrays get one address
+
+    def persistent_id(self, value: Any) -> str | None:
+        if not isinstance(value, np.ndarray) or value.nbytes < _SMALL or value.dtype.hasobject:
+            return None
+        key = _identity(value)
+        if key not in self.names:
+            self.names[key] = f"{self.prefix}-{len(self.kept)}"
+            self.folder.save(self.names[key], np.asarray(value))
+        self.kept.append(value)
+        return self.names[key]
+
+    def reducer_override(self, value: Any) -> Any:
+        self.prepare(value)
+        if not isinstance(value, Sealed):
+            return super().reducer_override(value)
+        names = [field.name for field in fields(value) if field.init]  # type: ignore[arg-type]
+        cached = {name: part for name, part in vars(value).items() if name not in names}
+        return _restored, (type(value), tuple(getattr(value, name) for name in names), cached)
+
+
+def _restored(kind: Any, arguments: tuple[Any, ...], cached: dict[str, Any]) -> Any:
+    value = kind(*arguments)
+    vars(value).update(cached)
+    return value
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, stream: Any, folder: Folder) -> None:
+        super().__init__(stream)
+        self.folder = folder
+        self.arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def persistent_load(self, name: str) -> npt.NDArray[Any]:
+        if name not in self.arrays:
+            self.arrays[name] = self.folder.array(name)
+        return self.arrays[name]

@@ -1,7 +1,13 @@
-"""Mass around many targets at once, on plain arrays: what the kernels count on one machine, to the same bits.
+"""What tasks of joins know of the labelled nodes together: how they are split, and their mass around many targets.
 
-A reference node is known here by its score alone. Scores are replaced by their places among the distinct ones, so that
-"how many up to this score" is a search among integers; counts are then weighted in the order hops, pool, alike.
+Mass is counted on plain arrays, to the bits of the kernels of one machine. A reference node is known here by its score
+alone. Scores are replaced by their places among the distinct ones, so that "how many up to this score" is a search
+among integers; counts are then weighted in the order hops, pool, alike.
+
+For an exact level labelled nodes are split by the rule of `napsets.randomness.split_order`: a sum over all labelled
+ids, which has no order, and the seed give another seed; the ids in the order of the uniform numbers that it draws are a
+random order, and the first so many of them are the reference part. Only the sum, a count and the last id of that part
+come to the driver.
 """
 
 from __future__ import annotations
@@ -9,20 +15,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.localisers.base import Cut, LocalThresholds, Reference
-from napsets.localisers.weightings import Counts, Sizes, Weighting
+from napsets.localisers.hops import Counts, Sizes, Weighting
 from napsets.quantile import ROUNDING
+from napsets.randomness import node_uniforms, split_hashes
 
-__all__ = ["AllScores", "Around", "Met"]
+__all__ = ["AllScores", "NearScores", "Split", "WeightedScores", "signed_words"]
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
-    """What the walks from some targets met.
+class NearScores:
+    """The scores of the reference nodes near some targets, which walks from them have met.
 
     Attributes
     ----------
@@ -62,7 +71,7 @@ class AllScores:
     Attributes
     ----------
     scores : numpy.ndarray
-        One a reference node.
+        One per reference node.
     predicted : numpy.ndarray or None
         The model's first choice for each, where it is asked who looks alike.
     """
@@ -103,12 +112,12 @@ class AllScores:
         return np.where(np.isnan(own), self.scores.size, np.searchsorted(self.scores, own))
 
 
-class Around:
+class WeightedScores:
     """Reference nodes around some targets, weighted: what `HopsLocal` is on one machine.
 
     Parameters
     ----------
-    met : Met
+    near : NearScores
         Who is near.
     weighting : Weighting
         Who weighs how much.
@@ -116,14 +125,14 @@ class Around:
         All reference nodes, where they weigh anything; a target's own score among them never counts.
     """
 
-    def __init__(self, met: Met, weighting: Weighting, everyone: AllScores | None = None) -> None:
-        self.met, self.weighting = met, weighting
+    def __init__(self, near: NearScores, weighting: Weighting, everyone: AllScores | None = None) -> None:
+        self.near, self.weighting = near, weighting
         self.everyone = everyone if weighting.pool or weighting.alike else None
-        self.targets = np.arange(met.own.size)
-        self.distinct = np.unique(met.score) if self.everyone is None else self.everyone.distinct
-        places = np.searchsorted(self.distinct, met.score)
-        at = [met.hop == k for k in range(1, weighting.hops.size + 1)]
-        self.near = [_Ladders(met.of[rows], places[rows], self.distinct.size) for rows in at]
+        self.targets = np.arange(near.own.size)
+        self.distinct = np.unique(near.score) if self.everyone is None else self.everyone.distinct
+        places = np.searchsorted(self.distinct, near.score)
+        at = [near.hop == k for k in range(1, weighting.hops.size + 1)]
+        self.ladders = [_Ladders(near.of[rows], places[rows], self.distinct.size) for rows in at]
 
     def thresholds(self, cuts: Sequence[Cut]) -> LocalThresholds:
         """Return the thresholds of the targets at each cut; their own scores are those that must not count."""
@@ -136,7 +145,7 @@ class Around:
 
     def ranks(self) -> FloatArray:
         """Return the share of mass strictly below each target's own score; it is none of those that count."""
-        below = np.searchsorted(self.distinct, self.met.own) - 1
+        below = np.searchsorted(self.distinct, self.near.own) - 1
         last, nowhere = (np.full(self.targets.size, self.distinct.size + i) for i in (-1, 0))
         counts = Counts(
             self._near(below),
@@ -151,11 +160,11 @@ class Around:
     @cached_property
     def own_places(self) -> IntArray:
         """Where each target's own score stands; after all of them where it has none."""
-        own = self.met.own
+        own = self.near.own
         return np.where(np.isnan(own), self.distinct.size, np.searchsorted(self.distinct, own))
 
     def _near(self, places: IntArray) -> IntArray:
-        counts = [ladders.up_to(self.targets, places) for ladders in self.near]
+        counts = [ladders.up_to(self.targets, places) for ladders in self.ladders]
         return np.stack(counts, axis=1) if counts else np.zeros((self.targets.size, 0), dtype=np.int64)
 
     def _others(self, places: IntArray, own: IntArray) -> IntArray:
@@ -166,8 +175,8 @@ class Around:
     def _same(self, places: IntArray, own: IntArray) -> IntArray | None:
         if self.everyone is None or self.everyone.alike is None or not self.weighting.alike:
             return None
-        known = self.met.predicted >= 0
-        return self.everyone.alike.up_to(self.met.predicted, places) - (known & (own <= places))
+        known = self.near.predicted >= 0
+        return self.everyone.alike.up_to(self.near.predicted, places) - (known & (own <= places))
 
     @cached_property
     def _shares(self) -> tuple[FloatArray, FloatArray]:
@@ -186,7 +195,7 @@ class Around:
     def _mass(self, places: IntArray, own: IntArray) -> FloatArray:
         """Return the mass up to a place of each target: integers weighted in the order hops, pool, alike."""
         mass = np.zeros(self.targets.size)
-        for weight, ladders in zip(self.weighting.hops, self.near, strict=True):
+        for weight, ladders in zip(self.weighting.hops, self.ladders, strict=True):
             mass += weight * ladders.up_to(self.targets, places)
         if self.everyone is not None:
             mass += self._shares[0] * self._others(places, own)
@@ -220,3 +229,36 @@ def _reaches(cut: Cut, mass: FloatArray, total: FloatArray) -> BoolArray:
     else:
         reached = mass / whole > cut.level
     return reached
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the labelled nodes are split.
+
+    Attributes
+    ----------
+    seed : int
+        What the order is drawn with.
+    key : float
+        The number of the last node of the reference part.
+    node : int or str
+        That node, should another have the same number.
+    apart : int
+        Number of held-out nodes.
+    """
+
+    seed: int
+    key: float
+    node: Any
+    apart: int
+
+    def keeps_apart(self, ids: npt.NDArray[Any]) -> BoolArray:
+        """Return which of these labelled nodes are held out."""
+        keys = node_uniforms(ids, self.seed)
+        after: BoolArray = (keys > self.key) | ((keys == self.key) & (ids > self.node).astype(bool))
+        return after
+
+
+def signed_words(ids: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return for each id what it adds to the sum; signed, as tables have integers."""
+    return split_hashes(ids).view(np.int64)

@@ -18,7 +18,7 @@ from pyspark import TaskContext
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.spark import arrow
-from napsets.spark.mapped import Folder, PartWriter, draft_folder, drafted, part_name, read_part
+from napsets.spark.mapped import Folder, PartWriter, draft_folder, part_name, read_part
 
 __all__ = [
     "MOST_NODES",
@@ -88,8 +88,7 @@ def _texts(column: pa.Array) -> Any:
 
 def _own_part() -> int:
     context = TaskContext.get()
-    assert context is not None
-    return int(context.partitionId())
+    return 0 if context is None else int(context.partitionId())  # the driver's own part is the only one
 
 
 # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -125,10 +124,10 @@ def write_nodes(batches: Batches, folder: str, settings: arrow.Settings, but: Fo
                 writer.add(lengths=np.diff(texts.offsets), letters=written)
                 letters += written.size
     if rows:
-        told = {"part": [part], "rows": [rows], "letters": [letters], "ascending": [ascending]}
-        told |= {"first": [ends[0]], "last": [ends[1]]}
-        schema = pa.schema({name: pa.bool_() if name == "ascending" else pa.int64() for name in told})
-        yield pa.RecordBatch.from_pydict(told, schema=schema)
+        counts = {"part": [part], "rows": [rows], "letters": [letters], "ascending": [ascending]}
+        counts |= {"first": [ends[0]], "last": [ends[1]]}
+        schema = pa.schema({name: pa.bool_() if name == "ascending" else pa.int64() for name in counts})
+        yield pa.RecordBatch.from_pydict(counts, schema=schema)
 
 
 #: The columns of what `write_nodes` yields.
@@ -197,8 +196,8 @@ class Numbers:
         else:
             places = np.minimum(np.searchsorted(self.keys, keys), self.size - 1)
             inside = self.keys[places] == keys
-        found: IntArray = np.where(inside, places if self.numbers is None else self.numbers[places], -1)
-        return found.astype(np.int64, copy=False)
+        numbers: IntArray = np.where(inside, places if self.numbers is None else self.numbers[places], -1)
+        return numbers.astype(np.int64, copy=False)
 
     def known(self, column: pa.Array, nodes: int, asker: str) -> IntArray:
         """Return the number of each id, all of which must be among the first `nodes`: those with probabilities."""
@@ -266,11 +265,11 @@ def _chunks(folders: list[str]) -> list[str]:
     )
 
 
-def row_bounds(folders: list[str], nodes: int, entries_a_part: int, least: int) -> tuple[list[int], int]:
+def row_bounds(folders: list[str], nodes: int, entries_per_part: int, least: int) -> tuple[list[int], int]:
     """Return the rows at which parts of about as many entries start, with the end of the last; and all entries."""
     chunks = _chunks(folders)
     stored = sum(max(0, os.path.getsize(chunk) - 128) // 8 for chunk in chunks)
-    parts = max(least, -(-stored // entries_a_part))
+    parts = max(least, -(-stored // entries_per_part))
     looked_at = chunks[:: max(1, len(chunks) // 32)]
     sample = [np.load(chunk, mmap_mode="r") for chunk in looked_at]
     rows = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *(_some(words) >> _BITS for words in sample)]))
@@ -317,8 +316,8 @@ def write_labels(batches: Batches, store: Folder, folder: str, settings: arrow.S
         for batch in batches:
             if batch.num_rows:
                 column = batch.column("node")
-                found = numbers.known(column, nodes, "labels")
-                writer.add(nodes=found, labels=arrow.label_indices(batch, column, settings))
+                labelled = numbers.known(column, nodes, "labels")
+                writer.add(nodes=labelled, labels=arrow.label_indices(batch, column, settings))
                 count += batch.num_rows
     if count:
         yield _counted(part, count)
@@ -343,10 +342,3 @@ COUNT_COLUMNS = "part bigint, rows bigint"
 
 def _counted(part: int, rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"part": [part], "rows": [rows]})
-
-
-def write_once(path: str, write: Any) -> None:
-    """Write a file unless it is there, whole or not at all."""
-    if not os.path.exists(path):
-        with drafted(path) as draft:
-            write(draft)

@@ -21,10 +21,10 @@ from napsets.errors import InvalidInputError
 from napsets.files.drafts import STALE, draft_mark, is_abandoned
 from napsets.files.formats import SIDECAR, arrow
 from napsets.files.places import check_apart, check_output, note_written
-from napsets.files.sets_file import COLUMNS
+from napsets.files.prediction_columns import SETS
 from napsets.spark.batches import file_system, hadoop_path
 
-__all__ = ["UNREADABLE", "absolute", "beside", "check_early", "check_target", "local_path", "write_text"]
+__all__ = ["UNREADABLE", "absolute", "beside", "check_early", "check_target", "claimed", "local_path", "write_text"]
 
 #: What Spark raises where there is no table, or one that is damaged.
 UNREADABLE = (AnalysisException, Py4JJavaError)
@@ -34,7 +34,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 #: What Spark and napsets put into a folder of sets; hidden files are checksums of the others.
 _OURS = re.compile(rf"_SUCCESS|{SIDECAR}|part-.*\.parquet|\.(_SUCCESS|{SIDECAR}|part-.*\.parquet)\.crc")
 
-#: What a run keeps beside its result until that is whole.
+#: Names of what a run keeps next to its result until that is complete.
 _WORK = re.compile(r"napsets-[0-9a-f]{16}|\.claim\.napsets-.*")
 
 
@@ -70,7 +70,7 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
     inputs : iterable of str or None
         What is read, absolute; a pattern stands for all that fits it.
     """
-    read = [found for path in inputs if path is not None for found in (path, *_matching(spark, path))]
+    read = [place for path in inputs if path is not None for place in (path, *_matching(spark, path))]
     if local_path(target) is None:
         _check_addresses(target, read)
     else:
@@ -133,16 +133,17 @@ def _foreign(entries: list[tuple[str, bool]], columns_of: Callable[[str], list[s
     if "_SUCCESS" not in names or not parts:
         return f"{names[0]!r}, and nothing that says what it is"
     try:
-        found = columns_of(parts[0])
+        columns = columns_of(parts[0])
     except (*UNREADABLE, arrow().ArrowException):
         return f"{parts[0]!r}, which is no Parquet"
-    return None if tuple(found[: len(COLUMNS)]) == COLUMNS else f"a table with the columns {', '.join(found[:8])}"
+    ours = tuple(columns[: len(SETS.required)]) == SETS.required
+    return None if ours else f"a table with the columns {', '.join(columns[:8])}"
 
 
 def _matching(spark: SparkSession, path: str) -> list[str]:
     place = hadoop_path(spark, path)
-    found = file_system(spark, place).globStatus(place)
-    return [absolute(spark, str(status.getPath())) for status in found or ()]
+    statuses = file_system(spark, place).globStatus(place)
+    return [absolute(spark, str(status.getPath())) for status in statuses or ()]
 
 
 def _check_addresses(target: str, inputs: Iterable[str]) -> None:
@@ -177,7 +178,7 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
 
 @contextmanager
 def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
-    """Give two directories beside `target`, for work and for the result; move the result there at the end.
+    """Yield two directories next to `target`, for work and for the result; move the result there at the end.
 
     That for work has the same name each time, and stays when something goes wrong that is no fault of the input. What
     killed runs have left of results is removed; a result that one of them had put aside is put back first.
@@ -187,34 +188,60 @@ def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
     hidden = f"{place.getParent()}".rstrip("/") + f"/.{place.getName()}"
     _sweep(system, place)
     mark = draft_mark()
-    work, written, old, claim = (
-        hadoop_path(spark, end)
-        for end in (
-            f"{hidden}.work",
-            f"{hidden}.{mark}",
-            f"{hidden}.{mark}.old",
-            f"{hidden}.work/.claim.{mark}",
-        )
+    work, written, old = (
+        hadoop_path(spark, end) for end in (f"{hidden}.work", f"{hidden}.{mark}", f"{hidden}.{mark}.old")
     )
     begun = system.exists(work)
-    system.mkdirs(claim)
     try:
-        yield str(work), str(written)
-        _put(system, written, place, old)
-        note_written(target)
-        begun = False
-    except InvalidInputError:
-        raise
-    except BaseException:
-        begun = True  # the same call goes on from here
-        raise
+        with claimed(spark, str(work), f"`output` must be written by one job at a time; another is writing {target}"):
+            try:
+                yield str(work), str(written)
+                _put(system, written, place, old)
+                note_written(target)
+                begun = False
+            except InvalidInputError:
+                raise
+            except BaseException:
+                begun = True  # the same call goes on from here
+                raise
     finally:
-        system.delete(claim, True)
         system.delete(written, True)
         if not begun:
             _clear(system, work)
         if system.exists(work) and len(system.listStatus(work)) == 0:
             system.delete(work, False)
+
+
+@contextmanager
+def claimed(spark: SparkSession, folder: str, refusal: str) -> Iterator[None]:
+    """Have a folder for one job alone; refuse where another that still runs has claimed it before.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Knows the file systems.
+    folder : str
+        What to claim; it is made if it is not there.
+    refusal : str
+        What to say where another job has it.
+    """
+    claim = hadoop_path(spark, f"{folder}/.claim.{draft_mark()}")
+    place = claim.getParent()
+    system = file_system(spark, place)
+    system.mkdirs(place)
+    system.createNewFile(claim)
+    try:
+        # Claims have a time in milliseconds: after this pause every one that could be as old as this can be seen.
+        time.sleep(0.01)
+        own = (system.getFileStatus(claim).getModificationTime(), claim.getName())
+        for status in system.listStatus(place):
+            name = status.getPath().getName()
+            older = name.startswith(".claim.") and (status.getModificationTime(), name) < own
+            if older and not _is_dead(system, status, place):
+                raise InvalidInputError(f"{refusal}. Wait until it ends, or name another directory.")
+        yield
+    finally:
+        system.delete(claim, True)
 
 
 def _put(system: Any, written: Any, target: Any, old: Any) -> None:
@@ -227,7 +254,7 @@ def _put(system: Any, written: Any, target: Any, old: Any) -> None:
 
 
 def _sweep(system: Any, target: Any) -> None:
-    """Remove what killed runs have left beside a result."""
+    """Remove what killed runs have left next to a result."""
     if not system.exists(target.getParent()):
         return
     for status in system.listStatus(target.getParent()):
@@ -253,7 +280,7 @@ def _clear(system: Any, work: Any) -> None:
 
 
 def _is_dead(system: Any, status: Any, folder: Any) -> bool:
-    """Tell whether the run that a directory is named after is gone; elsewhere, if `folder` has not changed for long."""
+    """Return whether the run that named a directory is gone; elsewhere, if `folder` has not changed for long."""
     newest = status.getModificationTime()
     if time.time() - newest / 1000 > STALE:
         files = system.listFiles(folder, True)

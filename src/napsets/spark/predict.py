@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import uuid
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,29 +18,31 @@ from napsets.checks.arguments import check_alpha, check_count, check_flag
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction
+from napsets.groups import make_groups
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.table import Settings as MethodSettings
-from napsets.methods.table import make_method
+from napsets.methods.table import make_method, with_groups
 from napsets.scores import APS
-from napsets.spark import arrow, fingerprint
-from napsets.spark.batches import Checkpoints
-from napsets.spark.choice import JOINS, PLANS, Plan, Size, choose_plan
-from napsets.spark.fingerprint import Content
-from napsets.spark.graph_plan import GRAPH_PLAN, GraphJob, looks_around
-from napsets.spark.job import Job, Result
+from napsets.spark import arrow, batches
+from napsets.spark.arrays import Arrays
+from napsets.spark.batches import Checkpoints, Content, fingerprint_of
+from napsets.spark.graph_plan import GraphJob
+from napsets.spark.job import Job
 from napsets.spark.mapped import Folder
-from napsets.spark.methods import check_method, joins_know
-from napsets.spark.places import absolute, local_path
+from napsets.spark.places import absolute, claimed, local_path
+from napsets.spark.plans import GRAPH_PLAN, JOINS, PLANS, Plan, Size, check_method, choose_plan, joins_know
 from napsets.spark.session import plain_errors
-from napsets.spark.tables import LabelsAre, Tables, as_tables
+from napsets.spark.tables import LabelsAre, Result, Tables, as_tables
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["hops_method", "named_method", "predict", "predict_sets"]
+__all__ = ["Options", "hops_method", "named_method", "predict", "predict_sets"]
+
+_ALREADY = "`checkpoint_dir` must serve one job at a time; another is doing the same in {}"
 
 
 def predict_sets(
@@ -56,6 +60,7 @@ def predict_sets(
     pool: float | None = None,
     alike: float | None = None,
     exact: bool = False,
+    by: Any = None,
     directed: bool = False,
     direction: Direction = "out",
     allow_empty: bool = True,
@@ -70,17 +75,21 @@ def predict_sets(
 ) -> DataFrame:
     """Return the prediction sets of `nodes`, to the bit those that one machine gives.
 
-    There are two plans. With the *graph on every worker*, tables become arrays in `checkpoint_dir`, workers map them
-    and run the kernels on their share of the nodes: as fast as one machine times their number, as long as the graph
-    fits into the memory of each. With *joins* nothing has to fit anywhere. The first needs `checkpoint_dir`, a
-    directory that all machines see; which is taken, and why, is told to the logger ``napsets``.
+    There are two plans. With the *graph on every worker*, tables become arrays, workers map them and run the kernels
+    on their share of the nodes: as fast as one machine times their number, as long as the graph fits into the memory
+    of each. With *joins* nothing has to fit anywhere, and everything takes many times as long, which a warning says.
+    Which is taken, and why, goes to the logger ``napsets``.
+
+    Without `checkpoint_dir`, arrays go to a folder of Spark's own where it runs on this machine alone; otherwise the
+    driver makes them and Spark carries them to its executors. They go when the session ends. With a `checkpoint_dir`
+    that all machines see, they go there, large tables pass the driver by, and the same call goes on where another
+    ended.
 
     Joins without `checkpoint_dir` give a plan, and nothing runs before it is asked for, but for what all thresholds
     depend on: with `pool` or `alike` the scores of the labelled nodes, with `exact` the level. With it, targets are
     walked from in batches, each written before the next begins, so that a lost executor, or a lost driver, costs a
-    batch: the same call goes on where the other ended. So it does with the other plan, whose batches are shares of the
-    nodes. Nothing but counts, the number of classes and the level is ever brought to the driver; joins with `pool` or
-    `alike` bring one score for each labelled node.
+    batch. Nothing but counts, the number of classes and the level is brought to the driver; with `pool` or `alike` one
+    score for each labelled node.
 
     Parameters
     ----------
@@ -90,7 +99,7 @@ def predict_sets(
         Columns ``source`` and ``target``. Duplicates are merged and self-loops dropped. Nodes that only occur here
         are walked through.
     probabilities : DataFrame
-        ``node`` and one column a class, or ``node`` and one list column ``probabilities``; a row for each labelled
+        ``node`` and one column per class, or ``node`` and one list column ``probabilities``; a row for each labelled
         node and for each of `nodes`.
     labels : DataFrame
         ``node`` and ``label``, a class's name or number: the calibration nodes. A node's own label never counts for
@@ -101,7 +110,10 @@ def predict_sets(
         As in `NAPS` and `NAPS.predict`; the score is `APS` by default.
     pool, alike, exact
         As in `NAPS`; None leaves a choice to the method. With an exact level, the metadata of the column ``alpha`` hold
-        the ``level`` that the labels kept apart gave, null where they are too few for any.
+        the ``level`` computed from the held-out labels, null if there are too few.
+    by : str, Groups or array, optional
+        As in `NAPS`: groups within which coverage is to hold, such as ``"class"`` or ``"degree"``. An array has one
+        group per row of `probabilities`, in the order of the ids. Needs the graph on every worker.
     directed : bool
         With True, edges go from source to target.
     direction : {"out", "in", "both"}
@@ -127,9 +139,9 @@ def predict_sets(
         refused.
     method : str or Method, optional
         A method of the table by its name (`napsets.methods`), made from the settings here, or as it is. Those whose
-        scores look at other nodes (``daps``, ``informed``, ``auto``) need the graph on every worker, and so
-        `checkpoint_dir`; nodes are then numbered in the order of their ids, in which sums are taken: one machine that
-        has its rows in that order gives the same bits.
+        scores look at other nodes (``daps``, ``informed``, ``auto``) need the graph on every worker; nodes are then
+        numbered in the order of their ids, in which sums are taken: one machine that has its rows in that order gives
+        the same bits.
     plan : {"auto", "graph-on-every-worker", "joins"}
         By default the graph on every worker where it fits, otherwise joins.
 
@@ -140,37 +152,58 @@ def predict_sets(
         ``effective_size``, ``alpha``, ``prediction`` and ``probability`` (the most probable label, and how probable it
         is); in no particular order.
     """
-    said = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed}
-    said |= {"direction": direction}
-    made = named_method(method, said | {"allow_empty": allow_empty, "alpha": alpha}, exact=exact)
-    return predict(
-        spark,
-        {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes},
-        made,
-        alpha=alpha,
-        directed=directed,
-        class_names=class_names,
-        max_neighbourhood=max_neighbourhood,
-        checkpoint_dir=checkpoint_dir,
-        batch_size=batch_size,
-        progress=progress,
-        labels_are=labels_are,
-        plan=plan,
-    ).sets
+    settings = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed, "by": by}
+    settings |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
+    inputs = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
+    options = Options(
+        alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are, plan
+    )
+    return predict(spark, inputs, named_method(method, settings, exact=exact), options).sets
 
 
-def named_method(method: str | Method | None, said: dict[str, Any], *, exact: bool) -> Any:
-    """Return the method that was asked for, by its name or by its settings; None leaves a setting to the method."""
-    score = APS() if said["score"] is None else said["score"]
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How a call runs.
+
+    Attributes
+    ----------
+    alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are, plan
+        As in `predict_sets`.
+    order : sequence of Column
+        Where the rows of probabilities stand in their files, if they come from some: nodes are then numbered as one
+        machine that reads those files numbers them.
+    labels_typed : bool
+        Whether labels that are text are known to be so from the type of their column, in a file that has types.
+    """
+
+    alpha: float
+    directed: bool = False
+    class_names: Sequence[str] | None = None
+    max_neighbourhood: int | None = None
+    checkpoint_dir: str | None = None
+    batch_size: int | None = None
+    progress: Progress | None = None
+    labels_are: LabelsAre = "auto"
+    plan: Plan = "auto"
+    order: Sequence[Column] = ()
+    labels_typed: bool = True
+
+
+def named_method(method: str | Method | None, settings: dict[str, Any], *, exact: bool) -> Any:
+    """Return a method from its name or from its settings; None leaves a setting to the method."""
+    score = APS() if settings["score"] is None else settings["score"]
     if method is None:
-        chosen = {name: said[name] for name in ("hops", "seed", "allow_empty", "direction")}
-        chosen |= {name: said[name] for name in ("decay", "pool", "alike") if said[name] is not None}
-        return check_method(hops_method(score=score, exact=exact, **chosen))
+        known = {name: settings[name] for name in ("hops", "seed", "allow_empty", "direction")}
+        known |= {name: settings[name] for name in ("decay", "pool", "alike") if settings[name] is not None}
+        local = hops_method(score=score, exact=exact, **known)
+        return check_method(local if settings["by"] is None else with_groups(local, make_groups(settings["by"])))
     if exact:
         raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
     if not isinstance(method, str):
+        if settings["by"] is not None:
+            raise InvalidInputError("`by` must be left out where `method` is a Method, which has its own groups")
         return check_method(method)
-    return check_method(make_method(method, MethodSettings(**said | {"score": score})), method)
+    return check_method(make_method(method, MethodSettings(**settings | {"score": score})), method)
 
 
 def hops_method(
@@ -192,71 +225,65 @@ def hops_method(
     )
 
 
-def predict(
-    spark: SparkSession,
-    given: dict[str, DataFrame | None],
-    method: Method,
-    *,
-    alpha: float,
-    directed: bool = False,
-    class_names: Sequence[str] | None = None,
-    max_neighbourhood: int | None = None,
-    checkpoint_dir: str | None = None,
-    batch_size: int | None = None,
-    progress: Progress | None = None,
-    labels_are: LabelsAre = "auto",
-    plan: Plan = "auto",
-    order: Sequence[Column] = (),
-    labels_typed: bool = True,
-) -> Result:
-    """Do what `predict_sets` does with a method, and tell its level, what it chose, and by which plan.
+def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Method, options: Options) -> Result:
+    """Do what `predict_sets` does with a method; return its level, what it chose, and the plan, too.
 
     Parameters
     ----------
-    spark, alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are, plan
-        As in `predict_sets`.
-    given : dict
+    spark : SparkSession
+        The session.
+    inputs : dict
         The tables by the names that `predict_sets` has for them.
-    method : Method or Choosing
+    method : Method or AutoMethod
         What makes the sets; see `joins_know` for those that joins can do.
-    order : sequence of Column
-        Where the rows of probabilities stand in their files, if they come from some: nodes are then numbered as one
-        machine that reads those files numbers them.
-    labels_typed : bool
-        Whether labels that are text were said to be, by the type of their column in a file that has types.
+    options : Options
+        How to run it.
     """
+    alpha, directed, labels_are, plan = options.alpha, options.directed, options.labels_are, options.plan
     choose("labels_are", labels_are, {"auto": 1, "names": 1, "indices": 1})
     choose("plan", plan, PLANS)
     check_alpha(alpha)
-    chosen = check_method(method)
-    tables = as_tables(**given, class_names=class_names, order=order, labels_typed=labels_typed)
-    cap = None if max_neighbourhood is None else check_count("max_neighbourhood", max_neighbourhood, minimum=1)
-    size = None if batch_size is None else check_count("batch_size", batch_size, minimum=1)
+    check_method(method)
+    tables = as_tables(
+        **inputs, class_names=options.class_names, order=options.order, labels_typed=options.labels_typed
+    )
+    cap = options.max_neighbourhood
+    cap = None if cap is None else check_count("max_neighbourhood", cap, minimum=1)
+    size = options.batch_size
+    size = None if size is None else check_count("batch_size", size, minimum=1)
+    checkpoint_dir = options.checkpoint_dir
     if size is not None and checkpoint_dir is None:
         raise InvalidInputError("`batch_size` must come with `checkpoint_dir`, where batches are written; got none")
-    joins = joins_know(chosen)
-    if checkpoint_dir is None:
-        if plan == GRAPH_PLAN or not joins:
-            told = f"the plan {GRAPH_PLAN}" if joins else "a method whose scores look at other nodes"
-            raise InvalidInputError(
-                f"`checkpoint_dir` must be given to {told}: a directory that all machines see; got none"
-            )
-        return _job(spark, tables, chosen, alpha, labels_are, directed, cap).run(spark)
+    place = None if checkpoint_dir is None else absolute(spark, checkpoint_dir)
+    folder = None if place is None else local_path(place)
     with plain_errors():
-        contents = _contents(given, tables, ordered=looks_around(chosen))
-        place = absolute(spark, checkpoint_dir)
-        taken = choose_plan(
-            spark, plan, chosen, _size(contents, tables, directed, _direction(chosen)), folder=local_path(place),
-            joins=joins, capped=cap is not None,
-        )  # fmt: skip
-    logging.getLogger("napsets").info("%s", taken)
-    if taken.plan == JOINS:
-        job = _job(spark, tables, chosen, alpha, labels_are, directed, cap)
-        return job.run(spark, Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size)), size, progress)
-    asked = {"plan": GRAPH_PLAN, "method": chosen, "alpha": alpha, "classes": tables.class_names}
-    asked |= {"labels are": labels_are, "directed": directed, "batch size": size, "integers": tables.integer_labels}
-    store = Folder(f"{place}/napsets-{fingerprint.of(contents, asked)}")
-    return GraphJob(spark, tables, chosen, alpha, directed, labels_are, store, size, progress).run()
+        joins, capped = joins_know(method), cap is not None
+        # Without a place to keep anything, nobody will have to know these tables again.
+        lazy = place is None and (plan == JOINS or capped)
+        contents = {} if lazy else _contents(inputs, tables, ordered=not joins, hashed=place is not None)
+        rows = _size(contents, tables, directed, _direction(method))
+        choice = choose_plan(spark, plan, method, rows, folder=folder, joins=joins, capped=capped)
+    logging.getLogger("napsets").info("%s", choice)
+    if choice.plan == JOINS:
+        job = _job(spark, tables, method, alpha, labels_are, directed, cap)
+        if checkpoint_dir is None:
+            return job.run(spark)
+        checkpoints = Checkpoints(spark, checkpoint_dir, job.fingerprint(contents, size))
+        with claimed(spark, checkpoints.path, _ALREADY.format(checkpoints.path)):
+            result = job.run(spark, checkpoints, size, options.progress)
+        return replace(result, nodes=rows.nodes, class_names=tables.class_names)
+    temporary = choice.route.carried or folder is None
+    if temporary:
+        path = f"{spark.sparkContext._temp_dir}/napsets-{uuid.uuid4().hex[:16]}"
+    else:
+        settings = {"plan": GRAPH_PLAN, "method": method, "alpha": alpha, "classes": tables.class_names}
+        settings |= {"labels are": labels_are, "directed": directed}
+        settings |= {"batch size": size, "integers": tables.integer_labels}
+        path = f"{folder}/napsets-{fingerprint_of(contents, settings)}"
+    arrays = Arrays(spark, tables, Folder(path), choice.route, directed, labels_are, ordered=not joins)
+    with nullcontext() if temporary else claimed(spark, path, _ALREADY.format(path)):
+        result = GraphJob(arrays, method, alpha, size, options.progress).run()
+    return replace(result, class_names=tables.class_names)
 
 
 def _job(
@@ -265,6 +292,8 @@ def _job(
     """Return the job of joins."""
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
         warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=4)
+    if tables.may_be_labelled:
+        tables = replace(tables, nodes=tables.nodes.distinct())
     localiser: Any = method.localiser
     everyone = isinstance(localiser, Everyone)
     direction = _direction(method) if directed else "out"
@@ -289,25 +318,29 @@ def _job(
 
 
 def _direction(method: Any) -> Direction:
-    found: Direction = getattr(getattr(method, "localiser", None), "direction", "out")
-    return found
+    direction: Direction = getattr(getattr(method, "localiser", None), "direction", "out")
+    return direction
 
 
-def _contents(given: dict[str, DataFrame | None], tables: Tables, *, ordered: bool) -> dict[str, Content | None]:
+def _contents(
+    inputs: dict[str, DataFrame | None], tables: Tables, *, ordered: bool, hashed: bool
+) -> dict[str, Content | None]:
     """Read each table once, to know it again; where the order of rows matters, as rows in their order."""
     used = {"edges": ["source", "target"], "labels": ["node", "label"], "nodes": ["node"]}
     read = {
-        name: table if table is None or name not in used else table.select(*used[name]) for name, table in given.items()
+        name: table if table is None or name not in used else table.select(*used[name])
+        for name, table in inputs.items()
     }
     if ordered and tables.order != ["node"]:
         read["probabilities"] = tables.rows
-    return {name: None if table is None else fingerprint.content(table) for name, table in read.items()}
+    if not hashed:  # how many labels and nodes there are does not matter
+        read = {name: read[name] for name in ("edges", "probabilities")}
+    return batches.contents(read, hashed=hashed)
 
 
 def _size(contents: dict[str, Content | None], tables: Tables, directed: bool, direction: Direction) -> Size:
-    edges, probabilities = contents["edges"], contents["probabilities"]
-    assert edges is not None
-    assert probabilities is not None
+    edges, probabilities = contents.get("edges"), contents.get("probabilities")
     kind: Any = tables.rows.schema["probabilities"].dataType
     width = 4 if kind.elementType.simpleString() == "float" else 8
-    return Size(probabilities.rows, edges.rows, len(tables.class_names), width, directed, direction)
+    nodes, stored = (0 if table is None else table.rows for table in (probabilities, edges))
+    return Size(nodes, stored, len(tables.class_names), width, directed, direction, tables.id_type == "string")

@@ -49,11 +49,11 @@ def check_java() -> None:
 
 def _java_version(java: str) -> int | None:
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingJavaError(f"Spark needs Java, and {java} does not run: {error}") from error
-    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    return int(found[1]) if found else None
+    version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(version[1]) if version else None
 
 
 def start_session(master: str = "local[2]", config: Mapping[str, str] | None = None) -> SparkSession:
@@ -91,7 +91,12 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        found = _RAISED.search(str(error))
-        if found is None:
+        if "spark.driver.maxResultSize" in str(error):
+            raise InvalidInputError(
+                "`checkpoint_dir` must be a directory that all machines see for tables this large, or Spark must let "
+                "more through to its driver: raise spark.driver.maxResultSize, or take the plan joins"
+            ) from error
+        message = _RAISED.search(str(error))
+        if message is None:
             raise
-        raise InvalidInputError(re.sub(r" SQLSTATE: \w+$", "", found[1].strip())) from error
+        raise InvalidInputError(re.sub(r" SQLSTATE: \w+$", "", message[1].strip())) from error

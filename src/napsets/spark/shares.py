@@ -11,36 +11,49 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import SparkFiles
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.files.prediction import CHUNK, first_choices
-from napsets.files.sets_file import PREDICTION, ROW_GROUP, sets_schema
+from napsets.files.prediction_columns import SETS, with_first_choices
+from napsets.files.prediction_file import CHUNK
+from napsets.files.writers import ROW_GROUP
 from napsets.graph import Graph
 from napsets.localisers import HopsLocal
-from napsets.methods.given import Given
-from napsets.spark.mapped import Folder, read_part
-from napsets.spark.numbering import node_ids, write_once
-from napsets.spark.state import pack, unpack
+from napsets.methods import CalibrationData
+from napsets.predictions import SetsSummary
+from napsets.spark.mapped import Folder, drafted, pack, read_part, unpack
+from napsets.spark.numbering import node_ids
 
-__all__ = ["Asked", "Calibration", "Told", "calibrate", "graph_of", "predict_share", "share_path"]
+__all__ = [
+    "CalibrationResult",
+    "CalibrationTask",
+    "PredictionTask",
+    "calibrate",
+    "forget",
+    "predict_carried",
+    "predict_share",
+    "share_path",
+    "summary_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CalibrationTask:
     """What is to be calibrated, on which files.
 
     Attributes
     ----------
     store : Folder
         The arrays.
-    method : Method or Choosing
-        Anything with a method `fit` that takes what is `Given`.
+    method : Method or AutoMethod
+        Anything with a method `fit` that takes `CalibrationData`.
     directed : bool
         Whether edges go one way.
     known : int
@@ -70,8 +83,8 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the calibrating task tells: counts, the level, and the calibrated method without its arrays."""
+class CalibrationResult:
+    """What the calibrating task returns: counts, the level, and the calibrated method without its arrays."""
 
     state: bytes
     labelled: int
@@ -79,9 +92,14 @@ class Told:
     level: float | None
     choice: str | None
 
+    def facts(self, size: int) -> dict[str, Any]:
+        """Return what is written down of it, with the number of shares of some size."""
+        shares = -(-self.targets // size) if self.targets else 0
+        return {"shares": shares, "level": self.level, "choice": self.choice, "labelled": self.labelled}
+
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionTask:
     """What the predicting tasks need to know beside the calibrated method.
 
     Attributes
@@ -89,7 +107,7 @@ class Asked:
     store : Folder
         The arrays.
     folder : str
-        Where the sets go.
+        Where the sets go; where Spark carries the arrays, what it calls their folder.
     size : int
         Nodes of a share.
     alpha : float
@@ -101,7 +119,7 @@ class Asked:
     threads : int
         Threads of a task.
     kernels : str or None
-        As in `Calibration`.
+        As in `CalibrationTask`.
     """
 
     store: Folder
@@ -112,11 +130,6 @@ class Asked:
     integer_labels: bool
     threads: int
     kernels: str | None
-
-
-def graph_of(store: Folder, directed: bool) -> Graph:
-    """Return the graph, mapped: its rows were made by us, and are not looked through again."""
-    return Graph._made(store.array("indptr"), store.array("indices"), directed)
 
 
 @contextmanager
@@ -134,30 +147,30 @@ def _threads(count: int | None) -> Iterator[None]:
                 os.environ["NAPSETS_THREADS"] = before
 
 
-def calibrate(asked: Calibration) -> Told:
+def calibrate(task: CalibrationTask) -> CalibrationResult:
     """Calibrate, and leave what comes of it in files that all workers can map."""
-    _use_kernels(asked.kernels)
-    store = asked.store
+    _use_kernels(task.kernels)
+    store = task.store
     mapped = {name: store.array(name) for name in ("indptr", "indices", "probabilities", "keys")}
-    graph = Graph._made(mapped["indptr"], mapped["indices"], asked.directed)
-    labels = _labels(asked, graph.num_nodes)
+    graph = Graph._from_rows(mapped["indptr"], mapped["indices"], task.directed)
+    labels = _labels(task, graph.num_nodes)
     calibration = np.flatnonzero(labels >= 0)
-    targets = _targets(asked, labels)
+    targets = _targets(task, labels)
     store.save("targets", targets)
-    with _threads(asked.threads):
-        given = Given(graph, mapped["probabilities"], labels, calibration, mapped["keys"])
-        calibrated = asked.method.fit(given)
+    with _threads(task.threads):
+        data = CalibrationData(graph, mapped["probabilities"], labels, calibration, mapped["keys"])
+        calibrated = task.method.fit(data)
         if targets.size:  # so that what is worked out once, on first use, goes along
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NapsetsWarning)
-                calibrated.predict(targets[:1], asked.alpha)
-        state = pack(calibrated, store, mapped, asked.prefix, _laid_out)
+                calibrated.predict(targets[:1], task.alpha)
+        state = pack(calibrated, store, mapped, task.prefix, _laid_out)
     choice = getattr(calibrated, "choice", None)
-    return Told(
+    return CalibrationResult(
         state,
         int(calibration.size),
         int(targets.size),
-        calibrated.level.level(asked.alpha) if calibrated.is_exact and calibrated.grouped is None else None,
+        calibrated.level.level(task.alpha) if calibrated.is_exact and calibrated.grouped is None else None,
         None if choice is None else str(choice),
     )
 
@@ -173,32 +186,34 @@ def _laid_out(part: Any) -> None:
             _ = layout.hub_rows
 
 
-def _labels(asked: Calibration, nodes: int) -> IntArray:
+def _labels(task: CalibrationTask, nodes: int) -> IntArray:
     """Return the label of each node, −1 where there is none."""
-    folder, parts = asked.labels
-    path = asked.store.file(folder)
-    found, labels = (
+    folder, parts = task.labels
+    path = task.store.file(folder)
+    labelled, labels = (
         np.concatenate([np.empty(0, dtype=np.int64), *(read_part(path, part, name, np.int64) for part in parts)])
         for name in ("nodes", "labels")
     )
-    if not found.size:
+    if not labelled.size:
         raise InvalidInputError("`labels` must hold at least one known label; it holds none")
-    counts = np.bincount(found, minlength=nodes)
+    if labelled.size < 2 and getattr(getattr(task.method, "level", None), "keeps_apart", False):
+        raise InvalidInputError("`labels` must hold at least two known labels for an exact level; it holds 1")
+    counts = np.bincount(labelled, minlength=nodes)
     if counts.max() > 1:
         number = int(counts.argmax())
-        node = node_ids(asked.store, np.array([number]))[0].as_py()
-        raise InvalidInputError(f"`labels` must have one row a node; node {node!s} has {counts[number]} rows")
+        node = node_ids(task.store, np.array([number]))[0].as_py()
+        raise InvalidInputError(f"`labels` must have one row per node; node {node!s} has {counts[number]} rows")
     all_labels = np.full(nodes, -1, dtype=np.int64)
-    all_labels[found] = labels
+    all_labels[labelled] = labels
     return all_labels
 
 
-def _targets(asked: Calibration, labels: IntArray) -> IntArray:
+def _targets(task: CalibrationTask, labels: IntArray) -> IntArray:
     """Return the nodes to predict, each once, in ascending order."""
-    if asked.targets is None:
-        return np.flatnonzero(labels[: asked.known] < 0)
-    folder, parts = asked.targets
-    path = asked.store.file(folder)
+    if task.targets is None:
+        return np.flatnonzero(labels[: task.known] < 0)
+    folder, parts = task.targets
+    path = task.store.file(folder)
     read = (read_part(path, part, "nodes", np.int64) for part in parts)
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *read]))
 
@@ -209,18 +224,54 @@ def _targets(asked: Calibration, labels: IntArray) -> IntArray:
 _unpacked: dict[bytes, Any] = {}
 
 
-def share_path(asked: Asked, share: int) -> str:
+def share_path(task: PredictionTask, share: int) -> str:
     """Return where the sets of a share are written."""
-    return f"{asked.store.file(asked.folder)}/part-{share:07d}.parquet"
+    return f"{task.store.file(task.folder)}/part-{share:07d}.parquet"
 
 
-def predict_share(share: int, asked: Asked, state: Any) -> int:
-    """Predict the nodes of a share and write their sets, unless that was done before; return how many there are."""
-    _use_kernels(asked.kernels)
-    calibrated = _calibrated(state.value, asked.store)
-    numbers = np.asarray(asked.store.array("targets")[share * asked.size : (share + 1) * asked.size])
-    write_once(share_path(asked, share), lambda draft: _write_sets(draft, asked, calibrated, numbers))
-    return int(numbers.size)
+def predict_share(share: int, task: PredictionTask, state: Any) -> SetsSummary:
+    """Predict the nodes of a share and write their sets, unless that was done before; sum them up."""
+    path = share_path(task, share)
+    if not os.path.exists(path):
+        _use_kernels(task.kernels)
+        with drafted(path) as draft:
+            _write_sets(draft, _sets_of_share(share, task, state))
+    return summary_of(path, len(task.class_names))
+
+
+def predict_carried(batches: Iterator[pa.RecordBatch], task: PredictionTask, state: Any) -> Iterator[pa.RecordBatch]:
+    """Predict the nodes of some shares where Spark has brought the arrays to."""
+    store = Folder(SparkFiles.get(task.folder))
+    here = replace(task, store=store, kernels=store.file("kernels"))
+    _use_kernels(here.kernels)
+    for batch in batches:
+        for share in batch.column(0).to_pylist():
+            for table in _sets_of_share(share, here, state):
+                yield from table.combine_chunks().to_batches()
+
+
+def _sets_of_share(share: int, task: PredictionTask, state: Any) -> Iterator[pa.Table]:
+    """Give the sets of a share, some at a time; those of a share without nodes are one empty table."""
+    calibrated = _calibrated(getattr(state, "value", state), task.store)
+    numbers = np.asarray(task.store.array("targets")[share * task.size : (share + 1) * task.size])
+    for start in range(0, max(1, numbers.size), CHUNK):
+        table = _sets(task, calibrated, numbers[start : start + CHUNK])
+        kind = table.schema.field("node").type
+        schema = SETS.schema(kind, {}, integer_labels=task.integer_labels).remove_metadata()
+        yield table.cast(schema)
+
+
+def summary_of(path: str, classes: int) -> SetsSummary:
+    """Sum up the sets of a file."""
+    table = pq.read_table(path, columns=["size", "threshold", "support"])
+    size, threshold, support = (table[name].to_numpy() for name in table.column_names)
+    counts = np.bincount(size, minlength=classes + 1)
+    return SetsSummary(counts, int(np.isposinf(threshold).sum()), int((support == 0).sum()))
+
+
+def forget() -> None:
+    """Let go of what this process has unpacked, and of the files that it maps."""
+    _unpacked.clear()
 
 
 def _calibrated(data: bytes, store: Folder) -> Any:
@@ -230,33 +281,21 @@ def _calibrated(data: bytes, store: Folder) -> Any:
     return _unpacked[data]
 
 
-def _write_sets(draft: str, asked: Asked, calibrated: Any, numbers: IntArray) -> None:
-    schema = None
-    writer: Any = None
-    try:
-        for start in range(0, max(1, numbers.size), CHUNK):
-            table = _sets(asked, calibrated, numbers[start : start + CHUNK])
-            if writer is None:
-                kind = table.schema.field("node").type
-                schema = sets_schema(kind, {}, predicting=True, integer_labels=asked.integer_labels).remove_metadata()
-                writer = pq.ParquetWriter(draft, schema, compression="zstd")
-            writer.write_table(table.cast(schema), row_group_size=ROW_GROUP)
-    finally:
-        if writer is not None:
-            writer.close()
+def _write_sets(draft: str, tables: Iterator[pa.Table]) -> None:
+    first = next(tables)
+    with pq.ParquetWriter(draft, first.schema, compression="zstd") as writer:
+        for table in chain([first], tables):
+            writer.write_table(table, row_group_size=ROW_GROUP)
 
 
-def _sets(asked: Asked, calibrated: Any, nodes: IntArray) -> pa.Table:
-    """Return the sets of some nodes as a table: what `napsets.files.write_predictions` writes."""
+def _sets(task: PredictionTask, calibrated: Any, nodes: IntArray) -> pa.Table:
+    """Return the sets of some nodes as a table: what `napsets.files.write_prediction` writes."""
     with warnings.catch_warnings():
         # That labelled nodes are predicted is said once, by the driver.
         warnings.filterwarnings("ignore", "`nodes` holds", NapsetsWarning)
-        sets = replace(calibrated.predict(nodes, asked.alpha, threads=asked.threads), class_names=asked.class_names)
-    table = sets.to_arrow().set_column(0, "node", node_ids(asked.store, nodes))
-    said = first_choices(calibrated.score.probabilities, nodes, list(asked.class_names))
-    for name, column in zip(PREDICTION, said, strict=True):
-        table = table.append_column(name, column)
-    return table
+        sets = replace(calibrated.predict(nodes, task.alpha, threads=task.threads), class_names=task.class_names)
+    table = sets.to_arrow().set_column(0, "node", node_ids(task.store, nodes))
+    return with_first_choices(table, calibrated.score.probabilities, nodes, task.class_names)
 
 
 def _use_kernels(folder: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Checking the DataFrames that come in, and bringing them to one shape.
+"""Checking the DataFrames that come in, and bringing them to one shape; and the shape of what goes out.
 
 Columns and types are checked at once, from the schemas; values are checked by the tasks that read them, so that
 nothing runs before the result is asked for.
@@ -6,6 +6,7 @@ nothing runs before the result is asked for.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from pyspark.sql import types as st
 
 from napsets.errors import InvalidInputError
 from napsets.files.ids import CANONICAL_INTEGER
+from napsets.predictions import SetsSummary
 
-__all__ = ["LabelsAre", "Tables", "as_tables", "named"]
+__all__ = ["LabelsAre", "Result", "Tables", "as_tables", "named", "sets_columns", "with_kinds", "with_level"]
 
 LabelsAre = Literal["auto", "names", "indices"]
 
@@ -39,11 +41,11 @@ class Tables:
     edges : DataFrame
         ``source``, ``target``.
     probabilities : DataFrame
-        ``node``, ``probabilities`` (an array of one number a class); one row a node.
+        ``node``, ``probabilities`` (an array of one number per class); one row per node.
     labels : DataFrame
-        ``node``, ``label`` (text: a class's name or number); known labels only, one row a node.
+        ``node``, ``label`` (text: a class's name or number); known labels only, one row per node.
     nodes : DataFrame
-        ``node``, each once.
+        ``node``; where `may_be_labelled`, one may stand there twice.
     class_names : tuple of str
         Names of the classes, in the order of the probabilities.
     id_type : str
@@ -93,7 +95,7 @@ def as_tables(
     _need_columns("edges", edges, ("source", "target"))
     _need_columns("labels", labels, ("node", "label"))
     _need_columns("probabilities", probabilities, ("node",))
-    found = {
+    id_types = {
         "edges.source": edges.schema["source"].dataType,
         "edges.target": edges.schema["target"].dataType,
         "probabilities.node": probabilities.schema["node"].dataType,
@@ -101,8 +103,8 @@ def as_tables(
     }
     if nodes is not None:
         _need_columns("nodes", nodes, ("node",))
-        found["nodes.node"] = nodes.schema["node"].dataType
-    id_type = _id_type(found)
+        id_types["nodes.node"] = nodes.schema["node"].dataType
+    id_type = _id_type(id_types)
     array, class_names = _one_array(probabilities, class_names)
     rows = probabilities.select(_id("probabilities", "node", id_type), array.alias("probabilities"), *order)
     known = _known_labels(labels, id_type, class_names)
@@ -110,7 +112,7 @@ def as_tables(
     if nodes is None:
         chosen = rows.select("node").join(known.select("node"), "node", "left_anti")
     else:
-        chosen = nodes.select(_id("nodes", "node", id_type)).distinct()
+        chosen = nodes.select(_id("nodes", "node", id_type))
     return Tables(
         edges=edges.select(_id("edges", "source", id_type), _id("edges", "target", id_type)),
         probabilities=_one_row_a_node("probabilities", plain),
@@ -136,10 +138,10 @@ def _need_columns(name: str, table: DataFrame, columns: Sequence[str]) -> None:
         )
 
 
-def _id_type(found: dict[str, st.DataType]) -> str:
+def _id_type(types: dict[str, st.DataType]) -> str:
     """Return the one type that all id columns have: every width of integers counts as one."""
     kinds = {}
-    for name, kind in found.items():
+    for name, kind in types.items():
         if isinstance(kind, _INTEGERS):
             kinds[name] = "bigint"
         elif isinstance(kind, st.StringType):
@@ -147,8 +149,8 @@ def _id_type(found: dict[str, st.DataType]) -> str:
         else:
             raise InvalidInputError(f"`{name}` must hold integers or strings; got {kind.simpleString()}")
     if len(set(kinds.values())) > 1:
-        told = ", ".join(f"{name} is {found[name].simpleString()}" for name in kinds)
-        raise InvalidInputError(f"`edges`, `probabilities`, `labels` and `nodes` must have ids of one type; {told}")
+        listed = ", ".join(f"{name} is {types[name].simpleString()}" for name in kinds)
+        raise InvalidInputError(f"`edges`, `probabilities`, `labels` and `nodes` must have ids of one type; {listed}")
     return kinds["edges.source"]
 
 
@@ -165,7 +167,7 @@ def _one_array(probabilities: DataFrame, class_names: Sequence[str] | None) -> t
     columns = [field for field in probabilities.schema.fields if field.name != "node"]
     if not columns:
         raise InvalidInputError(
-            f"`probabilities` must have one column a class besides node, or one list column {_LIST_COLUMN}; it has none"
+            f"`probabilities` must have one column per class besides node, or a list column {_LIST_COLUMN}; it has none"
         )
     for field in columns:
         if not isinstance(field.dataType, _NUMBERS):
@@ -192,10 +194,10 @@ def _list_column(probabilities: DataFrame, class_names: Sequence[str] | None) ->
     return sf.col(_LIST_COLUMN).cast(f"array<{element}>"), tuple(class_names)
 
 
-def _names(given: Sequence[str] | None, found: Sequence[str]) -> tuple[str, ...]:
-    if given is not None and len(given) != len(found):
-        raise InvalidInputError(f"`class_names` must have one name a class, {len(found)}; got {len(given)}")
-    return tuple(str(name) for name in (found if given is None else given))
+def _names(class_names: Sequence[str] | None, columns: Sequence[str]) -> tuple[str, ...]:
+    if class_names is not None and len(class_names) != len(columns):
+        raise InvalidInputError(f"`class_names` must have one name per class, {len(columns)}; got {len(class_names)}")
+    return tuple(str(name) for name in (columns if class_names is None else class_names))
 
 
 def _known_labels(labels: DataFrame, id_type: str, class_names: Sequence[str]) -> DataFrame:
@@ -230,7 +232,7 @@ def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:
     """Return the rows as they are; a node that has two stops the task that meets it."""
     (value,) = (column for column in rows.columns if column != "node")
     message = sf.concat(
-        sf.lit(f"`{name}` must have one row a node; node "),
+        sf.lit(f"`{name}` must have one row per node; node "),
         sf.col("node"),
         sf.lit(" has "),
         sf.col("rows"),
@@ -245,3 +247,67 @@ def _one_row_a_node(name: str, rows: DataFrame) -> DataFrame:
 def named(column: str) -> Column:
     """Return a column by its very name, dots and all."""
     return sf.col("`" + column.replace("`", "``") + "`")
+
+
+# -- what goes out ----------------------------------------------------------------------------------------------------
+
+
+def sets_columns(tables: Tables) -> str:
+    """Return the columns of the sets: labels are what they were in the tables, names or integers."""
+    label = "bigint" if tables.integer_labels else "string"
+    return (
+        f"node {tables.id_type}, labels array<{label}>, size int, threshold double, support bigint, "
+        f"effective_size double, alpha double, prediction {label}, probability double"
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a job gives.
+
+    Attributes
+    ----------
+    sets : DataFrame
+        The sets, a plan.
+    level : float or None
+        The level at which an exact method takes its thresholds: infinite where there are too few labels for it, None
+        for a nominal one.
+    plan : str
+        Which plan was followed.
+    choice : str or None
+        What a method that chooses has chosen, and why.
+    files : tuple of str
+        The files that hold the sets already, if they are on this machine.
+    nodes, labelled : int or None
+        How many rows of probabilities and known labels there are, where they were counted on the way.
+    summary : SetsSummary or None
+        The sets in numbers, where they are made already.
+    class_names : tuple of str
+        The classes.
+    """
+
+    sets: DataFrame
+    level: float | None = None
+    plan: str = "joins"
+    choice: str | None = None
+    files: tuple[str, ...] = ()
+    nodes: int | None = None
+    labelled: int | None = None
+    summary: SetsSummary | None = None
+    class_names: tuple[str, ...] = ()
+
+
+def with_level(sets: DataFrame, level: float | None) -> DataFrame:
+    """Note the level of an exact method in the metadata of the sets; no JSON can hold what is infinite: null."""
+    return sets if level is None else sets.withMetadata("alpha", {"level": None if math.isinf(level) else level})
+
+
+def with_kinds(labels: DataFrame, class_names: Sequence[str]) -> DataFrame:
+    """Add to each label what is known of all: whether some are names, some none, some not even numbers."""
+    names = list(class_names)
+    name, number = sf.col("label").isin(names), sf.col("label").isin([str(y) for y in range(len(names))])
+    # One row, which every task gets.
+    kinds = labels.agg(
+        sf.max(name).alias("names"), sf.max(~name).alias("others"), sf.max(~name & ~number).alias("strange")
+    )
+    return labels.crossJoin(sf.broadcast(kinds))

@@ -1,0 +1,145 @@
+"""What a living graph costs: a label, an edge, a set, a replay, in time and memory; writes results/living.json.
+
+A random graph with a million nodes and ten million edges (``--nodes`` for less), ten classes and a tenth of the nodes
+labelled. Times are those of the process (processor time), so that other work on the machine counts less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import napsets as ns
+
+RESULTS = Path(__file__).parent / "results" / "living.json"
+CLASSES = 10
+
+
+def world(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return edges, probabilities and labels of a random graph with ten edges per node."""
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, nodes, (2, 10 * nodes))
+    p = rng.gamma(0.5, size=(nodes, CLASSES)).astype(np.float32) + 1e-6
+    p /= p.sum(axis=1, keepdims=True)
+    labels = (p.cumsum(axis=1) > rng.random((nodes, 1))).argmax(axis=1)
+    return edges, p, labels
+
+
+def peak() -> float:
+    """Return the most memory that this process has had, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    """Return median, 99th percentile and mean in milliseconds."""
+    ms = 1000.0 * np.array(seconds)
+    return {"p50_ms": float(np.median(ms)), "p99_ms": float(np.quantile(ms, 0.99)), "mean_ms": float(ms.mean())}
+
+
+def timed(work: Any, rounds: int) -> dict[str, float]:
+    """Return how long each of several rounds takes."""
+    seconds = []
+    for i in range(rounds):
+        start = time.process_time()
+        work(i)
+        seconds.append(time.process_time() - start)
+    return spread(seconds)
+
+
+def batch(method: str, nodes: int) -> dict[str, Any]:
+    """Measure the memory of a batch calibration, and how long it takes to predict 1,000 nodes."""
+    edges, p, labels = world(nodes)
+    graph = ns.Graph.from_edge_index(edges, nodes)
+    known = np.random.default_rng(1).choice(nodes, nodes // 10, replace=False)
+    start = time.process_time()
+    calibrated = ns.make_method(method).calibrate(graph, p, labels, known)
+    seconds = time.process_time() - start
+    asked = np.setdiff1d(np.arange(nodes), known)[:: nodes // 2000][:1000]
+    calibrated.predict(asked, 0.1, threads=1)
+    times = timed(lambda i: calibrated.predict(asked, 0.1, threads=1), 5)
+    return {"calibrate_s": seconds, "predict_1000": times, "peak_mib": peak()}
+
+
+def living(method: str, nodes: int) -> dict[str, Any]:
+    """Measure the same graph alive."""
+    edges, p, labels = world(nodes)
+    rng = np.random.default_rng(1)
+    known = rng.choice(nodes, nodes // 10, replace=False)
+    warm_up(method)
+    live = ns.Live(method)
+    start = time.process_time()
+    live.add_nodes(np.arange(nodes), p)
+    live.add_edges(*edges)
+    built = time.process_time() - start
+    start = time.process_time()
+    live.add_labels(known, labels[known])
+    replayed = time.process_time() - start
+    rest = np.setdiff1d(np.arange(nodes), known)
+    asked = rng.permutation(rest)
+    figures: dict[str, Any] = {"build_s": built, "replay_s": replayed, "replayed": known.size}
+    figures["predict_1"] = timed(lambda i: live.predict([int(asked[i])]), 2000)
+    figures["label"] = timed(lambda i: live.add_labels([int(asked[i])], labels[asked[i : i + 1]]), 2000)
+    figures["edge"] = timed(lambda i: live.add_edges([int(asked[i])], [int(asked[-1 - i])]), 2000)
+    many = rest[:: nodes // 2000][:1000]
+    live.predict(many)
+    figures["predict_1000"] = timed(lambda i: live.predict(many), 5)
+    figures["peak_mib"] = peak()
+    return figures
+
+
+def warm_up(method: str) -> None:
+    """Compile what is needed, on a small graph."""
+    edges, p, labels = world(300)
+    live = ns.Live.start(edges, p, labels, np.arange(100), method=method)
+    live.predict()
+    live.add_edges([0], [1])
+    live.add_labels([200], [1])
+
+
+def main() -> None:
+    """Measure each in a process of its own, and keep the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.living", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--methods", nargs="+", default=["split", "naps", "naps-exact"])
+    parser.add_argument("--one", nargs=2, metavar=("KIND", "METHOD"), help="measure one, and print it")
+    arguments = parser.parse_args()
+    if arguments.one:
+        kind, method = arguments.one
+        print(json.dumps({"batch": batch, "living": living}[kind](method, arguments.nodes)))
+        return
+    rows = {}
+    for method in arguments.methods:
+        for kind in ("batch", "living"):
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.living",
+                "--nodes",
+                str(arguments.nodes),
+                "--one",
+                kind,
+                method,
+            ]
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            rows.setdefault(method, {})[kind] = json.loads(output.splitlines()[-1])
+            print(method, kind, json.dumps(rows[method][kind]), flush=True)
+        ratios = {
+            "memory": rows[method]["living"]["peak_mib"] / rows[method]["batch"]["peak_mib"],
+            "predict_1000": rows[method]["living"]["predict_1000"]["p50_ms"]
+            / rows[method]["batch"]["predict_1000"]["p50_ms"],
+        }
+        rows[method]["living_over_batch"] = ratios
+        print(method, json.dumps(ratios), flush=True)
+    RESULTS.write_text(json.dumps({"nodes": arguments.nodes, "methods": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Arguments that know what their rows are called: nodes by their ids, and pandas frames and series by their index.
+
+Rows with an index are brought into one order, and indexes that differ are refused. Nothing here imports pandas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import IntArray, as_column, check_integers, plain, shown
+from napsets.errors import InvalidInputError
+
+__all__ = ["align", "column_names", "find_nodes", "find_rows", "index_of"]
+
+Names = npt.NDArray[Any]
+
+#: What Polars calls columns that nobody named.
+_UNNAMED = re.compile(r"column_\d+")
+
+
+def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) -> tuple[dict[str, Any], Any]:
+    """Bring arguments with one entry per node into one order by their pandas indexes, those that have one.
+
+    The order is that of `ids`, or else of `names`, or else of the first index. Rows whose index holds 0..n−1 in any
+    order go back to these positions; where there are ids or names, an index that merely counts from 0 says nothing.
+
+    Parameters
+    ----------
+    rows : mapping
+        The arguments by name, the one first that others are compared with.
+    ids : array, optional
+        What the user calls the nodes.
+    names : array, optional
+        What the graph calls them.
+
+    Returns
+    -------
+    (dict, array or None)
+        The arguments in one order, and what the nodes are called, if by anything but 0..n−1.
+    """
+    aligned = dict(rows)
+    indexes = {name: index for name, value in rows.items() if (index := index_of(value)) is not None}
+    if not indexes:
+        return aligned, ids
+    first, order = next(iter(indexes.items()))
+    known = ids if ids is not None else names
+    if known is not None:
+        order = as_column("ids", known)
+    elif order.dtype.kind in "iu" and _counts(np.sort(order)):
+        order = np.arange(order.size)
+    for name, index in indexes.items():
+        if known is not None and (_counts(index) or index.shape != order.shape):
+            continue  # other checks speak of the number of rows
+        if not _same(index, order):
+            aligned[name] = rows[name].iloc[_places(name, index, order, "ids" if known is not None else first)]
+    return aligned, None if order.dtype.kind in "iu" and _counts(order) else order
+
+
+def index_of(value: Any) -> Names | None:
+    """Return what a pandas object calls its rows; None of anything else."""
+    return np.asarray(value.index) if hasattr(value, "iloc") and hasattr(value, "index") else None
+
+
+def _counts(index: Names) -> bool:
+    """Return whether an index counts from 0, as one does that nobody chose."""
+    return index.dtype.kind in "iu" and bool((index == np.arange(index.size)).all())
+
+
+def _same(one: Names, other: Names) -> bool:
+    return one.shape == other.shape and bool(np.all(one == other))
+
+
+def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
+    """Return where the rows of an index must come from to be in another order; refuse one that is no order of it."""
+    places = find_rows(index, order)
+    if index.shape == order.shape and places.min(initial=0) >= 0:
+        return places
+    lost = np.flatnonzero(places < 0)
+    which = f"it lacks {shown(order[lost[0]])}" if lost.size else "it has more rows"
+    expected = "the `ids` for an index" if of == "ids" else f"the index of `{of}`"
+    raise InvalidInputError(
+        f"`{name}` must have {expected}; {which}. Reindex it (.reindex(index, fill_value=-1) where labels are "
+        f"unknown), or pass it with .to_numpy() if its rows are in the same order"
+    )
+
+
+def column_names(table: Any) -> list[str] | None:
+    """Return the names of a frame's columns; None where they have none, or are numbers."""
+    columns = getattr(table, "columns", None)
+    if columns is None or callable(columns):
+        return None
+    names = list(columns)
+    if not names or not all(isinstance(name, str) for name in names) or all(map(_UNNAMED.fullmatch, names)):
+        return None
+    return names
+
+
+def find_rows(known: Names, wanted: Names) -> IntArray:
+    """Return where each name stands among those known, which may be in any order; −1 where it is not among them."""
+    if known.dtype.kind in "UO" and wanted.dtype.kind in "UO":
+        rows = {name: row for row, name in enumerate(known.tolist())}
+        return np.array([rows.get(name, -1) for name in wanted.tolist()], dtype=np.int64)
+    if known.dtype.kind not in "iu" or wanted.dtype.kind not in "iu" or not known.size:
+        return np.full(wanted.size, -1, dtype=np.int64)
+    order = np.argsort(known, kind="stable")
+    places = np.minimum(np.searchsorted(known[order], wanted), known.size - 1)
+    found: IntArray = np.where(known[order[places]] == wanted, order[places], -1)
+    return found
+
+
+def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
+    """Return the positions of nodes that are named by their ids; masks, and positions, as they are.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    value : array
+        A boolean mask; ids, where `ids` are of the same type, integers or text; otherwise positions from 0.
+    ids : array or None
+        What the nodes are called.
+    way : str
+        How positions are passed instead, for messages.
+    """
+    column = as_column(name, value)
+    if column.dtype == np.bool_:
+        return align({name: value}, ids)[0][name]
+    text = column.dtype.kind in "UO" and column.size > 0 and all(isinstance(item, str) for item in column.flat)
+    if not text and (ids is None or ids.dtype.kind not in "iu"):
+        return value
+    if ids is None or (text and ids.dtype.kind not in "UO"):
+        raise InvalidInputError(f"`{name}` must be numbers, or calibrate(...) be given the nodes' names as ids=")
+    wanted = column.reshape(-1) if text else check_integers(name, column.reshape(-1))
+    rows, what = find_rows(ids, wanted), "names" if text else "ids"
+    lost = rows < 0
+    if lost.any():
+        instead = "" if text else f". For positions pass {way}"
+        raise InvalidInputError(
+            f"`{name}` must hold {what} that are among the ids; {int(lost.sum())} are not, "
+            f"{shown(plain(wanted[lost][0]))} first{instead}"
+        )
+    _, inverse, counts = np.unique(ids.astype(str) if text else ids, return_inverse=True, return_counts=True)
+    twice = counts[inverse[rows]] > 1
+    if twice.any():
+        raise InvalidInputError(
+            f"`{name}` must hold {what} of one node each; several are called {shown(plain(wanted[twice][0]))}"
+        )
+    return rows

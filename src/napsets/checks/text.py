@@ -1,0 +1,46 @@
+"""Other people's text as a page or a terminal can show it, whatever is in it: names of classes, nodes and files.
+
+Nothing here needs NumPy, so that the command can show an error before anything else is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["shown_name", "visible", "visible_json"]
+
+#: What is obeyed or hidden instead of shown: control characters, old and new; marks without width; what turns text
+#: around or breaks lines; half characters, which no file can hold; and what is no character.
+_UNSEEN = r"\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff"
+_OBEYED = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_OBEYED_IN_JSON = re.compile(f"[{_UNSEEN}]")
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Return text with what a page or a terminal would obey, or hide, as an escape; with `lines`, keep line ends.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31m\u2028b"))
+    a\x1b[31m\u2028b
+    """
+    if lines:
+        return "\n".join(visible(line) for line in text.split("\n"))
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def visible_json(text: str) -> str:
+    """Do the same to JSON, by its own escapes: it means what it meant."""
+    return _OBEYED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def shown_name(name: object) -> str:
+    """Return a name that can be seen: one without any letter stands in quotes.
+
+    Examples
+    --------
+    >>> shown_name("cat"), shown_name(7), shown_name("")
+    ('cat', '7', "''")
+    """
+    text = visible(str(name))
+    return text if text.strip() else f"'{text}'"

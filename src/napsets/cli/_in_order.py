@@ -1,0 +1,99 @@
+"""``napsets evaluate --in-order``: what the labels say in the order in which they came."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import IntArray
+from napsets.cli._output import number, percent, table
+from napsets.errors import FileFormatError
+from napsets.evaluation.files import LabelledFile
+from napsets.files.formats import open_table
+from napsets.files.id_columns import NodeRows
+from napsets.files.reading import Reading
+from napsets.live.monitoring import Monitor, smoothed_p_values
+
+__all__ = ["follow_labels", "order_table"]
+
+#: The name that stands for the order of the rows.
+ROWS = "rows"
+#: Points of the curves.
+_POINTS = 200
+
+
+def follow_labels(labelled: LabelledFile, labels: Path, column: str, reading: Reading) -> dict[str, Any]:
+    """Return the figures of `Monitor` over the judged predictions, and how they came about, in at most 200 points.
+
+    A file of predictions has no scores. What is tested for exchangeability is whether a prediction missed, then its
+    size: if nodes are exchangeable, so are these.
+    """
+    prediction = labelled.prediction
+    order = _order(labelled, labels, column, reading)
+    missed = ~np.asarray(prediction.contains(labelled.truth), dtype=np.bool_)[order]
+    sizes = np.asarray(prediction.sizes, dtype=np.float64)[order]
+    _, ranks = np.unique(np.stack([missed, sizes]), axis=1, return_inverse=True)
+    p_values = smoothed_p_values(ranks.ravel().astype(np.float64))
+    monitor, curves = Monitor(float(prediction.alpha)), list[dict[str, Any]]()
+    shown = set(np.linspace(1, missed.size, min(_POINTS, missed.size)).astype(int).tolist())
+    for miss, size, p_value in zip(missed.tolist(), sizes.tolist(), p_values.tolist(), strict=True):
+        monitor.step(miss, size, p_value)
+        if monitor.labels in shown:
+            curves.append(_point(monitor.status()))
+    return {"order": column, **monitor.status(), "over_time": curves}
+
+
+def _point(status: dict[str, Any]) -> dict[str, Any]:
+    names = ("labels", "coverage", "coverage_interval", "recent_coverage", "mean_size", "recent_size")
+    alarms = {f"log10_{name}": alarm["log10_capital"] for name, alarm in status["alarms"].items()}
+    return {name: status[name] for name in names} | alarms
+
+
+def _order(labelled: LabelledFile, labels: Path, column: str, reading: Reading) -> IntArray:
+    """Return the judged predictions in the order of the labels: that of the rows, or of a column."""
+    file = open_table("labels", labels, reading)
+    rows = NodeRows(file, labelled.file.ids)
+    wanted = () if column == ROWS else (column,)
+    file.require("node", *wanted)
+    columns = [batch.column(column).to_pylist() if wanted else [] for batch in rows.batches(*wanted)]
+    places, values = rows.places(), [value for part in columns for value in part]
+    if any(value is None or value == "" for value in values):
+        raise FileFormatError(f"`in_order` must name a column without empty cells; {column} of {labels} has some")
+    turn = np.argsort(_sortable(values), kind="stable") if wanted else np.arange(places.size)
+    came = np.full(len(labelled.file.ids), -1)
+    known = turn[places[turn] >= 0]
+    came[places[known]] = np.arange(known.size)
+    return np.argsort(came[labelled.prediction.nodes], kind="stable")
+
+
+def _sortable(values: list[Any]) -> npt.NDArray[Any]:
+    """Return numbers as numbers, also where a file has them as text, and anything else as it is: dates, say."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(values)
+
+
+def order_table(result: dict[str, Any], noun: str) -> Any:
+    """Return the figures as a table."""
+    lower, upper = result["coverage_interval"]
+    worst, size = result["worst_window"], "mean size" if noun == "set" else "mean width"
+
+    def alarm(name: str) -> str:
+        rang, evidence = result["alarms"][name]["rang"], result["alarms"][name]["log10_capital"]
+        return f"{'silent' if rang is None else f'after {rang:,} labels'} (now 10^{evidence:.1f})"
+
+    rows = [
+        ("labels", number(result["labels"])),
+        ("coverage so far", percent(result["coverage"])),
+        ("holds at all times with 95 % confidence", f"{percent(lower)} to {percent(upper)}"),
+        (f"worst {result['window']} labels in a row", f"{percent(worst['coverage'])}, up to label {worst['end']:,}"),
+        (f"last {result['window']} labels", percent(result["recent_coverage"])),
+        (size, f"{number(result['mean_size'])}, of the last {result['window']} {number(result['recent_size'])}"),
+        ("coverage alarm", alarm("coverage")),
+        ("exchangeability alarm", alarm("exchangeability")),
+    ]
+    return table("In the order of the labels", ["", ""], rows)

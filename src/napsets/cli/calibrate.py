@@ -1,0 +1,64 @@
+"""``napsets calibrate``: calibrate a method once, and keep it in a file for later predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from napsets.cli._methods import MethodOptions, groups_file, ignored
+from napsets.cli._options import InputFiles, ReadingOptions
+from napsets.cli._output import Output, number, table
+from napsets.cli._places import writable_file
+from napsets.files import read_inputs
+
+__all__ = ["EXAMPLES", "calibrate"]
+
+EXAMPLES = [
+    "napsets calibrate --edges edges.parquet --probabilities p.parquet --labels y.parquet -o method.npz",
+    "napsets calibrate -e edges.csv -p p.csv -l y.csv --method naps --pool 20 -o method.npz",
+]
+
+
+def calibrate(
+    run: Output,
+    context: typer.Context,
+    files: InputFiles,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file of the calibrated method: .npz.")],
+    method: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
+    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+) -> None:
+    """Calibrate a method on files and save it: `napsets predict --method-file` then needs no labels.
+
+    The file holds NumPy arrays and JSON, no code. For labels that keep arriving, use a store instead
+    (`napsets serve`, `napsets update`).
+    """
+    writable_file(output, (".npz",))
+    options = method.chosen(context)
+    run.notes(ignored(context, read, options.name))
+    groups_file(options.by)
+    options.check(read)
+    with run.steps() as steps:
+        inputs = read_inputs(
+            files.edges, files.probabilities, files.labels, None, read.reading,
+            prediction=read.prediction, predicting=False, stage=steps.stage,
+        )  # fmt: skip
+        run.notes(inputs.notes)
+        chosen = options.make_for(context, inputs, read, steps.stage)
+        steps.stage("calibrating")
+        ids = inputs.ids.values.to_numpy(zero_copy_only=False)
+        calibrated = chosen.calibrate(
+            inputs.graph,
+            inputs.outputs,
+            inputs.truth,
+            calibration=inputs.prediction.known(inputs.truth),
+            ids=ids.astype(str) if inputs.ids.is_string else ids,
+            class_names=inputs.class_names,
+        )
+        steps.stage(f"writing {output}")
+        calibrated.save(output)
+    result = {"output": str(output), "nodes": len(inputs.ids), "calibration": int(inputs.calibration.size)}
+    result |= {"method": options.name}
+    rows = [("nodes", number(len(inputs.ids))), ("calibration nodes", number(int(inputs.calibration.size)))]
+    run.result(result, table(f"{output}: {options.name}", ["", ""], rows))

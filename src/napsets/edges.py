@@ -1,0 +1,336 @@
+"""Edges as other libraries hold them, and the compressed sparse rows that they become.
+
+Each library's graph turns into an `EdgeList`: two columns of node ids, and the lengths of the edges if they have any.
+`EdgeList.rows` checks the ids and sorts the edges into rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_flag,
+    check_integers,
+    shown,
+)
+from napsets.checks.compressed import id_dtype
+from napsets.checks.lengths import (
+    WeightsAre,
+    WeightsMean,
+    check_lengths,
+    check_weights_are,
+    lengths_from,
+    weights_mean,
+)
+from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsWarning
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+__all__ = ["EdgeList", "compress", "node_names", "undirected_too", "way_to_graph"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST_NODES = 1 << 40  # the rows of more could not be addressed
+_MANY_NODES = 1 << 28  # rows of 2 GiB
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeList:
+    """Edges as two columns of node ids.
+
+    Attributes
+    ----------
+    name : str
+        The argument that they came in, for messages.
+    source, target : numpy.ndarray
+        Integers of any width, not yet checked.
+    num_nodes : int or None
+        Number of nodes; None for the largest id plus one.
+    lengths : numpy.ndarray or None
+        The length of each edge, float64.
+    directed : bool
+        Whether the graph that they came from says that they go one way.
+    both_ways : bool
+        Whether such a holder of graphs has an undirected edge in both directions, so that one alone tells a direction.
+    """
+
+    name: str
+    source: npt.NDArray[Any]
+    target: npt.NDArray[Any]
+    num_nodes: int | None = None
+    lengths: FloatArray | None = None
+    directed: bool = False
+    both_ways: bool = False
+
+    def warn_of_direction(self, stored: int) -> None:
+        """Warn that directions are lost, if an undirected graph of these edges has more entries than edges."""
+        if self.both_ways and np.count_nonzero(self.source != self.target) < stored:
+            warnings.warn(
+                f"`{self.name}` is not symmetric: it has edges without a way back, which are followed both ways. Make "
+                f"the graph with directed=True to follow them one way, or with directed=False if it is undirected",
+                NapsetsWarning,
+                stacklevel=4,
+            )
+
+    def rows(self, directed: bool) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:
+        """Return the edges as compressed sparse rows (see `compress`), or an error that names a bad id."""
+        name, source, target = self.name, self.source, self.target
+        if source.shape != target.shape:
+            raise InvalidInputError(f"`{name}` must have as many sources as targets; got {source.size}, {target.size}")
+        low = min(int(source.min()), int(target.min())) if source.size else 0
+        high = max(int(source.max()), int(target.max())) if source.size else -1
+        nodes = high + 1 if self.num_nodes is None else check_count("num_nodes", self.num_nodes, maximum=_MOST_NODES)
+        # Ids that leave nearly all numbers out are no numbers from 0: their rows alone would fill the memory.
+        if nodes > _MOST_NODES or (self.num_nodes is None and nodes > _MANY_NODES and nodes > 64 * source.size):
+            raise InvalidInputError(_too_many(name, nodes))
+        if low < 0 or high >= nodes:
+            raise InvalidInputError(f"`{name}` must hold ids from 0 to {nodes - 1}; got {low if low < 0 else high}")
+        try:
+            return compress(source, target, nodes, directed, self.lengths)
+        except MemoryError as error:
+            raise InvalidInputError(_too_many(name, nodes)) from error
+
+    @classmethod
+    def from_index(
+        cls,
+        edge_index: ArrayLike,
+        num_nodes: int | None = None,
+        lengths: ArrayLike | None = None,
+        strengths: ArrayLike | None = None,
+    ) -> EdgeList:
+        """Return the edges of a (2, m) array of sources and targets; see `Graph.from_edge_index`."""
+        array = check_integers("edge_index", edge_index, ndim=2)
+        if array.shape[0] != 2:
+            way = " Pass its transpose, .T, if it has one edge per row." if array.shape[1] == 2 else ""
+            raise InvalidInputError(f"`edge_index` must have shape (2, edges); got {array.shape}.{way}")
+        return cls("edge_index", array[0], array[1], num_nodes, lengths_from(lengths, strengths, array.shape[1]))
+
+    @classmethod
+    def from_scipy(
+        cls, adjacency: scipy.sparse.sparray | scipy.sparse.spmatrix, weights_are: WeightsMean | None = None
+    ) -> EdgeList:
+        """Return the edges of a square SciPy sparse matrix; see `Graph.from_scipy`."""
+        shape = getattr(adjacency, "shape", None)
+        if not hasattr(adjacency, "tocoo") or shape is None or len(shape) != 2 or shape[0] != shape[1]:
+            raise InvalidInputError(
+                f"`adjacency` must be a square SciPy sparse matrix; got {type(adjacency).__name__} of shape {shape}. "
+                f"Pass a dense one as scipy.sparse.csr_array(adjacency)."
+            )
+        coo = adjacency.tocoo()
+        source, target, values = coo.row, coo.col, coo.data
+        if not (values != 0).all():
+            kept = values != 0
+            source, target, values = source[kept], target[kept], values[kept]
+        meaning = weights_mean("adjacency", weights_are, values)
+        lengths = None if meaning is None else check_lengths("adjacency", values, values.size, weights_are=meaning)
+        return cls("adjacency", source, target, int(shape[0]), lengths, both_ways=True)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: networkx.Graph, weight: str | None = None, weights_are: WeightsAre = "lengths"
+    ) -> EdgeList:
+        """Return the edges of a NetworkX graph; see `Graph.from_networkx`."""
+        if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+            raise InvalidInputError(f"`graph` must be a NetworkX graph; got {type(graph).__name__}")
+        position = {node: i for i, node in enumerate(graph.nodes)}
+        pairs = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        lengths = None
+        if weight is not None:
+            values = [value for _, _, value in graph.edges(data=weight)]
+            if any(value is None for value in values):
+                raise InvalidInputError(f"`weight` must name an attribute of every edge; some have no {shown(weight)}")
+            meaning = check_weights_are(weights_are) or "lengths"
+            lengths = check_lengths("weight", np.array(values or np.empty(0)), len(values), weights_are=meaning)
+        return cls("graph", pairs[:, 0], pairs[:, 1], len(position), lengths, bool(graph.is_directed()))
+
+    @classmethod
+    def from_pyg(cls, data: Any, weights_are: WeightsMean | None = None) -> EdgeList:
+        """Return the edges of a PyTorch Geometric ``Data``; see `Graph.from_pyg`."""
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None:
+            return cls._from_transposed(data, weights_are)
+        # Without a word on them, attributes of edges are features and no weights.
+        names = ("edge_weight",) if weights_are is None else ("edge_weight", "edge_attr")
+        name = next((name for name in names if getattr(data, name, None) is not None), None)
+        values = np.empty(0) if name is None else as_array(f"data.{name}", getattr(data, name))
+        weights: dict[str, Any] = {}
+        meaning = weights_mean(f"data.{name}", weights_are, values)
+        if meaning is not None:
+            if name is None:
+                raise InvalidInputError(f"`data` must have an `edge_weight`; {type(data).__name__} has none")
+            weights[meaning] = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        edges = cls.from_index(edge_index, getattr(data, "num_nodes", None), **weights)
+        return replace(edges, name="data.edge_index", both_ways=True)
+
+    @classmethod
+    def _from_transposed(cls, data: Any, weights_are: WeightsMean | None) -> EdgeList:
+        """Return the edges of ``data.adj_t``, whose rows are the targets."""
+        transposed = getattr(data, "adj_t", None)
+        if transposed is None:
+            raise InvalidInputError(
+                f"`data` must have an `edge_index` or an `adj_t`; {type(data).__name__} has neither"
+            )
+        if not hasattr(transposed, "to_sparse_coo"):  # torch_sparse's, not torch's own
+            return replace(cls.from_scipy(transposed.to_scipy().T, weights_are), name="data.adj_t")
+        entries = transposed.to_sparse_coo().coalesce()
+        target, source = (as_array("data.adj_t", ends) for ends in entries.indices())
+        values, lengths = as_array("data.adj_t", entries.values()), None
+        meaning = weights_mean("data.adj_t", weights_are, values)
+        if meaning is not None:
+            lengths = check_lengths("data.adj_t", values, source.size, weights_are=meaning)
+        return cls("data.adj_t", source, target, int(transposed.shape[0]), lengths, both_ways=True)
+
+    @classmethod
+    def from_table(cls, table: Any, num_nodes: int | None = None, weights_are: WeightsAre | None = None) -> EdgeList:
+        """Return the edges of a table with the columns ``source`` and ``target``; see `Graph.from_table`."""
+        meaning = check_weights_are(weights_are)
+        columns = _columns(table)
+        names = list(columns)
+        if {"source", "target"} <= set(names):
+            names = ["source", "target"]
+        elif len(names) != 2:
+            raise InvalidInputError(
+                f"`table` must have the columns source and target, or just two; got {', '.join(map(str, names))}"
+            )
+        source, target = (check_integers(f"table[{name!r}]", columns[name]) for name in names)
+        lengths = None
+        if meaning is not None:
+            if "weight" not in columns:
+                raise InvalidInputError(f"`table` must have the column weight; it has {', '.join(map(str, columns))}")
+            lengths = check_lengths("table['weight']", columns["weight"], source.size, weights_are=meaning)
+        return cls("table", source, target, num_nodes, lengths)
+
+    @classmethod
+    def from_any(cls, graph: Any, num_nodes: int | None = None) -> EdgeList | None:
+        """Return the edges of any supported graph object, None if it is not supported; see `as_graph`."""
+        if getattr(graph, "edge_index", None) is not None or getattr(graph, "adj_t", None) is not None:
+            return cls.from_pyg(graph)
+        if hasattr(graph, "tocoo"):
+            return cls.from_scipy(graph)
+        if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+            return cls.from_networkx(graph)
+        if hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+            return cls.from_table(graph, num_nodes)
+        if isinstance(graph, list | tuple) or hasattr(graph, "__array__"):
+            return cls.from_index(graph, num_nodes)
+        return None
+
+
+def node_names(graph: Any) -> npt.NDArray[Any] | None:
+    """Return the node names of a NetworkX graph, in the order of the nodes 0..n−1; None for other graphs."""
+    if not (hasattr(graph, "is_directed") and hasattr(graph, "nodes") and hasattr(graph, "edges")):
+        return None
+    names = np.empty(len(graph.nodes), dtype=object)
+    names[:] = list(graph.nodes)
+    whole = all(isinstance(name, int) for name in names)
+    return names.astype(np.int64) if whole else names
+
+
+def _too_many(name: str, nodes: int) -> str:
+    return (
+        f"`{name}` must hold ids from 0 to the number of nodes less one; {shown(nodes)} nodes do not fit into memory. "
+        f"Number the nodes from 0 first (numpy.unique(ids, return_inverse=True) does)."
+    )
+
+
+def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
+    if isinstance(table, Mapping):
+        return {name: as_array(f"table[{name!r}]", column) for name, column in table.items()}
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingDependencyError("pyarrow", "cli") from error
+    try:
+        arrow = table if isinstance(table, pa.Table) else pa.table(table)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"`table` must be a table that Arrow can read; got {type(table).__name__}") from error
+    return {name: arrow.column(name).to_numpy() for name in arrow.column_names}
+
+
+# -- compressed sparse rows --------------------------------------------------------------------------------------------
+
+
+def compress(
+    source: npt.NDArray[Any],
+    target: npt.NDArray[Any],
+    num_nodes: int,
+    directed: bool,
+    lengths: FloatArray | None = None,
+) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:
+    """Return offsets, columns and lengths of rows that ascend, without repeats and self-loops; the shortest is kept."""
+    from napsets.kernels import csr
+
+    dtype = id_dtype(num_nodes)
+    if dtype is np.int32 and csr.sorted_by_numpy(source.size, lengths):
+        return csr.compress_few(source, target, num_nodes, not directed, lengths)
+
+    def room(size: int) -> FloatArray | None:
+        return None if lengths is None else np.empty(size)
+
+    source, target = _for_kernels(source, num_nodes), _for_kernels(target, num_nodes)
+    buckets, in_buckets = np.empty(source.size, dtype=dtype), room(source.size)
+    offsets = csr.bucket_by_column(source, target, num_nodes, not directed, buckets, lengths, in_buckets)
+    del source, target  # they may be copies
+    columns, long = np.empty(offsets[-1], dtype=dtype), room(offsets[-1])
+    rows = csr.rows_from_buckets(offsets, buckets, num_nodes, columns, in_buckets, long)
+    del buckets, offsets, in_buckets
+    kept = csr.deduplicate(rows, columns, long)
+    if directed:
+        if kept < columns.size:
+            columns, long = columns[:kept].copy(), None if long is None else long[:kept].copy()
+        return rows, columns, long
+    indices, twice = np.empty(2 * kept, dtype=dtype), room(2 * kept)
+    return csr.mirror(rows, columns, indices, long, twice), indices, twice
+
+
+def _for_kernels(ids: npt.NDArray[Any], num_nodes: int) -> npt.NDArray[Any]:
+    """Bring ids to a layout that kernels are compiled for: as they are where they have one, else in a small copy."""
+    if ids.dtype in (np.int32, np.int64) and ids.flags.c_contiguous:
+        return ids
+    return np.ascontiguousarray(ids, dtype=id_dtype(num_nodes))
+
+
+# -- what came instead of a graph ------------------------------------------------------------------------------------
+
+
+def way_to_graph(graph: object) -> str:
+    """Return how to make a `Graph` from another object, for messages."""
+    if hasattr(graph, "tocoo"):
+        return "napsets.Graph.from_scipy(...)"
+    if hasattr(graph, "edge_index"):
+        return "napsets.Graph.from_pyg(...)"
+    if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
+        return "napsets.Graph.from_networkx(...)"
+    if hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
+        return "napsets.Graph.from_table(...)"
+    return "napsets.Graph.from_edge_index(edge_index, num_nodes)"
+
+
+def undirected_too(constructor: Callable[P, T]) -> Callable[P, T]:
+    """Accept ``undirected``, the old name for the opposite of ``directed``."""
+
+    @wraps(constructor)
+    def construct(*args: P.args, **settings: P.kwargs) -> T:
+        if "undirected" in settings:
+            undirected = check_flag("undirected", settings.pop("undirected"))
+            message = f"`undirected` is deprecated: say directed={not undirected} for undirected={undirected}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            settings["directed"] = not undirected
+        return constructor(*args, **settings)
+
+    return construct

@@ -1,0 +1,318 @@
+"""Judging a file of predictions, sets or intervals, by the truth that became known."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.errors import InvalidInputError
+from napsets.evaluation.gaps import coverage_gap
+from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
+from napsets.evaluation.judgement import Judgement, judge
+from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
+from napsets.evaluation.promises import coverage_band
+from napsets.evaluation.weak import describe_weak, weak_groups
+from napsets.files.classes import ClassNames
+from napsets.files.labels import read_labels, read_targets
+from napsets.files.prediction_file import PredictionFile
+from napsets.files.reading import PLAIN, Reading
+from napsets.graph import Graph
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+
+__all__ = ["LabelledFile", "evaluate_file", "label_file", "labels_used_twice"]
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledFile:
+    """The rows of a file of predictions whose nodes have a truth.
+
+    Attributes
+    ----------
+    file : PredictionFile
+        The file.
+    prediction : Prediction
+        The rows that can be judged; `nodes` are rows of the file.
+    truth : numpy.ndarray
+        A label for each row of the file, −1 where there is none; or a number, NaN where there is none.
+    notes : list of str
+        What was left out, and whether labels that calibrated judge.
+    """
+
+    file: PredictionFile
+    prediction: Any
+    truth: npt.NDArray[Any]
+    notes: list[str]
+
+
+def label_file(
+    file: PredictionFile, truth: PathLike, reading: Reading = PLAIN, *, silent: bool = False
+) -> LabelledFile:
+    """Find the truth of each row's node; rows without one, and truth without a row, are left out.
+
+    Parameters
+    ----------
+    file : PredictionFile
+        The predictions.
+    truth : path
+        As in `read_labels` or `read_targets`.
+    reading : Reading
+        How to read the truth. Labels that are numbers of classes need a file that lists its classes.
+    silent : bool
+        Say nothing in the notes of truth without a row.
+    """
+    notes: list[str] = []
+    leaf = _LEAVES[type(file.prediction)]
+    prediction, y = leaf.read_truth(file, truth, replace(reading, skip_unknown=True), notes)
+    rows = np.flatnonzero(prediction.known(y))
+    if rows.size == 0:
+        raise InvalidInputError(
+            f"no node of `sets` has a {leaf.truth} in {os.fspath(truth)}. Check that both files call the nodes "
+            f"alike, and that not all {leaf.truth}s are empty or NaN."
+        )
+    notes = [note for note in notes if not (silent and note.startswith("left out:"))]
+    return LabelledFile(file, prediction[rows], y, notes + labels_used_twice(rows.size, file.metadata))
+
+
+def labels_used_twice(judged: int, metadata: Mapping[str, Any]) -> list[str]:
+    """Say how many of the judged nodes calibrated, as far as the counts that a file records prove it.
+
+    Examples
+    --------
+    >>> labels_used_twice(50, {"num_nodes": 100, "calibration": 50})
+    []
+    >>> labels_used_twice(60, {"num_nodes": 100, "calibration": 50})[0][:61]
+    'at least 10 of the 60 evaluated nodes were calibration nodes '
+    """
+    labels, nodes = metadata.get("calibration"), metadata.get("num_nodes")
+    both = 0 if labels is None or nodes is None else judged + labels - nodes
+    if both <= 0:
+        return []
+    return [
+        f"at least {both:,} of the {judged:,} evaluated nodes were calibration nodes ({labels:,} of all {nodes:,} "
+        f"nodes were): coverage can mislead there, above all within groups. Evaluate on labels that did not calibrate"
+    ]
+
+
+def evaluate_file(
+    labelled: LabelledFile,
+    strata: Sequence[tuple[int, int]] | None = None,
+    *,
+    graph: Graph | None = None,
+    radius: int = 2,
+    min_size: int = 30,
+    seed: int = 0,
+    groups: npt.NDArray[np.str_] | None = None,
+) -> dict[str, Any]:
+    """Return what the predictions are worth, under the usual names, for tables and JSON.
+
+    ``coverage_low`` and ``coverage_high`` are where chance puts coverage in 95 of 100 draws, if it is as promised: the
+    chance of the judged nodes and, where the file says how many labels set the level, of those too.
+
+    Parameters
+    ----------
+    labelled : LabelledFile
+        The predictions and the truth that judges them.
+    strata : sequence of (low, high), optional
+        As in `sscv`, for sets; by default `size_strata`.
+    graph : Graph, optional
+        From `read_graph_around`: adds PCCV over neighbourhoods of the judged nodes, and coverage by degree.
+    radius, min_size, seed
+        As in `neighbourhood_partition`.
+    groups : numpy.ndarray, optional
+        The name of the group of each node of the file, empty for none: adds coverage by group, beside chance.
+    """
+    prediction, y, leaf = labelled.prediction, labelled.truth, _LEAVES[type(labelled.prediction)]
+    by_name: dict[str, Any] = leaf.groups(y)
+    more: dict[str, Any] = {}
+    partition = None
+    if graph is not None:
+        prediction = replace(prediction, num_nodes=graph.num_nodes)
+        y = np.append(y, np.full(graph.num_nodes - y.size, leaf.unknown, dtype=y.dtype))
+        partition = neighbourhood_partition(graph, prediction.nodes, radius=radius, min_size=min_size, seed=seed)
+        by_name = leaf.groups(y) | {
+            "degree": groups_by_degree(graph, nodes=prediction.nodes),
+            "neighbourhood": groups_of_partition(partition, graph.num_nodes),
+        }
+        more = {
+            "neighbourhoods": len(partition),
+            "share_in_neighbourhoods": sum(part.size for part in partition) / len(prediction),
+            "coverage_by_degree": leaf.by_degree(prediction, y, graph, by_name["degree"]),
+        }
+    if groups is not None:
+        by_name["group"] = np.append(groups, np.zeros(y.size - groups.size, dtype=groups.dtype))
+        more["coverage_by_group"] = leaf.by_group(prediction, y, by_name["group"])
+    judgement = judge(prediction, y, strata=strata, partition=partition, groups=by_name)
+    worth = judgement.row()
+    if graph is None:
+        del worth["pccv"], worth["pccv_chance"]
+    low, high = _band(len(prediction), prediction.alpha, labelled.file.metadata.get("level_labels"))
+    worth |= {"unlabelled": len(labelled.file.prediction) - len(prediction), "alpha": prediction.alpha}
+    worth |= {"coverage_low": low, "coverage_high": high}
+    labels = labelled.file.metadata.get("level_labels")
+    worth |= {"weak": _weak(judgement, labels, getattr(prediction, "class_names", None))}
+    return worth | leaf.more(labelled.file, prediction, y) | more
+
+
+def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] | None) -> list[str]:
+    """Say which classes and groups of the user's own are covered too little, by more than chance."""
+    sentences = []
+    for what in ("class", "group"):
+        gap = judgement.gaps.get(what)
+        if gap is not None:
+            names = [str(class_names[g]) if what == "class" and class_names else str(g) for g in gap.groups]
+            weak = weak_groups(gap, what, names, level_labels=labels)
+            sentences += [describe_weak(weak, gap.alpha, int(gap.groups.size))] if weak else []
+    return sentences
+
+
+def _band(judged: int, alpha: float, labels: int | None) -> tuple[float, float]:
+    """Return where chance puts coverage: that of the judged nodes alone, where nothing is known of the labels."""
+    if labels is not None:
+        return coverage_band(labels, alpha, judged)
+    from scipy.stats import binom
+
+    low, high = (float(binom.ppf(tail, judged, 1.0 - alpha)) / judged for tail in (0.025, 0.975))
+    return low, high
+
+
+# -- what differs ------------------------------------------------------------------------------------------------------
+
+
+class _Leaf(ABC):
+    """What is read and said of one kind of prediction."""
+
+    #: What the truth of one node is, and what it is where it is unknown.
+    truth: ClassVar[str]
+    unknown: ClassVar[float]
+
+    @abstractmethod
+    def read_truth(
+        self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
+    ) -> tuple[Prediction, npt.NDArray[Any]]:
+        """Return the file's prediction, with what the truth adds to it, and the truth of each row."""
+
+    def groups(self, y: npt.NDArray[Any]) -> dict[str, Any]:
+        """Return groups that the truth alone gives."""
+        return {}
+
+    @abstractmethod
+    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
+        """Return coverage and size by the degree of the node."""
+
+    def by_group(self, prediction: Any, y: Any, groups: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
+        """Return coverage within groups that have names."""
+        gap = coverage_gap(prediction, y, groups)
+        return [
+            {"group": str(name), "count": int(count), "coverage": float(share)}
+            for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
+        ]
+
+    @abstractmethod
+    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
+        """Return what else is said."""
+
+
+class _Sets(_Leaf):
+    truth, unknown = "label", -1
+
+    def read_truth(
+        self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
+    ) -> tuple[Prediction, npt.NDArray[Any]]:
+        if file.complete:
+            return file.sets, read_labels(path, file.ids, file.class_names, reading, notes=notes, strict=True).values
+        y, classes = _labels_of_unlisted_classes(file, path, reading, notes)
+        missing = np.zeros((len(file.sets), len(classes) - file.sets.num_classes), dtype=bool)
+        return replace(file.sets, member=np.hstack([file.sets.member, missing]), class_names=classes), y
+
+    def groups(self, y: npt.NDArray[Any]) -> dict[str, Any]:
+        return {"class": groups_by_class(y)}
+
+    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
+        by_degree = coverage_by_degree(prediction, y, graph)
+        names = ["{}–{}".format(*ends) for ends in cast("list[tuple[int, int]]", by_degree.group)]
+        return _group_rows(by_degree, names)
+
+    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
+        by_class = _group_rows(coverage_by_class(prediction, y), list(prediction.class_names or ()))
+        return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": by_class}
+
+
+def _labels_of_unlisted_classes(
+    file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
+) -> tuple[IntArray, list[str]]:
+    """Read labels where the file does not list its classes: they are those of its sets, and those of the labels."""
+    if reading.labels_are == "indices":
+        raise InvalidInputError(
+            "`labels_are` must be names for sets that do not list their classes, as CSV cannot. Write the sets to "
+            ".parquet or .npz, or label nodes by name."
+        )
+    labels = read_labels(path, file.ids, None, replace(reading, labels_are="auto"), notes=notes)
+    names, listed = labels.class_names, ClassNames(file.class_names)
+    places = [listed.named(name) for name in names]
+    new = [name for name, place in zip(names, places, strict=True) if place < 0]
+    if names and len(new) == len(names):
+        notes.append(
+            f"no set has any of the labels {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. If those are class "
+            f"numbers, write the sets to .parquet or .npz, which list their classes"
+        )
+    rest = iter(range(len(listed), len(listed) + len(new)))
+    codes = np.array([next(rest) if place < 0 else place for place in places] + [-1], dtype=np.int64)
+    return codes[labels.values], [*file.class_names, *new]
+
+
+def _group_rows(groups: GroupCoverage, names: list[str]) -> list[dict[str, Any]]:
+    return [
+        {"group": name, "nodes": int(count), "coverage": float(share), "mean_size": float(size)}
+        for name, count, share, size in zip(names, groups.count, groups.coverage, groups.mean_size, strict=True)
+    ]
+
+
+class _Intervals(_Leaf):
+    truth, unknown = "target", math.nan
+
+    def read_truth(
+        self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
+    ) -> tuple[Prediction, npt.NDArray[Any]]:
+        return file.prediction, read_targets(path, file.ids, reading, notes=notes)
+
+    def by_degree(self, prediction: Any, y: Any, graph: Graph, groups: IntArray) -> list[dict[str, Any]]:
+        gap = coverage_gap(prediction, y, groups)
+        degrees, own = graph.degrees[prediction.nodes], groups[prediction.nodes]
+        return [
+            {
+                "group": f"{degrees[own == group].min()}–{degrees[own == group].max()}",
+                "nodes": int(count),
+                "coverage": float(share),
+                "mean_width": _finite_mean(prediction.widths[own == group]),
+            }
+            for group, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
+        ]
+
+    def by_group(self, prediction: Any, y: Any, groups: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
+        own = groups[prediction.nodes]
+        return [
+            row | {"mean_width": _finite_mean(prediction.widths[own == row["group"]])}
+            for row in super().by_group(prediction, y, groups)
+        ]
+
+    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
+        return {}
+
+
+def _finite_mean(widths: FloatArray) -> float:
+    """Return the mean of finite widths; NaN where there is none."""
+    finite = widths[np.isfinite(widths)]
+    return float(finite.mean()) if finite.size else math.nan
+
+
+_LEAVES: dict[type[Prediction], _Leaf] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}

@@ -1,0 +1,333 @@
+"""What a comparison of methods holds: the result of each method, and all of them side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.evaluation.judgement import Judgement
+from napsets.evaluation.kinds import Kind, Strata, kind_of
+from napsets.evaluation.metrics import mean_and_error
+from napsets.graph import Graph
+from napsets.methods import Calibrated, CalibrationData, Settings
+from napsets.predictions import Prediction
+from napsets.predictions.tables import imported
+
+if TYPE_CHECKING:
+    from napsets.evaluation.verdict import Verdict
+
+__all__ = ["Comparison", "MethodResult", "finite_together"]
+
+#: Methods that are printed, and how wide, so that a comparison fits a screen.
+_SHOWN, _WIDTH = 20, 80
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodResult(Judgement):
+    """One method among others: its prediction, what that is worth, and how it goes over error rates.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the table of methods.
+    title : str
+        What tables and charts call it.
+    calibrated : Calibrated
+        The method, calibrated.
+    prediction : PredictionSets or PredictionIntervals
+        The sets, or intervals, of the nodes compared on.
+    curve_coverage, curve_size : numpy.ndarray
+        Coverage and average size at each of the comparison's `alphas`; of intervals, that of the finite ones, NaN where
+        there is none.
+    curves : mapping
+        What else there is at each of the `alphas`, by name. Of intervals: "median", the median width of all, and
+        "infinite", the share that are the whole line; they can also be read as `curve_median` and `curve_infinite`.
+    """
+
+    name: str
+    title: str
+    calibrated: Calibrated
+    prediction: Any
+    curve_coverage: FloatArray
+    curve_size: FloatArray
+    curves: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        curves = self.__dict__.get("curves", {})
+        if name.startswith("curve_") and name[6:] in curves:
+            return curves[name[6:]]
+        return super().__getattr__(name)
+
+    @property
+    def sets(self) -> Any:
+        """The prediction, where it is of sets."""
+        return self.prediction
+
+    #: The same, where it is of intervals.
+    intervals = sets
+
+    @property
+    def sizes(self) -> npt.NDArray[Any]:
+        """How many labels each set has, or how wide each interval is."""
+        sizes: npt.NDArray[Any] = self.prediction.sizes
+        return sizes
+
+    @property
+    def size(self) -> float:
+        """The average number of labels in a set, or the average width of the finite intervals."""
+        return self.measures[kind_of(type(self.prediction)).size]
+
+    @property
+    def hits(self) -> int:
+        """How many of the judged nodes are covered."""
+        return round(self.coverage * self.nodes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrated method to one file; `napsets.load` reads it."""
+        self.calibrated.save(path)
+
+    def same_as(self, other: MethodResult) -> bool:
+        """Return whether another method predicts the very same."""
+        same: bool = self.prediction.same_as(other.prediction)
+        return same
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """Methods side by side.
+
+    Attributes
+    ----------
+    results : tuple of MethodResult
+        One per method, in the order in which they were named.
+    alpha, hops
+        As in `compare`; of more than 64 hops, those that the graph has.
+    partition : list of numpy.ndarray
+        Neighbourhoods that PCCV compares.
+    alphas : tuple of float
+        Where the curves are.
+    data : CalibrationData
+        Graph, outputs, truth and calibration nodes, checked. The truth judged, too.
+    settings : Settings
+        The settings of all methods.
+    ids : numpy.ndarray or None
+        What the nodes are called; None for 0..n−1.
+    strata : list of (low, high) or None
+        Set sizes that SSCV groups; None for intervals.
+    training : numpy.ndarray
+        The nodes that the model was trained on, as far as they are known.
+    """
+
+    results: tuple[MethodResult, ...]
+    alpha: float
+    hops: int
+    partition: list[IntArray]
+    alphas: tuple[float, ...]
+    data: CalibrationData
+    settings: Settings
+    ids: npt.NDArray[Any] | None
+    strata: Strata | None = None
+    training: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def prediction(self) -> type[Prediction]:
+        """What is predicted: `PredictionSets` or `PredictionIntervals`."""
+        return self.data.prediction
+
+    @property
+    def kind(self) -> Kind:
+        """What evaluation does for such predictions."""
+        return kind_of(self.prediction)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        assert self.data.graph is not None
+        return self.data.graph
+
+    @property
+    def baseline(self) -> MethodResult:
+        """What the others are compared with: the first method."""
+        return self.results[0]
+
+    @property
+    def nodes(self) -> IntArray:
+        """The nodes that judged, in the order in which they came."""
+        nodes: IntArray = self.baseline.prediction.nodes
+        return nodes
+
+    @property
+    def truth(self) -> npt.NDArray[Any]:
+        """The truth that judged, one entry per node: labels, −1 where unknown, or numbers, NaN where unknown."""
+        return self.data.truth
+
+    #: The truth by the names that it has among arguments.
+    labels = targets = truth
+
+    @property
+    def known(self) -> BoolArray:
+        """Whether the truth of each node is known."""
+        return self.prediction.known(self.truth)
+
+    @property
+    def predicted(self) -> npt.NDArray[Any]:
+        """What the model alone predicts of each node: the most probable class, or its best guess."""
+        return self.kind.predicted(self.settings.score, self.data.outputs)
+
+    @property
+    def finite(self) -> BoolArray:
+        """On which of the judged nodes the sizes of all methods are finite: where they can be compared.
+
+        Methods that give most nodes the whole line are passed over: with them, hardly any node would be left.
+        """
+        return finite_together([result.sizes for result in self])
+
+    def shared_sizes(self) -> list[tuple[float, float]]:
+        """Return each method's average size at the nodes that are `finite`, with its standard error.
+
+        It is infinite for a method that gives most nodes the whole line.
+        """
+        finite = self.finite
+        return [mean_and_error(result.sizes[finite]) for result in self]
+
+    def verdict(self, class_names: Sequence[str] | None = None) -> Verdict:
+        """Say which method to take, what it gains over the baseline, how sure that is, and what to watch for.
+
+        See `napsets.evaluation.verdict`. With ``alphas=CURVE_ALPHAS``, its confidence intervals also hold what another
+        draw of labels would change; without, only what other nodes would.
+        """
+        from napsets.evaluation.verdict import judge_methods
+
+        return judge_methods(self, class_names=class_names)
+
+    @property
+    def best(self) -> MethodResult:
+        """The method that the verdict takes; ``comparison.best.save(path)`` keeps it."""
+        return self[self.verdict().method]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[MethodResult]:
+        return iter(self.results)
+
+    def __getitem__(self, which: str | int) -> MethodResult:
+        """Return the result of one method, by its name or by its place."""
+        if not isinstance(which, str):
+            return self.results[which]
+        for result in self.results:
+            if result.name == which:
+                return result
+        raise KeyError(f"{which!r}: compared are {', '.join(result.name for result in self)}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one plain dictionary per method, for tables and JSON.
+
+        Of intervals it also has `shared_width`, the mean width where all methods' are finite.
+        """
+        rows = [
+            {"method": result.name, "title": result.title, "hops": self.hops, "alpha": self.alpha} | result.row()
+            for result in self.results
+        ]
+        name = self.kind.shared
+        if name is not None:
+            share = float(self.finite.mean())
+            for row, (size, error) in zip(rows, self.shared_sizes(), strict=True):
+                row |= {name: size, f"{name}_se": error, "shared": share}
+        return rows
+
+    def to_pandas(self) -> Any:
+        """Return one row per method, with every metric in a column."""
+        return imported("pandas", "spark").DataFrame(self.rows()).set_index("method")
+
+    def plot(self) -> Any:
+        """Draw coverage against size, a point per method with 95 % intervals, as an Altair chart (extra ``report``)."""
+        altair = imported("altair", "report")
+        size = self.kind.size
+        rows = [
+            {
+                "method": result.name,
+                "size": result.size,
+                "coverage": result.coverage,
+                "low": result.coverage - 1.96 * result.coverage_se,
+                "high": result.coverage + 1.96 * result.coverage_se,
+            }
+            for result in self
+            if np.isfinite(result.size)
+        ]
+        base = altair.Chart(altair.Data(values=rows)).encode(
+            x=altair.X("size:Q", title=size.replace("_", " "), scale=altair.Scale(zero=False)),
+            color=altair.Color("method:N", sort=[result.name for result in self]),
+        )
+        coverage = altair.Y(
+            "coverage:Q", title="coverage", scale=altair.Scale(zero=False), axis=altair.Axis(format="%")
+        )
+        target = altair.Chart(altair.Data(values=[{"target": 1.0 - self.alpha}])).mark_rule(strokeDash=[4, 4])
+        return (
+            target.encode(y="target:Q")
+            + base.mark_rule().encode(y="low:Q", y2="high:Q")
+            + base.mark_point(filled=True, size=80).encode(y=coverage, tooltip=["method:N", "size:Q", "coverage:Q"])
+        ).properties(width=420, height=280)
+
+    def _table(self) -> list[list[str]]:
+        """Return what is shown of each method, under a row of headings: gaps where there are groups, then full sets."""
+        over = [name for name, gap in self.baseline.gaps.items() if np.isfinite(gap.gap)][:2]
+        lost = any(result.infinite for result in self)
+        head = ["method", "coverage", "size", *(f"gap {name}" for name in over), *["no support"] * lost]
+        best = self.best.name
+        rows = [
+            [
+                ("→ " if result.name == best else "  ") + result.name,
+                f"{result.coverage:.3f} ± {1.96 * result.coverage_se:.3f}",
+                self.prediction.size_text(result.size),
+                *(f"{result.gaps[name].gap:.3f}" for name in over),
+                *[f"{result.infinite:,}"] * lost,
+            ]
+            for result in self
+        ]
+        return [head, *rows]
+
+    @property
+    def _heading(self) -> str:
+        return (
+            f"{len(self)} methods on {self.nodes.size:,} nodes at alpha = {self.alpha:g}, calibrated on "
+            f"{self.data.calibration.size:,} labels"
+        )
+
+    def __str__(self) -> str:
+        names, *columns = zip(*self._table()[: _SHOWN + 1], strict=True)
+        cells = [[cell.rjust(max(map(len, column))) for cell in column] for column in columns]
+        room = max(12, _WIDTH - sum(2 + len(column[0]) for column in cells))
+        fitted = [name if len(name) <= room else f"{name[: room - 1]}…" for name in names]
+        lines = ["  ".join(row) for row in zip([n.ljust(max(map(len, fitted))) for n in fitted], *cells, strict=True)]
+        left = [f"… and {len(self) - _SHOWN} more: to_pandas() has all"] if len(self) > _SHOWN else []
+        return "\n".join([self._heading, *lines, *left])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the methods as a table, for notebooks."""
+        head, *rows = ([escape(cell) for cell in row] for row in self._table())
+        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        titles = "".join(f"<th>{cell}</th>" for cell in head)
+        return f"<p>{escape(self._heading)}</p><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def finite_together(values: Sequence[npt.NDArray[Any]]) -> BoolArray:
+    """Return where the values of all methods are finite, but for methods of which less than half are.
+
+    Examples
+    --------
+    >>> finite_together([np.array([1.0, 2.0]), np.array([np.inf, 3.0]), np.array([np.inf, np.inf])])
+    array([False,  True])
+    """
+    finite = [np.isfinite(column) for column in values]
+    together: BoolArray = np.all([column for column in finite if 2 * column.sum() >= column.size] or finite, axis=0)
+    return together

@@ -1,0 +1,385 @@
+"""Reading what is known of nodes in rows of numbers: probabilities of classes, numbers of a model, features."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, FloatArray
+from napsets.checks.frozen import sealed
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files import places
+from napsets.files.formats import TableFile, open_table
+from napsets.files.id_columns import NodeRows, id_column, joined_ids
+from napsets.files.ids import NodeIds
+from napsets.files.numbers import check_width, number_rows
+from napsets.files.reading import PLAIN, Reading
+from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
+
+__all__ = ["NodeNumbers", "NodeProbabilities", "read_features", "read_numbers", "read_probabilities"]
+
+LIST_COLUMN = "probabilities"
+
+#: How far an entry may be off that was rounded to two decimals.
+_ROUNDING = 0.005
+
+#: The scores whose columns a file of numbers may have, the more telling first.
+_SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
+
+
+@dataclass(frozen=True, eq=False)
+class NodeProbabilities:
+    """Probabilities with the ids of their rows and the names of their columns.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        One id per row, as the file has them.
+    values : numpy.ndarray
+        Shape (nodes, classes); float32 where the file has float32, otherwise float64.
+    class_names : list of str
+        One name per class.
+    """
+
+    ids: NodeIds
+    values: npt.NDArray[Any]
+    class_names: list[str]
+
+
+def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeProbabilities:
+    """Read a table of probabilities, batch by batch, into one array.
+
+    Parameters
+    ----------
+    path : path
+        Parquet, CSV, JSON Lines or npz with the column ``node`` and either one column per class, named after it, or
+        one list column ``probabilities``.
+    reading : Reading
+        How it is read.
+    """
+    table = open_table("probabilities", path, reading)
+    table.require("node")
+    columns = [LIST_COLUMN] if LIST_COLUMN in table.columns else _class_columns(table)
+    rows = _Rows(table, columns)
+    parts = []
+    for batch in table.batches(["node", *columns]):
+        parts.append(id_column(table, batch, "node"))
+        rows.add(batch, parts[-1])
+    if not parts:
+        raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
+    rows.refuse()
+    values = rows.finish()
+    return NodeProbabilities(
+        NodeIds(joined_ids(table, parts), "probabilities", table.path),
+        values,
+        _class_names(table, columns, values.shape[1]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NodeNumbers:
+    """Numbers that a model says of nodes, such as two quantiles or a prediction.
+
+    Attributes
+    ----------
+    ids : NodeIds
+        One id per row, as the file has them.
+    values : numpy.ndarray
+        One row per node, one column for each that the score names.
+    score : IntervalScore
+        The score whose columns the file has.
+    notes : list of str
+        What a user should know of them.
+    """
+
+    ids: NodeIds
+    values: FloatArray
+    score: Any
+    notes: list[str]
+
+
+def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeNumbers:
+    """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``].
+
+    Parameters
+    ----------
+    path : path
+        Parquet, CSV, JSON Lines or npz.
+    reading : Reading
+        How it is read.
+    """
+    table = open_table("probabilities", path, reading)
+    table.require("node")
+    score = next((score for score in _SCORES if set(score.columns) <= set(table.columns)), None)
+    if score is None:
+        raise FileFormatError(
+            f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
+            f"regression; {table.path} has {', '.join(table.columns)}. Where they are called otherwise, say so: "
+            f"--columns prediction=…"
+        )
+    parts, blocks, filled = [], [], 0
+    for batch in table.batches(["node", *score.columns]):
+        parts.append(id_column(table, batch, "node"))
+        blocks.append(number_rows(table, batch, score.columns, filled, list_column=""))
+        filled += batch.num_rows
+    if not parts:
+        raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
+    try:
+        values = score.check(np.concatenate(blocks))
+    except InvalidInputError as error:
+        raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
+    ids = NodeIds(joined_ids(table, parts), "probabilities", table.path)
+    return NodeNumbers(ids, values, score, _crossed(table, values) if isinstance(score, CQR) else [])
+
+
+def _crossed(table: TableFile, values: FloatArray) -> list[str]:
+    """Say that two quantiles look swapped; that a few cross is what models do, and what CQR expects."""
+    crossed = int((values[:, 0] > values[:, 1]).sum())
+    if 2 * crossed <= len(values):
+        return []
+    return [
+        f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are the "
+        f"two columns swapped? Each pair is taken the right way round"
+    ]
+
+
+def _class_columns(table: TableFile) -> list[str]:
+    unused = table.reading.ignore_columns
+    missing = [column for column in unused if column not in table.columns]
+    if missing:
+        raise FileFormatError(
+            f"`ignore_columns` must name columns of `probabilities`; {table.path} has no column {missing[0]}. It has: "
+            f"{', '.join(table.columns[:12])}"
+        )
+    columns = [column for column in table.columns if column != "node" and column not in unused]
+    if not columns:
+        raise FileFormatError(
+            f"`probabilities` must have one column per class beside node, or one list column named {LIST_COLUMN}; "
+            f"{table.path} has the columns {', '.join(table.columns)}"
+        )
+    if "" in columns:
+        raise FileFormatError(
+            f"`probabilities` must have a name for each column; {table.path} has one without, as pandas writes its "
+            f"index. Write it with index=False, or name that column."
+        )
+    return columns
+
+
+def _class_names(table: TableFile, columns: list[str], classes: int) -> list[str]:
+    if columns != [LIST_COLUMN]:
+        return columns
+    names = table.about().get("class_names")
+    if names is None:
+        return [str(y) for y in range(classes)]
+    if len(names) != classes:
+        raise FileFormatError(
+            f"`probabilities` must have as many entries in each row as its metadata names classes, {len(names)}; "
+            f"{table.path} has {classes}"
+        )
+    return list(names)
+
+
+class _Rows:
+    """Rows that come in batches and end up in one array, which is as wide as the file's numbers are."""
+
+    def __init__(self, table: TableFile, columns: list[str]) -> None:
+        self.table = table
+        self.columns = columns
+        self.filled = 0
+        self.array: npt.NDArray[Any] | None = None
+        self.parts: list[npt.NDArray[Any]] = []
+        self.total = table.num_rows()
+        self.bad = 0
+        self.first_bad = ""
+        #: Columns without which every bad row so far would sum to 1.
+        self.surplus: list[int] | None = None
+        #: Whether every bad row so far sums to 1, or to 100, but for rounding.
+        self.rounded = self.percentages = True
+
+    def add(self, batch: Any, ids: Any) -> None:
+        block = number_rows(self.table, batch, self.columns, self.filled, list_column=LIST_COLUMN)
+        if self.table.reading.logits:
+            self._check_finite(block, ids)
+            block = _softmax(block)
+        else:
+            if self.table.reading.normalise:
+                block = _normalised(block)
+            self._check(block, ids)
+        if self.total is None:
+            self.parts.append(block)
+        else:
+            if self.array is None:
+                self.array = np.empty((self.total, block.shape[1]), dtype=block.dtype)
+            check_width(self.table, block, self.array.shape[1])
+            self.array[self.filled : self.filled + len(block)] = block
+        self.filled += len(block)
+
+    def finish(self) -> npt.NDArray[Any]:
+        # Read-only, so that nobody who keeps it needs a copy.
+        return sealed(np.concatenate(self.parts) if self.array is None else self.array)
+
+    def refuse(self) -> None:
+        if self.bad:
+            raise FileFormatError(
+                f"`probabilities` must have rows of finite numbers, none negative, that sum to 1; {self.bad:,} of the "
+                f"{self.filled:,} rows of {self.table.path} do not: {self.first_bad}. {self._way_out()}"
+            )
+
+    def _way_out(self) -> str:
+        if self.surplus is not None and len(self.surplus) == 1:
+            column = self.columns[self.surplus[0]]
+            return f"They all would without the column {column}: if that is no class, add --ignore-columns {column}."
+        if self.rounded:
+            return "They sum to 1 but for rounding: add --normalise, which divides each row by its sum."
+        if self.percentages:
+            return "They sum to 100, as percentages do: add --normalise, which divides each row by its sum."
+        return (
+            "If they are logits (a model's outputs before softmax), add --logits; if a column is no class, add "
+            "--ignore-columns with its name."
+        )
+
+    def _check_finite(self, block: npt.NDArray[Any], ids: Any) -> None:
+        bad = ~np.isfinite(block).all(axis=1)
+        if bad.any():
+            row = int(bad.argmax())
+            raise FileFormatError(
+                f"`probabilities` must have rows of finite numbers, also as logits; row {self.filled + row} of "
+                f"{self.table.path}, node {ids[row].as_py()!r}, has {block[row][~np.isfinite(block[row])][0]:g}"
+            )
+
+    def _check(self, block: npt.NDArray[Any], ids: Any) -> None:
+        sums = block.sum(axis=1, dtype=np.float64)
+        lowest = block.min(axis=1)
+        good = _good_rows(sums, lowest)
+        if good.all():
+            return
+        row = int(good.argmin())
+        if not self.bad:
+            what = f"has a negative entry, {lowest[row]:.6g}" if lowest[row] < 0 else f"sums to {sums[row]:.6g}"
+            self.first_bad = f"row {self.filled + row}, node {ids[row].as_py()!r}, {what}"
+        self.bad += int((~good).sum())
+        room = _ROUNDING * block.shape[1]
+        fine = lowest[~good] >= 0
+        self.rounded &= bool((fine & (np.abs(sums[~good] - 1.0) <= room)).all())
+        self.percentages &= bool((fine & (np.abs(sums[~good] - 100.0) <= 100.0 * room)).all())
+        self._narrow_surplus(block[~good])
+
+    def _narrow_surplus(self, bad: npt.NDArray[Any]) -> None:
+        """Keep the columns without which these rows, too, are probabilities: one of them may be no class."""
+        if self.surplus is None:
+            # A list has no columns that could be dropped.
+            self.surplus = [] if self.columns == [LIST_COLUMN] or bad.shape[1] < 2 else list(range(bad.shape[1]))
+        for some in (bad[:64], bad):  # a few rows rule out nearly all columns
+            self.surplus = [column for column in self.surplus if _are_good(np.delete(some, column, axis=1))]
+
+
+def _normalised(block: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return rows divided by their sum, where that is 1 or 100 but for rounding; others as they are."""
+    sums, room = block.sum(axis=1, dtype=np.float64), _ROUNDING * block.shape[1]
+    near = (np.abs(sums - 1.0) <= room) | (np.abs(sums - 100.0) <= 100.0 * room)
+    divided = block.astype(np.float64)
+    divided[near] /= sums[near, None]
+    return divided.astype(block.dtype)
+
+
+def _softmax(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return exp(x) / Σ exp(x) of each row, as wide as it came; the largest is taken off first: none overflows."""
+    wide = logits.astype(np.float64)
+    raised = np.exp(wide - wide.max(axis=1, keepdims=True))
+    shares: npt.NDArray[Any] = (raised / raised.sum(axis=1, keepdims=True)).astype(logits.dtype)
+    return shares
+
+
+def _good_rows(sums: npt.NDArray[Any], lowest: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    good: npt.NDArray[np.bool_] = (np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) & (lowest >= 0)  # NaN is neither
+    return good
+
+
+def _are_good(block: npt.NDArray[Any]) -> bool:
+    return bool(_good_rows(block.sum(axis=1, dtype=np.float64), block.min(axis=1)).all())
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+#: The list column of features.
+_FEATURES = "features"
+#: What `scipy.sparse.save_npz` calls the parts of compressed sparse rows.
+_SPARSE = {"indptr", "indices", "data", "shape", "format"}
+
+
+def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN) -> Any:
+    """Read features into one row for each of `nodes`.
+
+    Parameters
+    ----------
+    path : path
+        Parquet, CSV (plain or gzip) or npz with the column ``node`` and one column per feature, or one list column
+        ``features``; or what ``scipy.sparse.save_npz`` wrote, one row per node in the order of the probabilities.
+    nodes : NodeIds
+        The nodes; each must have a row.
+    reading : Reading
+        How it is read.
+
+    Returns
+    -------
+    numpy.ndarray or scipy.sparse.csr_array
+        One row per node.
+    """
+    sparse = _read_sparse(path, len(nodes)) if os.fspath(path).endswith(".npz") else None
+    if sparse is not None:
+        return sparse
+    table = open_table("features", path, reading)
+    table.require("node")
+    columns = [column for column in table.columns if column != "node"]
+    if _FEATURES in columns:
+        columns = [_FEATURES]
+    if not columns:
+        raise FileFormatError(f"`features` must have one column per feature beside node; {table.path} has none")
+    rows, blocks, filled = NodeRows(table, nodes), [], 0
+    for batch in rows.batches(*columns):
+        blocks.append(number_rows(table, batch, columns, filled, list_column=_FEATURES, booleans=True))
+        check_width(table, blocks[-1], blocks[0].shape[1])
+        filled += batch.num_rows
+    known = rows.places()
+    missing = len(nodes) - int((known >= 0).sum())
+    if missing:
+        raise FileFormatError(
+            f"`features` must have a row for each of the {len(nodes):,} nodes of `{nodes.name}`; {table.path} lacks "
+            f"{missing:,}"
+        )
+    block = np.concatenate(blocks)
+    features = np.empty((len(nodes), block.shape[1]), dtype=block.dtype)
+    features[known[known >= 0]] = block[known >= 0]
+    return features
+
+
+def _read_sparse(path: str | os.PathLike[str], size: int) -> Any:
+    """Return the rows of a file that SciPy wrote, or None where it is another one."""
+    with places.reading(path, "features") as source, np.load(source, allow_pickle=False) as archive:
+        if not set(archive.files) >= _SPARSE:
+            return None
+        parts = {name: archive[name] for name in _SPARSE}
+    if parts["format"].item() not in (b"csr", "csr"):
+        raise FileFormatError(
+            f"`features` must be compressed sparse rows (csr); {os.fspath(path)} holds {parts['format'].item()!r}"
+        )
+    from scipy.sparse import csr_array
+
+    try:
+        height, width = (int(n) for n in parts["shape"])
+        rows = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(height, width))
+        rows.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise FileFormatError(
+            f"`features` must be compressed sparse rows; {os.fspath(path)} is not: {error}"
+        ) from error
+    if rows.shape[0] != size:
+        raise FileFormatError(
+            f"`features` must have a row for each of the {size:,} nodes of `probabilities`, in their order; "
+            f"{os.fspath(path)} has {rows.shape[0]:,}"
+        )
+    return rows

@@ -1,0 +1,392 @@
+"""The columns of files of predictions: what sets and intervals are in a table, and which tables are no such thing.
+
+Both have ``node`` (as the user's files had it), ``threshold`` (+∞ where the neighbourhood has too little mass),
+``support``, ``effective_size`` and ``alpha``. Sets have ``labels`` (a list of class names, or of integers where the
+user's labels are integers) and ``size``; then, where they are known, ``prediction`` (the most probable label) and
+``probability`` (how probable it is). Intervals have ``lower``, ``upper`` and ``width``, and ``prediction``.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
+from napsets.checks.values import check_size
+from napsets.errors import FileFormatError
+from napsets.files import places
+from napsets.files.classes import sorted_names
+from napsets.files.formats import METADATA_KEY, TableFile, arrow
+from napsets.files.npz_format import npz_array
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+
+__all__ = ["COLUMNS_OF", "SETS", "PredictionColumns", "Rows", "columns_of", "with_first_choices"]
+
+#: What a column's numbers must be: where they are, and in words.
+Rule = tuple[BoolArray, str]
+
+#: Rows of probabilities that are looked through at a time.
+_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a file: ids, numbers by column, and other columns as Arrow arrays."""
+
+    ids: Any
+    numbers: dict[str, FloatArray]
+    others: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class PredictionColumns(ABC):
+    """What one kind of prediction is in a table."""
+
+    prediction: ClassVar[type[Prediction]]
+    #: The columns that every file has.
+    required: ClassVar[tuple[str, ...]]
+    #: Further columns, each of which a file may lack.
+    optional: ClassVar[tuple[str, ...]]
+    #: Columns that hold no numbers.
+    texts: ClassVar[tuple[str, ...]] = ("node",)
+    #: What null stands for in JSON Lines, which has no infinity.
+    endless: ClassVar[Mapping[str, float]]
+
+    @abstractmethod
+    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
+        """Return the Arrow type of each column but the ids."""
+
+    def schema(
+        self, id_type: Any, metadata: Mapping[str, Any], *, optional: bool = True, integer_labels: bool = False
+    ) -> Any:
+        """Return the Arrow schema of a file, with the optional columns or without."""
+        pa = arrow()
+        types = self.types(integer_labels=integer_labels) | {"node": id_type}
+        names = (*self.required, *(self.optional if optional else ()))
+        fields = [pa.field(name, types[name], nullable=False) for name in names]
+        return pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
+
+    def guessing(self, calibrated: Any) -> bool:
+        """Return whether a method knows what the optional columns hold."""
+        return True
+
+    def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
+        """Return a table of nodes with the optional columns, which that of a prediction may lack."""
+        return table
+
+    def present(self, table: TableFile) -> tuple[str, ...]:
+        """Return the columns that a file has: the required ones, and those of the optional ones that are there."""
+        return (*self.required, *(name for name in self.optional if name in table.columns))
+
+    def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
+        """Give record batches of the columns."""
+        return table.batches(columns, text=self.texts)
+
+    def other(self, table: TableFile, column: Any, name: str) -> Any:
+        """Return a column that holds no numbers, or refuse it."""
+        raise NotImplementedError(name)
+
+    @abstractmethod
+    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Return which rows leave something out, so that their threshold is not +∞."""
+
+    @abstractmethod
+    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
+        """Return what the numbers that only this kind has must be."""
+
+    @abstractmethod
+    def check(self, table: TableFile, rows: Rows) -> None:
+        """Refuse rows whose columns contradict each other."""
+
+    def class_names(self, rows: Rows) -> list[str]:
+        """Return the classes that rows have, where a file does not list them."""
+        return []
+
+    def guesses(
+        self, table: TableFile, rows: Rows, class_names: list[str]
+    ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
+        """Return what is predicted for each row, and how probable that is, where the file says so."""
+        return rows.numbers.get("prediction"), None
+
+    @abstractmethod
+    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+        """Return the prediction, from what is its own and what all have in common."""
+
+
+class SetColumns(PredictionColumns):
+    """Sets of labels."""
+
+    prediction = PredictionSets
+    required = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
+    optional = ("prediction", "probability")
+    texts = ("node", "labels", "prediction")
+    endless: ClassVar[Mapping[str, float]] = {"threshold": np.inf}
+
+    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
+        """Return the Arrow type of each column but the ids."""
+        pa = arrow()
+        label, number, count = pa.int64() if integer_labels else pa.string(), pa.float64(), pa.int64()
+        return {
+            "labels": pa.list_(label), "size": pa.int32(), "threshold": number, "support": count,
+            "effective_size": number, "alpha": number, "prediction": label, "probability": number,
+        }  # fmt: skip
+
+    def guessing(self, calibrated: Any) -> bool:
+        """Return whether a method's score has probabilities, which predict labels."""
+        return _probabilities(calibrated) is not None
+
+    def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
+        """Return a table of sets with the most probable label of each node, and its probability."""
+        return with_first_choices(table, _probabilities(calibrated), nodes, class_names or [])
+
+    def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
+        """Give record batches of the columns; in npz, the set of row i is ``labels[offsets[i]:offsets[i + 1]]``."""
+        if table.format != "npz":
+            yield from super().batches(table, columns)
+            return
+        pa = arrow()
+        table.require("offsets")
+        with places.reading(table.path, table.name), np.load(table.path, allow_pickle=False) as archive:
+            arrays = {name: npz_array("sets", table.path, archive, name) for name in (*columns, "offsets")}
+        labels, offsets = arrays.pop("labels"), arrays.pop("offsets")
+        lengths = {name: array.size for name, array in arrays.items()}
+        if len(set(lengths.values())) > 1 or not arrays["node"].size:
+            raise FileFormatError(
+                f"`sets` must have arrays of one length, at least 1, but for labels and offsets; {table.path} has "
+                f"{lengths}"
+            )
+        if not _cut(offsets, arrays["node"].size, labels.size):
+            raise FileFormatError(
+                f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
+                f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
+            )
+        names = pa.array(labels.astype(str), pa.large_string())
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets.astype(np.int64)), names)
+        yield pa.RecordBatch.from_arrays(
+            [lists if name == "labels" else pa.array(arrays[name]) for name in columns], names=list(columns)
+        )
+
+    def other(self, table: TableFile, column: Any, name: str) -> Any:
+        """Return lists of labels, or predicted labels, as text."""
+        return _label_lists(table, column) if name == "labels" else _predicted_names(table, column)
+
+    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Return which sets are empty."""
+        empty: BoolArray = numbers["size"] == 0
+        return empty
+
+    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
+        """Return what sizes, thresholds and probabilities must be."""
+        size, threshold = numbers["size"], numbers["threshold"]
+        rules: dict[str, Rule] = {
+            "size": ((size == np.floor(size)) & (size >= 0), "an integer of at least 0"),
+            # An exact level may ask for nothing: the set is then empty, or the best label stands in for it.
+            "threshold": (
+                (threshold > -np.inf) | (np.isneginf(threshold) & (size <= 1)),
+                "a number or +∞, or −∞ for a set of at most one label",
+            ),
+        }
+        if "probability" in numbers:
+            chance = numbers["probability"]
+            rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
+        return rules
+
+    def check(self, table: TableFile, rows: Rows) -> None:
+        """Refuse sizes that do not fit their lists."""
+        lengths, sizes = _lengths(rows), rows.numbers["size"]
+        fits = lengths == sizes
+        if not fits.all():
+            row = int(fits.argmin())
+            raise FileFormatError(
+                f"`sets` must have sizes that fit their lists; row {row} of {table.path} has {lengths[row]} labels "
+                f"and size {sizes[row]:.0f}"
+            )
+
+    def class_names(self, rows: Rows) -> list[str]:
+        """Return the classes that some set has, or that are predicted."""
+        names = set(rows.others["labels"].flatten().unique().to_pylist())
+        if "prediction" in rows.others:
+            names |= set(rows.others["prediction"].to_pylist())
+        return sorted_names(list(names))
+
+    def guesses(
+        self, table: TableFile, rows: Rows, class_names: list[str]
+    ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
+        """Return the most probable label of each node, a class index, and its probability."""
+        if "prediction" not in rows.others:
+            return None, None
+        return _codes(table, rows.others["prediction"], class_names, "predictions"), rows.numbers.get("probability")
+
+    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+        """Return the sets."""
+        lengths = _lengths(rows)
+        codes = _codes(table, rows.others["labels"].flatten(), class_names, "labels")
+        member = np.zeros((len(rows), len(class_names)), dtype=bool)
+        member[np.repeat(np.arange(len(rows)), lengths), codes] = True
+        repeated = member.sum(axis=1) != lengths
+        if repeated.any():
+            raise FileFormatError(
+                f"`sets` must have each label once in a set; row {int(repeated.argmax())} of {table.path} repeats one"
+            )
+        return PredictionSets(member=member, class_names=class_names, **common)
+
+
+class IntervalColumns(PredictionColumns):
+    """Intervals of numbers."""
+
+    prediction = PredictionIntervals
+    required = ("node", "lower", "upper", "width", "threshold", "support", "effective_size", "alpha")
+    optional = ("prediction",)
+    endless: ClassVar[Mapping[str, float]] = {"lower": -np.inf, "upper": np.inf, "width": np.inf, "threshold": np.inf}
+
+    def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
+        """Return the Arrow type of each column but the ids."""
+        pa = arrow()
+        names = (*self.required, *self.optional)
+        return {name: pa.int64() if name == "support" else pa.float64() for name in names}
+
+    def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
+        """Return which intervals are finite."""
+        return np.isfinite(numbers["width"])
+
+    def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
+        """Return what ends, thresholds and best guesses must be."""
+        rules = {name: (~np.isnan(numbers[name]), "a number or infinite") for name in ("lower", "upper", "threshold")}
+        if "prediction" in numbers:
+            rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
+        return rules
+
+    def check(self, table: TableFile, rows: Rows) -> None:
+        """Refuse ends that cross, and widths that do not fit their ends."""
+        lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
+        crossed = lower > upper
+        if crossed.any():
+            row = int(crossed.argmax())
+            raise FileFormatError(
+                f"each lower of `sets` must be at most its upper; row {row} of {table.path} goes from {lower[row]:g} "
+                f"to {upper[row]:g}"
+            )
+        with places.reading(table.path, folder=True):  # which says whose numbers are too large
+            for name in ("lower", "upper"):
+                check_size(name, rows.numbers[name])
+        fits = np.isclose(width, upper - lower, rtol=1e-9, atol=0.0)
+        if not fits.all():
+            row = int(fits.argmin())
+            raise FileFormatError(
+                f"`sets` must have widths that fit their ends; row {row} of {table.path} goes from {lower[row]:g} to "
+                f"{upper[row]:g} and has the width {width[row]:g}"
+            )
+
+    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+        """Return the intervals."""
+        numbers = rows.numbers
+        return PredictionIntervals(
+            lower=numbers["lower"], upper=numbers["upper"], centre=numbers.get("prediction"), **common
+        )
+
+
+#: The columns of a sets file.
+SETS = SetColumns()
+
+COLUMNS_OF: dict[type[Prediction], PredictionColumns] = {PredictionSets: SETS, PredictionIntervals: IntervalColumns()}
+
+
+def columns_of(table: TableFile) -> PredictionColumns:
+    """Return what a file holds: intervals where it has their ends and no labels, otherwise sets."""
+    intervals = {"lower", "upper"} <= set(table.columns) and "labels" not in table.columns
+    return COLUMNS_OF[PredictionIntervals if intervals else PredictionSets]
+
+
+def _probabilities(calibrated: Any) -> Any:
+    return getattr(getattr(calibrated, "score", None), "probabilities", None)
+
+
+def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str]) -> Any:
+    """Return a table with the most probable label of each node by name, the first of equals, and its probability."""
+    pa = arrow()
+    best, top = np.empty(nodes.size, dtype=np.int64), np.empty(nodes.size)
+    for start in range(0, nodes.size, _ROWS):
+        rows = slice(start, start + _ROWS)
+        some = probabilities[nodes[rows]]
+        best[rows] = some.argmax(axis=1)
+        top[rows] = some.max(axis=1)
+    labels = pa.array(class_names, pa.string()).take(pa.array(best))
+    return table.append_column("prediction", labels).append_column("probability", pa.array(top))
+
+
+# -- labels in cells ---------------------------------------------------------------------------------------------------
+
+
+def _label_lists(table: TableFile, lists: Any) -> Any:
+    """Return the labels of each row as a list of text."""
+    pa = arrow()
+    if not table.typed:
+        lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
+    flat = lists.flatten()
+    if pa.types.is_nested(flat.type):
+        raise FileFormatError(f"`sets` must hold lists of names in its column labels; {table.path} nests them")
+    if lists.null_count or flat.null_count:
+        raise FileFormatError(f"`sets` must have no empty cell; the column labels of {table.path} has some")
+    return lists.cast(pa.large_list(pa.large_string()))
+
+
+def _parsed(table: TableFile, text: str | None) -> list[str]:
+    """Return the labels of a cell of CSV, a JSON array."""
+    try:
+        names = json.loads(text or "")
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or {type(name) for name in names} not in (set(), {str}, {int}):
+        shown = repr(text) if text is None or len(text) <= 80 else repr(text[:80]) + "…"
+        raise FileFormatError(
+            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {shown}. "
+            f'The array holds names, as in ["cat", "dog"], or integers.'
+        )
+    return [str(name) for name in names]
+
+
+def _predicted_names(table: TableFile, values: Any) -> Any:
+    """Return predicted labels as text."""
+    types = arrow().types
+    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_integer(values.type)):
+        raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
+    if values.null_count:
+        raise FileFormatError(f"`sets` must have no empty cell; the column prediction of {table.path} has some")
+    return values.cast(arrow().large_string())
+
+
+def _codes(table: TableFile, labels: Any, class_names: list[str], what: str) -> IntArray:
+    """Return labels as class indices."""
+    pc = arrow().compute
+    codes = pc.index_in(labels, value_set=arrow().array(class_names, labels.type))
+    if codes.null_count:
+        strange = labels.filter(pc.is_null(codes))[0].as_py()
+        raise FileFormatError(
+            f"`sets` must hold {what} that are among the class_names of its metadata; {table.path} has {strange!r}"
+        )
+    indices: IntArray = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return indices
+
+
+def _lengths(rows: Rows) -> IntArray:
+    """Return how many labels each list has."""
+    lengths = arrow().compute.list_value_length(rows.others["labels"]).to_numpy(zero_copy_only=False)
+    counts: IntArray = lengths.astype(np.int64)
+    return counts
+
+
+def _cut(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
+    """Whether offsets cut so many labels into so many sets."""
+    if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
+        return False
+    return bool(offsets[0] == 0 and offsets[-1] == labels and (offsets[1:] >= offsets[:-1]).all())

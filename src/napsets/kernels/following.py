@@ -1,0 +1,391 @@
+"""Neighbourhoods in a graph that changes: thresholds of some nodes, and the ranks of held-out labels kept up to date.
+
+The arithmetic is that of the batch kernels: calibration nodes are counted by hop, in integers, and weighted in the
+order of the hops, then of the pools. So the bits of the thresholds are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets.kernels._jit import jit, part
+from napsets.kernels.ordered import count_pairs, pair_at
+from napsets.kernels.selection import needed
+
+__all__ = ["HeldOut", "Known", "Question", "Rows", "Walk"]
+
+
+class Rows(NamedTuple):
+    """A graph with room to grow; see `growing`."""
+
+    starts: Any
+    sizes: Any
+    columns: Any
+
+
+class Known(NamedTuple):
+    """The reference.
+
+    Attributes
+    ----------
+    member : bool of shape (slots,)
+        Which slots belong to it.
+    scores : float64 of shape (slots,)
+        Their scores.
+    groups : int64 of shape (slots,)
+        Who looks alike; of no entries where that does not matter.
+    everyone, alike : Blocks
+        The pairs (0, score) of all, and (group, score).
+    size : int
+        How many there are.
+    """
+
+    member: Any
+    scores: Any
+    groups: Any
+    everyone: Any
+    alike: Any
+    size: int
+
+
+class Walk(NamedTuple):
+    """Room for one search.
+
+    Attributes
+    ----------
+    stamps : int64 of shape (slots,)
+        When each slot was last met.
+    clock : int64 of shape (1,)
+        The time of the last search.
+    queue : int64 of shape (slots,)
+        Who was met, hop by hop.
+    ends : int64 of shape (hops + 1,)
+        Where each hop ends in the queue.
+    """
+
+    stamps: Any
+    clock: Any
+    queue: Any
+    ends: Any
+
+
+class Question(NamedTuple):
+    """Which thresholds are wanted.
+
+    Attributes
+    ----------
+    weights : float64 of shape (hops,)
+        By hop.
+    pool, alike : float
+        What all weigh together, and those that look alike.
+    levels, rules : float64 and int64 of shape (cuts,)
+        Shares of the mass to be reached, and what reaching means.
+    rounding : float
+        The part of the mass that the nominal rule forgives.
+    """
+
+    weights: Any
+    pool: float
+    alike: float
+    levels: Any
+    rules: Any
+    rounding: float
+
+
+class HeldOut(NamedTuple):
+    """The labels held out for the level, one entry each.
+
+    Attributes
+    ----------
+    slots : int64 of shape (labels,)
+        The nodes.
+    scores : float64 of shape (labels,)
+        Their scores.
+    groups : int64 of shape (labels,)
+        Who looks alike.
+    below, near : int64 of shape (labels, hops)
+        Reference nodes around each by hop: with a smaller score, and all.
+    all_below, same_below : int64 of shape (labels,)
+        Reference nodes with a smaller score: all, and those that look alike.
+    stale : bool of shape (labels,)
+        Whose counts by hop must be made anew.
+    """
+
+    slots: Any
+    scores: Any
+    groups: Any
+    below: Any
+    near: Any
+    all_below: Any
+    same_below: Any
+    stale: Any
+
+
+@part
+def _walk(source, hops, rows, walk):
+    """List the slots within so many hops of one, itself first."""
+    walk.clock[0] += 1
+    now = walk.clock[0]
+    walk.stamps[source] = now
+    walk.queue[0] = source
+    first, count = 0, 1
+    walk.ends[0] = 1
+    for k in range(1, hops + 1):
+        last = count
+        for i in range(first, last):
+            start = rows.starts[walk.queue[i]]
+            for j in range(start, start + rows.sizes[walk.queue[i]]):
+                other = rows.columns[j]
+                if walk.stamps[other] != now:
+                    walk.stamps[other] = now
+                    walk.queue[count] = other
+                    count += 1
+        walk.ends[k] = count
+        first = last
+    return count
+
+
+@jit
+def find_thresholds(slots, rows, known, walk, question, values, near):
+    """Write the thresholds of slots, shape (slots, cuts), and how many reference nodes are at each hop."""
+    hops = question.weights.size
+    for v in range(slots.size):
+        slot = slots[v]
+        count = _walk(slot, hops, rows, walk)
+        met = 0
+        for i in range(1, count):
+            met += known.member[walk.queue[i]]
+        local, at_hop = np.empty(met), np.empty(met, np.int64)
+        met, k = 0, 1
+        near[v] = 0
+        for i in range(1, count):
+            while i >= walk.ends[k]:
+                k += 1
+            other = walk.queue[i]
+            if known.member[other]:
+                local[met] = known.scores[other]
+                at_hop[met] = k - 1
+                near[v, k - 1] += 1
+                met += 1
+        order = np.argsort(local)
+        local = local[order]
+        running = np.zeros((met + 1, hops), np.int64)
+        for i in range(met):
+            running[i + 1] = running[i]
+            running[i + 1, at_hop[order[i]]] += 1
+        _select(slot, local, running, known, question, values[v])
+
+
+@part
+def _select(slot, local, running, known, question, values):
+    """Write the thresholds of one slot, from the sorted scores around it and the counts up to each by hop."""
+    own = known.member[slot]
+    score = known.scores[slot] if own else 0.0
+    others = known.size - own
+    group, same = -1, 0
+    if question.alike > 0.0:
+        group = known.groups[slot]
+        same = count_pairs(known.alike, group, np.inf, True) - count_pairs(known.alike, group, -np.inf, False) - own
+    pooled = question.pool > 0.0 or question.alike > 0.0
+    total = _mass(running[local.size], others, same, others, same, question)
+    for c in range(question.levels.size):
+        enough = needed(question.levels[c], question.rules[c], total, question.rounding)
+        if total < enough:
+            values[c] = np.inf
+        elif enough <= 0.0:
+            values[c] = -np.inf
+        elif not pooled:
+            low, high = 0, local.size - 1
+            while low < high:
+                middle = (low + high) // 2
+                if _mass(running[middle + 1], 0, 0, 0, 0, question) >= enough:
+                    high = middle
+                else:
+                    low = middle + 1
+            values[c] = local[low]
+        else:
+            low, high = 0, known.size - 1
+            while low < high:
+                middle = (low + high) // 2
+                if _mass_at(pair_at(known.everyone, middle)[1], local, running, known, question, group, own, score,
+                            others, same) >= enough:  # fmt: skip
+                    high = middle
+                else:
+                    low = middle + 1
+            values[c] = pair_at(known.everyone, low)[1]
+
+
+@part
+def _mass_at(value, local, running, known, question, group, own, score, others, same):
+    """Return the mass of all reference scores up to a value, a node's own left out."""
+    mine = int(own and score <= value)
+    all_up_to = count_pairs(known.everyone, 0.0, value, True) - mine
+    same_up_to = 0
+    if question.alike > 0.0:
+        start = count_pairs(known.alike, group, -np.inf, False)
+        same_up_to = count_pairs(known.alike, group, value, True) - start - mine
+    near = np.searchsorted(local, value, side="right")
+    return _mass(running[near], all_up_to, same_up_to, others, same, question)
+
+
+@part
+def _mass(by_hop, all_up_to, same_up_to, others, same, question):
+    """Return Σ_k w(k)·c_k + (pool/n)·c + (alike/n')·c', in this order."""
+    mass = 0.0
+    for k in range(by_hop.size):
+        mass += question.weights[k] * by_hop[k]
+    if question.pool > 0.0 and others > 0:
+        mass += question.pool / others * all_up_to
+    if question.alike > 0.0 and same > 0:
+        mass += question.alike / same * same_up_to
+    return mass
+
+
+@jit
+def order_statistics(slots, known, needed, values):
+    """Write, for each slot, the smallest score of the others up to which there are as many as are needed.
+
+    ``needed[c, own]`` is that number for cut c, without and with a node's own score among the reference.
+    """
+    for v in range(slots.size):
+        own = int(known.member[slots[v]])
+        place = count_pairs(known.everyone, 0.0, known.scores[slots[v]], False) if own else known.size
+        for c in range(needed.shape[0]):
+            wanted = needed[c, own] - 1
+            if wanted >= known.size - own:
+                values[v, c] = np.inf
+            elif wanted < 0:
+                values[v, c] = -np.inf
+            else:
+                values[v, c] = pair_at(known.everyone, wanted + (place <= wanted))[1]
+
+
+# -- ranks of held-out labels ------------------------------------------------------------------------------------------
+
+
+@jit
+def count_around(entries, rows, known, walk, held_out):
+    """Count anew the reference nodes around some of the held-out labels."""
+    hops = held_out.near.shape[1]
+    for entry in entries:
+        score = held_out.scores[entry]
+        count = _walk(held_out.slots[entry], hops, rows, walk)
+        held_out.below[entry] = 0
+        held_out.near[entry] = 0
+        k = 1
+        for i in range(1, count):
+            while i >= walk.ends[k]:
+                k += 1
+            other = walk.queue[i]
+            if known.member[other]:
+                held_out.near[entry, k - 1] += 1
+                held_out.below[entry, k - 1] += known.scores[other] < score
+        held_out.stale[entry] = False
+
+
+@jit
+def count_all(first, known, held_out):
+    """Count the reference nodes with a smaller score than each held-out label from one on: all, and those alike."""
+    for entry in range(first, held_out.slots.size):
+        score = held_out.scores[entry]
+        held_out.all_below[entry] = count_pairs(known.everyone, 0.0, score, False)
+        if known.groups.size:
+            group = held_out.groups[entry]
+            start = count_pairs(known.alike, group, -np.inf, False)
+            held_out.same_below[entry] = count_pairs(known.alike, group, score, False) - start
+
+
+@jit
+def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
+    """Count one reference node more, or less, for every held-out label that it counts for."""
+    hops = held_out.near.shape[1]
+    for entry in range(held_out.slots.size):
+        below = sign * (score < held_out.scores[entry])
+        held_out.all_below[entry] += below
+        if held_out.groups[entry] == group:
+            held_out.same_below[entry] += below
+    count = _walk(slot, hops, rows, walk)
+    k = 1
+    for i in range(1, count):
+        while i >= walk.ends[k]:
+            k += 1
+        entry = entry_of[walk.queue[i]]
+        if entry >= 0:
+            held_out.near[entry, k - 1] += sign
+            held_out.below[entry, k - 1] += sign * (score < held_out.scores[entry])
+
+
+@jit
+def mark_stale(slots, hops, entry_of, rows, walk, held_out):
+    """Mark the held-out labels within so many hops of some slots."""
+    for slot in slots:
+        for i in range(_walk(slot, hops, rows, walk)):
+            entry = entry_of[walk.queue[i]]
+            if entry >= 0:
+                held_out.stale[entry] = True
+
+
+@jit
+def rank_all(held_out, size, same_sizes, question, everyone, shares):
+    """Write t of every held-out label: the mass strictly below its score / (1 + the total mass)."""
+    hops = held_out.near.shape[1]
+    each = question.pool / size if size > 0 else 0.0
+    for entry in range(shares.size):
+        if everyone:
+            shares[entry] = held_out.all_below[entry] / (1.0 + size)
+            continue
+        below, total = 0.0, 0.0
+        for k in range(hops):
+            below += question.weights[k] * held_out.below[entry, k]
+            total += question.weights[k] * held_out.near[entry, k]
+        if question.pool > 0.0:
+            below += each * held_out.all_below[entry]
+            total += each * size
+        if question.alike > 0.0:
+            same = same_sizes[held_out.groups[entry]]
+            alike = question.alike / same if same > 0 else 0.0
+            below += alike * held_out.same_below[entry]
+            total += alike * same
+        shares[entry] = below / (1.0 + total)
+
+
+@jit
+def pair_of_rank(shares, scores, place, guess, width):
+    """Return the pair (share, score) with so many before it, looking near a guess of its share first."""
+    while True:
+        low, high = guess - width, guess + width
+        before, within = 0, 0
+        for i in range(shares.size):
+            before += shares[i] < low
+            within += (shares[i] >= low) & (shares[i] <= high)
+        if before <= place < before + within:
+            break
+        width = max(4.0 * width, 1e-6)
+    near, tied = np.empty(within), np.empty(within)
+    count = 0
+    for i in range(shares.size):
+        if low <= shares[i] <= high:
+            near[count], tied[count] = shares[i], scores[i]
+            count += 1
+    order = np.argsort(near)
+    share = near[order[place - before]]
+    first = 0
+    for i in range(within):
+        first += near[i] < share
+    equal = np.sort(tied[near == share])
+    return share, equal[place - before - first]
+
+
+@jit
+def count_ranks(shares, scores, share, score):
+    """Return how many pairs are greater than (share, score), and how many equal it."""
+    greater, equal = 0, 0
+    for i in range(shares.size):
+        if shares[i] == share:
+            greater += scores[i] > score
+            equal += scores[i] == score
+        else:
+            greater += shares[i] > share
+    return greater, equal

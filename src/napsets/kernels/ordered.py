@@ -1,0 +1,201 @@
+"""Pairs of numbers in order, in blocks: one is entered, removed, counted or found without moving all others.
+
+Block i holds ``sizes[i]`` pairs that ascend, by their first number and then by their second, and its pairs come before
+those of block i + 1; ``before[i]`` pairs stand in the blocks before it. A block that is full is halved. ``used[0]``
+blocks are in use.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.kernels._jit import jit, part
+
+__all__ = ["BLOCK", "Blocks", "OrderedPairs", "count_pairs", "pair_at"]
+
+BLOCK = 512
+_FEWEST_BLOCKS = 4
+
+
+class Blocks(NamedTuple):
+    """The pairs as kernels see them: arrays of shape (blocks, BLOCK), and of shape (blocks,)."""
+
+    first: Any
+    second: Any
+    sizes: Any
+    before: Any
+    used: Any
+
+
+@part
+def _block_of(blocks, a, b):
+    """Return the last block whose first pair is at most (a, b); the first block where there is none."""
+    low, high = 0, blocks.used[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        x, y = blocks.first[middle, 0], blocks.second[middle, 0]
+        if x < a or (x == a and y <= b):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@part
+def _place_in(blocks, block, a, b, after):
+    """Return how many pairs of a block are below (a, b); with `after`, up to and including it."""
+    low, high = 0, blocks.sizes[block]
+    while low < high:
+        middle = (low + high) // 2
+        x, y = blocks.first[block, middle], blocks.second[block, middle]
+        if x < a or (x == a and (y < b or (after and y == b))):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@part
+def count_pairs(blocks, a, b, after):
+    """Return how many pairs are below (a, b); with `after`, up to and including it."""
+    low, high = 0, blocks.used[0]
+    while low < high:  # the first block that does not lie below as a whole
+        middle = (low + high) // 2
+        last = blocks.sizes[middle] - 1
+        x, y = blocks.first[middle, last], blocks.second[middle, last]
+        if x < a or (x == a and (y < b or (after and y == b))):
+            low = middle + 1
+        else:
+            high = middle
+    if low == blocks.used[0]:
+        return blocks.before[low - 1] + blocks.sizes[low - 1]
+    return blocks.before[low] + _place_in(blocks, low, a, b, after)
+
+
+@part
+def pair_at(blocks, place):
+    """Return the pair with so many before it."""
+    low, high = 0, blocks.used[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if blocks.before[middle] <= place:
+            low = middle
+        else:
+            high = middle
+    return blocks.first[low, place - blocks.before[low]], blocks.second[low, place - blocks.before[low]]
+
+
+@part
+def _add_up(blocks, start):
+    """Count anew how many pairs stand before each block from one on."""
+    for block in range(start, blocks.used[0]):
+        blocks.before[block] = blocks.before[block - 1] + blocks.sizes[block - 1] if block else 0
+
+
+@jit
+def _insert(blocks, a, b):
+    """Enter a pair, and return whether there was a block left for it."""
+    block = _block_of(blocks, a, b)
+    if blocks.sizes[block] == BLOCK:
+        used = blocks.used[0]
+        if used == blocks.sizes.size:
+            return False
+        for i in range(used, block + 1, -1):
+            blocks.first[i], blocks.second[i] = blocks.first[i - 1], blocks.second[i - 1]
+            blocks.sizes[i] = blocks.sizes[i - 1]
+        half = BLOCK // 2
+        blocks.first[block + 1, :half] = blocks.first[block, half:]
+        blocks.second[block + 1, :half] = blocks.second[block, half:]
+        blocks.sizes[block] = blocks.sizes[block + 1] = half
+        blocks.used[0] = used + 1
+        block = _block_of(blocks, a, b)
+    place = _place_in(blocks, block, a, b, False)
+    for i in range(blocks.sizes[block], place, -1):
+        blocks.first[block, i] = blocks.first[block, i - 1]
+        blocks.second[block, i] = blocks.second[block, i - 1]
+    blocks.first[block, place], blocks.second[block, place] = a, b
+    blocks.sizes[block] += 1
+    _add_up(blocks, max(block - 1, 0))
+    return True
+
+
+@jit
+def _remove(blocks, a, b):
+    """Take one such pair out, which must be there."""
+    low, high = 0, blocks.used[0]
+    while low < high:
+        middle = (low + high) // 2
+        last = blocks.sizes[middle] - 1
+        x, y = blocks.first[middle, last], blocks.second[middle, last]
+        if x < a or (x == a and y < b):
+            low = middle + 1
+        else:
+            high = middle
+    place = _place_in(blocks, low, a, b, False)
+    size = blocks.sizes[low] - 1
+    for i in range(place, size):
+        blocks.first[low, i] = blocks.first[low, i + 1]
+        blocks.second[low, i] = blocks.second[low, i + 1]
+    blocks.sizes[low] = size
+    if size == 0:
+        used = blocks.used[0] - 1
+        for i in range(low, used):
+            blocks.first[i], blocks.second[i] = blocks.first[i + 1], blocks.second[i + 1]
+            blocks.sizes[i] = blocks.sizes[i + 1]
+        blocks.sizes[used] = 0
+        blocks.used[0] = max(used, 1)
+    _add_up(blocks, max(low - 1, 0))
+
+
+@jit
+def _count(blocks, a, b, after):
+    return count_pairs(blocks, a, b, after)
+
+
+class OrderedPairs:
+    """Pairs of numbers in order, with room to grow."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.blocks = _room(_FEWEST_BLOCKS)
+
+    def fill(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
+        """Enter many pairs where there are none yet."""
+        order = np.lexsort((second, first))
+        half = BLOCK // 2
+        count = max(1, -(-order.size // half))
+        self.blocks = _room(max(_FEWEST_BLOCKS, 2 * count))
+        for block in range(count):
+            some = order[block * half : (block + 1) * half]
+            self.blocks.first[block, : some.size], self.blocks.second[block, : some.size] = first[some], second[some]
+            self.blocks.sizes[block], self.blocks.before[block] = some.size, block * half
+        self.blocks.used[0] = count
+        self.size = order.size
+
+    def add(self, first: float, second: float) -> None:
+        """Enter a pair."""
+        while not _insert(self.blocks, first, second):
+            old = self.blocks
+            self.blocks = _room(2 * old.sizes.size)
+            for new, array in zip(self.blocks[:4], old[:4], strict=True):
+                new[: old.sizes.size] = array
+            self.blocks.used[0] = old.used[0]
+        self.size += 1
+
+    def remove(self, first: float, second: float) -> None:
+        """Take a pair out that is there."""
+        _remove(self.blocks, first, second)
+        self.size -= 1
+
+    def count(self, first: float, second: float, *, after: bool = False) -> int:
+        """Return how many pairs are below one; with `after`, up to and including it."""
+        return int(_count(self.blocks, first, second, after))
+
+
+def _room(count: int) -> Blocks:
+    shape = (count, BLOCK)
+    counts = [np.zeros(count, np.int64) for _ in range(2)]
+    return Blocks(np.zeros(shape), np.zeros(shape), counts[0], counts[1], np.ones(1, np.int64))

@@ -1,0 +1,242 @@
+"""Alarms over a stream of labels, valid at all times together: one may look after every label, and stop or go on.
+
+*Exchangeability.* If labelled nodes are exchangeable, smoothed conformal p-values are independent and uniform, and no
+bet against them gains. The simple jumper (Vovk et al., 2021) divides a capital of 1 between three experts
+ε ∈ {−1, 0, 1}; at each step a share J of all capital is spread anew, and then C_ε ← C_ε·(1 + ε(p − ½)).
+
+*Coverage.* Against "a set misses with probability at most α", experts λ ∈ (0, 1/α) bet C_λ ← C_λ·(1 + λ(miss − α)).
+
+Under its hypothesis each capital is a non-negative (super)martingale that starts at 1, so the probability that it ever
+reaches c is at most 1/c (Ville). An alarm rings at 100: a false one has at most 1 % chance, over all time.
+
+*Restarted.* A capital that was lost over a long good time is slow to see a change. The restarted form divides the
+capital between starting times s = 1, 2, …, with weights 1/(s(s+1)). All bets are linear in the capital, so the capitals
+of all starting times are carried as their sum, and one step costs as much as without.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
+
+import numpy as np
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    as_array,
+    check_alpha,
+    check_numbers,
+    check_scores,
+    check_share,
+    shown,
+)
+from napsets.errors import InvalidInputError
+from napsets.randomness import node_uniforms
+
+__all__ = ["ALARM", "Jumper", "MissAlarm", "check_flags", "check_unit", "first_alarm", "jumper", "miss_alarm"]
+__all__ += ["smoothed_p_value", "smoothed_p_values"]
+
+#: The capital at which an alarm rings: a false alarm has at most 1 % chance.
+ALARM = 100.0
+#: Experts of the coverage alarm: λ as shares of 1/α. The best share for a miss probability q is (q − α)/(1 − α).
+_SHARES = tuple(2.0**-k for k in range(1, 9))
+
+
+class _Capital:
+    """A capital divided between experts who bet C_j ← C_j·(1 + stake_j·(outcome − centre)), kept in logarithms.
+
+    Attributes
+    ----------
+    steps : int
+        Outcomes so far.
+    log_capital : float
+        The natural logarithm of the capital.
+    alarm : int or None
+        After how many outcomes the capital first reached `ALARM`.
+    """
+
+    def __init__(self, stakes: Iterable[float], centre: float, jump: float, *, restarted: bool) -> None:
+        self.steps, self.log_capital, self.alarm = 0, 0.0, None  # type: int, float, int | None
+        self._stakes, self._centre, self._restarted = tuple(stakes), centre, restarted
+        self._share = math.log(1.0 / len(self._stakes))
+        self._experts = [-math.inf if restarted else self._share] * len(self._stakes)
+        self._stay, self._spread = (_log(1.0 - jump), _log(jump) + self._share) if jump else (0.0, -math.inf)
+
+    def step(self, outcome: float) -> float:
+        """Take one outcome, and return the logarithm of the capital."""
+        self.steps += 1
+        experts = self._experts
+        if self._restarted:
+            invested = self._share - math.log(self.steps) - math.log(self.steps + 1)
+            experts = [_log_add(expert, invested) for expert in experts]
+        if self._spread > -math.inf:
+            spread = _log_sum(experts) + self._spread
+            experts = [_log_add(expert + self._stay, spread) for expert in experts]
+        difference = outcome - self._centre
+        self._experts = [
+            expert + math.log1p(stake * difference) for expert, stake in zip(experts, self._stakes, strict=True)
+        ]
+        self.log_capital = _log_sum(self._experts)
+        if self._restarted:  # what is kept for later starting times
+            self.log_capital = _log_add(self.log_capital, -math.log(self.steps + 1))
+        if self.alarm is None and self.log_capital >= math.log(ALARM):
+            self.alarm = self.steps
+        return self.log_capital
+
+    def run(self, outcomes: FloatArray, *, log: bool) -> FloatArray:
+        """Take outcomes, and return the capital after each."""
+        logs = np.array([self.step(outcome) for outcome in outcomes.tolist()], dtype=np.float64)
+        with np.errstate(over="ignore"):  # beyond 10³⁰⁸ a capital is infinite
+            return logs if log else np.exp(logs)
+
+
+class Jumper(_Capital):
+    """The simple jumper, one p-value at a time; see `jumper`.
+
+    Examples
+    --------
+    >>> alarm = Jumper()
+    >>> _ = [alarm.step(0.01) for _ in range(20)]
+    >>> alarm.alarm
+    15
+    """
+
+    def __init__(self, jump: float = 0.01, *, restarted: bool = False) -> None:
+        super().__init__((-1.0, 0.0, 1.0), 0.5, check_share("jump", jump), restarted=restarted)
+
+
+class MissAlarm(_Capital):
+    """The coverage alarm, one set at a time; see `miss_alarm`."""
+
+    def __init__(self, alpha: float, *, restarted: bool = False) -> None:
+        rate = check_alpha(alpha)
+        super().__init__((share / rate for share in _SHARES), rate, 0.0, restarted=restarted)
+
+
+def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, log: bool = False) -> FloatArray:
+    """Return the capital of the simple jumper after each p-value: evidence against exchangeability.
+
+    Parameters
+    ----------
+    p_values : array of numbers in [0, 1]
+        Smoothed conformal p-values in the order of their labels (see `smoothed_p_values`).
+    jump : float
+        Share of the capital that is spread anew between the experts at each step.
+    restarted : bool
+        Divide the capital between all starting times, to see late changes. It is at least half of the other.
+    log : bool
+        Return natural logarithms; capitals beyond 10³⁰⁸ are infinite otherwise.
+
+    Examples
+    --------
+    >>> jumper([0.5, 0.5, 0.5])
+    array([1., 1., 1.])
+    >>> first_alarm(jumper([0.01] * 20))
+    15
+    """
+    return Jumper(jump, restarted=restarted).run(check_unit("p_values", p_values), log=log)
+
+
+def miss_alarm(missed: ArrayLike, alpha: float, *, restarted: bool = False, log: bool = False) -> FloatArray:
+    """Return the capital against "a set misses with probability at most alpha" after each label.
+
+    Parameters
+    ----------
+    missed : array of booleans
+        Whether each set missed its label, in the order of the labels.
+    alpha : float
+        The probability of a miss that the sets promise.
+    restarted, log : bool
+        As for `jumper`.
+
+    Examples
+    --------
+    >>> first_alarm(miss_alarm([True, True, False, True, True, True], alpha=0.1))
+    6
+    """
+    return MissAlarm(alpha, restarted=restarted).run(check_flags("missed", missed).astype(np.float64), log=log)
+
+
+def first_alarm(capital: ArrayLike, level: float = ALARM) -> int | None:
+    """Return after how many steps a capital first reached the level, or None."""
+    reached = check_scores("capital", capital) >= level
+    return int(reached.argmax()) + 1 if reached.any() else None
+
+
+def smoothed_p_value(greater: int, equal: int, total: int, u: float) -> float:
+    """Return (#{T_i > T_v} + u·(1 + #{T_i = T_v}))/(n + 1), which is uniform if the T are exchangeable.
+
+    Parameters
+    ----------
+    greater, equal : int
+        How many calibration scores are greater than that of the new node, and how many equal it.
+    total : int
+        How many calibration scores there are.
+    u : float
+        A uniform number that nothing else depends on.
+
+    Examples
+    --------
+    >>> smoothed_p_value(greater=3, equal=1, total=9, u=0.5)
+    0.4
+    """
+    return (greater + u * (1 + equal)) / (total + 1)
+
+
+def smoothed_p_values(scores: ArrayLike, calibration: ArrayLike = (), seed: int = 0) -> FloatArray:
+    """Return the p-value of each score among those before it: independent and uniform if all are exchangeable.
+
+    Parameters
+    ----------
+    scores : array of numbers
+        Scores at the true labels, in the order of the labels.
+    calibration : array of numbers
+        Scores that were there before the first.
+    seed : int
+        Of the uniform numbers that break ties.
+    """
+    stream = check_scores("scores", scores)
+    before = np.sort(check_scores("calibration", calibration)).tolist()
+    p_values = np.empty(stream.size)
+    for t, (score, u) in enumerate(zip(stream.tolist(), node_uniforms(np.arange(stream.size), seed), strict=True)):
+        low, high = bisect_left(before, score), bisect_right(before, score)
+        p_values[t] = smoothed_p_value(len(before) - high, high - low, len(before), float(u))
+        insort(before, score)
+    return p_values
+
+
+def check_unit(name: str, value: ArrayLike) -> FloatArray:
+    """Return a vector of numbers from 0 to 1."""
+    numbers = check_numbers(name, value, largest=1.0)
+    if numbers.ndim != 1:
+        raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {numbers.shape}")
+    return numbers
+
+
+def check_flags(name: str, value: ArrayLike) -> BoolArray:
+    """Return a vector of truth values, from booleans or from 0 and 1."""
+    array = as_array(name, value)
+    if array.ndim != 1:
+        raise InvalidInputError(f"`{name}` must have 1 dimension; got shape {array.shape}")
+    flags = array.astype(np.bool_)
+    if array.dtype.kind not in "fiub" or not np.array_equal(flags, array):
+        raise InvalidInputError(f"`{name}` must hold True and False, or 1 and 0; got {shown(array.tolist())}")
+    return flags
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+def _log_add(first: float, second: float) -> float:
+    """Return log(e^first + e^second)."""
+    low, high = (first, second) if first < second else (second, first)
+    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+
+
+def _log_sum(values: list[float]) -> float:
+    top = max(values)
+    return top if top == -math.inf else top + math.log(math.fsum(math.exp(value - top) for value in values))

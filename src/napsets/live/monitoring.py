@@ -1,0 +1,267 @@
+"""Whether a stream of predictions still keeps its promise: two alarms, an interval, windows, delays.
+
+A label that arrives judges the set that its node had before. These functions look at the stream of such judgements,
+in the order in which the labels came. The alarms and the interval are valid at all times together: one may look after
+every label. The two alarms (see `napsets.live.alarms`) answer two questions: exchangeability may be lost while coverage
+is kept, and then nothing promises that it stays so.
+
+Every function has a form that takes one label at a time, in constant time and memory, and gives the same bits:
+`Jumper`, `MissAlarm`, `Window`, and all of them together in `Monitor`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_count,
+    check_scores,
+    check_share,
+    shown,
+)
+from napsets.errors import InvalidInputError
+from napsets.live.alarms import (
+    ALARM,
+    Jumper,
+    MissAlarm,
+    check_flags,
+    first_alarm,
+    jumper,
+    miss_alarm,
+    smoothed_p_value,
+    smoothed_p_values,
+)
+
+__all__ = [
+    "ALARM",
+    "Jumper",
+    "MissAlarm",
+    "Monitor",
+    "Window",
+    "WorstWindow",
+    "coverage_interval",
+    "first_alarm",
+    "interval_from_counts",
+    "jumper",
+    "miss_alarm",
+    "rolling_mean",
+    "smoothed_p_value",
+    "smoothed_p_values",
+    "worst_window",
+]
+
+#: Labels in a window.
+WIDTH = 200
+#: Experts of the coverage interval: changes of the log odds of a miss, in both directions.
+_ODDS = tuple(sign * 2.0**k for k in range(2, -10, -1) for sign in (1.0, -1.0))
+#: Halvings of the search for an end of the interval; the end lies outside by at most 2⁻⁴⁰.
+_HALVINGS = 40
+
+
+def coverage_interval(missed: ArrayLike, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Return an interval for the mean coverage up to each label; all of them hold together with this confidence.
+
+    The mean is that of the probabilities, given all that came before, with which each set so far covers. They may
+    change over time in any way. This is a betting confidence sequence (Waudby-Smith and Ramdas, 2024): against a mean m
+    of the miss probabilities, the expert λ has the capital e^{λk}/(1 − m + m·e^λ)ᵗ after k misses in t labels. Since
+    log(1 − m + m·e^λ) is concave in m, the true mean leaves the expert at most the capital of bets against each single
+    probability, which is a martingale. The interval holds every m against which the experts have less than
+    1/(1 − confidence) on average.
+
+    Parameters
+    ----------
+    missed : array of booleans
+        Whether each set missed its label, in the order of the labels.
+    confidence : float
+        The probability that all intervals hold.
+
+    Returns
+    -------
+    lower, upper : arrays of numbers
+        One of each after each label.
+
+    Examples
+    --------
+    >>> lower, upper = coverage_interval([False] * 900 + [True] * 100)
+    >>> f"{lower[-1]:.3f} to {upper[-1]:.3f}"
+    '0.864 to 0.930'
+    """
+    flags = check_flags("missed", missed)
+    return interval_from_counts(np.cumsum(flags), np.arange(1, flags.size + 1), confidence)
+
+
+def interval_from_counts(misses: IntArray, labels: IntArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Return the interval of `coverage_interval` after so many misses in so many labels, for arrays of both."""
+    if not 0.0 < check_share("confidence", confidence) < 1.0:
+        raise InvalidInputError(f"`confidence` must lie strictly between 0 and 1; got {shown(confidence)}")
+    k, t = misses.astype(np.float64), labels.astype(np.float64)
+    level = -math.log1p(-confidence)
+    share = k / np.maximum(t, 1.0)  # which no expert gains against, so it lies inside
+    ends = []
+    for outside in (np.zeros(share.size), np.ones(share.size)):
+        reached = _log_mean_capital(outside, k, t) < level  # then nothing is outside
+        inside = np.where(reached, outside, share)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inside + outside)
+            excluded = _log_mean_capital(middle, k, t) >= level
+            outside, inside = np.where(excluded, middle, outside), np.where(excluded, inside, middle)
+        ends.append(1.0 - outside)
+    return ends[1], ends[0]
+
+
+def _log_mean_capital(mean: FloatArray, misses: FloatArray, labels: FloatArray) -> FloatArray:
+    """Return the logarithm of the experts' mean capital against a mean of the miss probabilities."""
+    experts = [odds * misses - labels * np.log1p(mean * math.expm1(odds)) for odds in _ODDS]
+    top = experts[0]
+    for expert in experts[1:]:
+        top = np.maximum(top, expert)
+    total = np.zeros(mean.size)
+    for expert in experts:  # one by one: NumPy's own sums depend on the shape
+        total += np.exp(expert - top)
+    return top + np.log(total / len(_ODDS))
+
+
+class Window:
+    """The mean of the last so many numbers, one number at a time; see `rolling_mean`."""
+
+    def __init__(self, width: int = WIDTH) -> None:
+        self.values: deque[float] = deque(maxlen=check_count("width", width, minimum=1))
+
+    def step(self, value: float) -> float:
+        """Take one number, and return the mean."""
+        self.values.append(value)
+        return math.fsum(self.values) / len(self.values)
+
+
+def rolling_mean(values: ArrayLike, width: int = WIDTH) -> FloatArray:
+    """Return the mean of the last `width` values up to each, of fewer at the start: of sizes, or of misses.
+
+    Examples
+    --------
+    >>> rolling_mean([1, 2, 3, 4], width=2)
+    array([1. , 1.5, 2.5, 3.5])
+    """
+    window = Window(width)
+    return np.array([window.step(value) for value in check_scores("values", values).tolist()], dtype=np.float64)
+
+
+class WorstWindow(NamedTuple):
+    """The window of successive labels with the lowest coverage.
+
+    Attributes
+    ----------
+    coverage : float
+        Its coverage; NaN where there are no labels.
+    end : int
+        After how many labels it ends.
+    """
+
+    coverage: float
+    end: int
+
+
+def worst_window(missed: ArrayLike, width: int = WIDTH) -> WorstWindow:
+    """Return the first of the windows with the lowest coverage; of fewer labels than `width`, all of them.
+
+    Examples
+    --------
+    >>> worst_window([False, True, True, False, False], width=2)
+    WorstWindow(coverage=0.0, end=3)
+    """
+    monitor = _Worst(width)
+    for flag in check_flags("missed", missed).tolist():
+        monitor.step(flag)
+    return monitor.worst
+
+
+class _Worst:
+    """The worst window so far, one label at a time."""
+
+    def __init__(self, width: int) -> None:
+        self._window, self._width, self._labels = Window(width), width, 0
+        self.worst = WorstWindow(math.nan, 0)
+
+    def step(self, missed: bool) -> float:
+        """Take one label, and return the coverage of the window that ends with it."""
+        self._labels += 1
+        coverage = self._window.step(float(not missed))
+        if self._labels <= self._width or coverage < self.worst.coverage:
+            self.worst = WorstWindow(coverage, self._labels)
+        return coverage
+
+
+class Monitor:
+    """Everything above about one stream, one label at a time: what `Live.status` and ``evaluate --in-order`` show.
+
+    Parameters
+    ----------
+    alpha : float
+        The probability of a miss that the sets promise.
+    width : int
+        Labels in a window.
+    """
+
+    def __init__(self, alpha: float, width: int = WIDTH) -> None:
+        self.alpha, self.width = check_alpha(alpha), width
+        self.labels = self.misses = 0
+        self.exchangeability, self.coverage = Jumper(restarted=True), MissAlarm(alpha, restarted=True)
+        self.recent_coverage = self.recent_size = self._sizes = 0.0
+        self._worst, self._size, self._delays = _Worst(width), Window(width), deque[float](maxlen=width)
+
+    def step(self, missed: bool, size: float, p_value: float | None = None, delay: float | None = None) -> None:
+        """Take one label.
+
+        Parameters
+        ----------
+        missed : bool
+            Whether the set missed it.
+        size : float
+            The size of the set, or the width of the interval.
+        p_value : float, optional
+            Its smoothed p-value, unless the label changed the scores of others.
+        delay : float, optional
+            How many labels came between the set and its label.
+        """
+        self.labels, self.misses = self.labels + 1, self.misses + bool(missed)
+        self.coverage.step(float(missed))
+        self.recent_coverage = self._worst.step(bool(missed))
+        self._sizes += size
+        self.recent_size = self._size.step(size)
+        if p_value is not None:
+            self.exchangeability.step(p_value)
+        if delay is not None:
+            self._delays.append(delay)
+
+    @property
+    def delay(self) -> float | None:
+        """The median delay of the labels in the last window, or None where none is known."""
+        return float(median(self._delays)) if self._delays else None
+
+    def status(self) -> dict[str, Any]:
+        """Return the figures as plain values; those that need labels are None as long as there are none."""
+        lower, upper = interval_from_counts(np.array([self.misses]), np.array([self.labels]))
+        some = self.labels > 0
+        return {
+            "labels": self.labels,
+            "coverage": 1.0 - self.misses / self.labels if some else None,
+            "coverage_interval": [float(lower[0]), float(upper[0])],
+            "recent_coverage": self.recent_coverage if some else None,
+            "worst_window": self._worst.worst._asdict() if some else None,
+            "mean_size": self._sizes / self.labels if some else None,
+            "recent_size": self.recent_size if some else None,
+            "label_delay": self.delay,
+            "window": self.width,
+            "alarms": {
+                name: {"rang": alarm.alarm, "log10_capital": alarm.log_capital / math.log(10.0), "tests": alarm.steps}
+                for name, alarm in (("exchangeability", self.exchangeability), ("coverage", self.coverage))
+            },
+        }

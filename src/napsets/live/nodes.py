@@ -1,0 +1,236 @@
+"""What a living graph's nodes are called, and what is known of each: columns and rows with room to grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import IntArray, shown
+from napsets.edges import compress
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph
+
+__all__ = ["Adjacency", "Column", "Names"]
+
+Array = npt.NDArray[Any]
+
+
+class Column:
+    """An array that grows at its end, in amortised constant time per entry."""
+
+    def __init__(self, values: Array) -> None:
+        self._room = values
+        self.size = values.shape[0]
+
+    @property
+    def values(self) -> Array:
+        """The entries, as a view that may be written to."""
+        return self._room[: self.size]
+
+    def extend(self, values: Array) -> None:
+        """Enter values at the end."""
+        size = self.size + values.shape[0]
+        self._make_room(size)
+        self._room[self.size : size] = values
+        self.size = size
+
+    def append(self, value: Any) -> None:
+        """Enter one value at the end."""
+        self._make_room(self.size + 1)
+        self._room[self.size] = value
+        self.size += 1
+
+    def _make_room(self, size: int) -> None:
+        if size > self._room.shape[0]:
+            # A first batch that is large is often the only one: room is left from the second on.
+            room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
+            grown = np.empty((room, *self._room.shape[1:]), dtype=self._room.dtype)
+            grown[: self.size] = self.values
+            self._room = grown
+
+
+class Names:
+    """The id of each slot, and the slot of each id. Slots are never used again: they ascend with arrival.
+
+    While the ids are 0, 1, 2, … in the order of their slots, nothing is stored.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._ids: list[Any] | None = None
+        self._slots: dict[Any, int] = {}
+
+    def add(self, ids: Array) -> None:
+        """Give the next slots to new ids."""
+        if self._ids is None and not (
+            ids.dtype == np.int64 and np.array_equal(ids, np.arange(self.size, self.size + ids.size))
+        ):
+            self._spell_out()
+        if self._ids is not None:
+            self._slots.update(zip(ids.tolist(), range(self.size, self.size + ids.size), strict=True))
+            self._ids.extend(ids.tolist())
+        self.size += ids.size
+
+    def restore(self, ids: Array, slots: IntArray, size: int) -> None:
+        """Take the ids of all slots that hold a node, as `of` gave them."""
+        if ids.size == size:
+            self.add(ids)
+            return
+        self._ids = [None] * size
+        for item, slot in zip(ids.tolist(), slots.tolist(), strict=True):
+            self._ids[slot] = item
+        self._slots = dict(zip(ids.tolist(), slots.tolist(), strict=True))
+        self.size = size
+
+    def remove(self, slot: int) -> None:
+        """Let an id go; its slot stays empty."""
+        self._spell_out()
+        assert self._ids is not None
+        del self._slots[self._ids[slot]]
+        self._ids[slot] = None
+
+    def _spell_out(self) -> None:
+        if self._ids is None:
+            self._ids = list(range(self.size))
+            self._slots = dict(zip(self._ids, self._ids, strict=True))
+
+    def find(self, ids: Array) -> IntArray:
+        """Return the slot of each id, −1 where there is none."""
+        if self._ids is None:
+            if ids.dtype != np.int64:
+                ids = np.array([item if isinstance(item, int) else -1 for item in ids], dtype=np.int64)
+            return np.where((ids >= 0) & (ids < self.size), ids, -1)
+        slots = self._slots
+        return np.fromiter((slots.get(item, -1) for item in ids.tolist()), dtype=np.int64, count=ids.size)
+
+    def known(self, name: str, ids: Array) -> IntArray:
+        """Return the slot of each id, all of which must be there."""
+        slots = self.find(ids)
+        if (slots < 0).any():
+            raise unknown(name, ids[slots < 0])
+        return slots
+
+    def of(self, slots: IntArray) -> Array:
+        """Return the ids of slots: int64 where all are integers, otherwise Python objects."""
+        if self._ids is None:
+            return slots.astype(np.int64)
+        items = np.empty(slots.size, dtype=object)
+        items[:] = [self._ids[slot] for slot in slots.tolist()]
+        whole = all(isinstance(item, int) for item in items)
+        return items.astype(np.int64) if whole else items
+
+
+def unknown(name: str, missing: Array) -> InvalidInputError:
+    """Return the error for ids that no node has."""
+    return InvalidInputError(
+        f"`{name}` must hold ids of nodes that are there; {missing.size} are not, {shown(missing.tolist()[0])} first"
+    )
+
+
+class Adjacency:
+    """Neighbours of each slot, ascending, with room to grow."""
+
+    def __init__(self, directed: bool) -> None:
+        self.directed = directed
+        self.edges = 0  #: stored entries: an undirected edge counts twice
+        self.starts, self.sizes, self.rooms = (Column(np.empty(0, dtype=np.int64)) for _ in range(3))
+        self.columns: Array = np.empty(0, dtype=np.int32)
+        self._used = 0
+
+    def add_nodes(self, count: int) -> None:
+        """Enter nodes without neighbours."""
+        for column in (self.starts, self.sizes, self.rooms):
+            column.extend(np.zeros(count, dtype=np.int64))
+
+    def add_edges(self, source: IntArray, target: IntArray) -> None:
+        """Enter edges; those that are there already, and loops, change nothing."""
+        if source.size > max(1 << 12, self.edges // 8):
+            self._rebuild(source, target)
+            return
+        from napsets.kernels.growing import insert_edges
+
+        if not self.directed:
+            source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        changed = np.empty(source.size, dtype=bool)
+        done = 0
+        while True:
+            some, self._used = insert_edges(
+                source[done:], target[done:], self.starts.values, self.sizes.values, self.rooms.values, self.columns,
+                self._used, changed[done:],
+            )  # fmt: skip
+            done += some
+            if done == source.size:
+                break
+            self._make_room(2 * int(self.sizes.values[source[done]]) + 8)
+        self.edges += int(changed.sum())
+
+    def remove_edges(self, source: IntArray, target: IntArray) -> None:
+        """Take edges out."""
+        from napsets.kernels.growing import remove_edges
+
+        if not self.directed:
+            source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        self.edges -= int(remove_edges(source, target, self.starts.values, self.sizes.values, self.columns))
+
+    def remove_node(self, slot: int) -> None:
+        """Take out all edges from and to a slot."""
+        neighbours = self.neighbours(slot).astype(np.int64)
+        self.remove_edges(np.full(neighbours.size, slot), neighbours)
+        if self.directed:
+            rows = np.flatnonzero(self.has(np.arange(self.starts.size), np.full(self.starts.size, slot)))
+            self.remove_edges(rows, np.full(rows.size, slot))
+
+    def has(self, source: IntArray, target: IntArray) -> npt.NDArray[np.bool_]:
+        """Return which edges are there."""
+        from napsets.kernels.growing import has_edges
+
+        there: npt.NDArray[np.bool_] = has_edges(source, target, self.starts.values, self.sizes.values, self.columns)
+        return there
+
+    def neighbours(self, slot: int) -> Array:
+        """Return the neighbours of one slot, ascending."""
+        start = int(self.starts.values[slot])
+        return self.columns[start : start + int(self.sizes.values[slot])]
+
+    def packed(self) -> tuple[IntArray, Array]:
+        """Return the rows one after another: offsets and columns."""
+        from napsets.kernels.growing import pack_rows
+
+        offsets = np.concatenate([[0], np.cumsum(self.sizes.values)])
+        packed = np.empty(offsets[-1], dtype=self.columns.dtype)
+        pack_rows(self.starts.values, self.sizes.values, self.columns, offsets, packed)
+        return offsets, packed
+
+    def take(self, offsets: IntArray, columns: Array) -> None:
+        """Take rows that ascend, for all slots."""
+        self.starts, self.sizes, self.rooms = map(Column, (offsets[:-1].copy(), np.diff(offsets), np.diff(offsets)))
+        self.columns, self._used, self.edges = columns, columns.size, int(columns.size)
+
+    def _rebuild(self, source: IntArray, target: IntArray) -> None:
+        """Build the rows anew, where that is less work than entering edge by edge."""
+        if self.edges:
+            offsets, columns = self.packed()
+            rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+            source, target = np.concatenate([rows, source]), np.concatenate([columns.astype(np.int64), target])
+        offsets, columns, _ = compress(source, target, self.starts.size, self.directed)
+        self.take(offsets, columns.copy() if not columns.flags.writeable else columns)
+
+    def _make_room(self, needed: int) -> None:
+        """Make room at the end, packing the rows first where much was left behind."""
+        if self._used > 2 * (self.edges + 64):
+            edges = self.edges  # which the caller counts
+            self.take(*self.packed())
+            self.edges = edges
+        grown = np.empty(self._used + max(needed, self._used // 4 + 1024), dtype=self.columns.dtype)
+        grown[: self._used] = self.columns[: self._used]
+        self.columns = grown
+
+    def graph(self, kept: IntArray | None = None) -> Graph:
+        """Return the graph as it is now, of all slots or of those that are kept."""
+        graph = Graph._from_rows(*self.packed(), self.directed)
+        if kept is None:
+            return graph
+        induced = graph.subgraph(kept)
+        return Graph._from_rows(induced.indptr, induced.indices, self.directed)

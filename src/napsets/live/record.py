@@ -1,0 +1,70 @@
+"""The prequential record: each label judges the set that stood before it came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.live.monitoring import Monitor
+from napsets.live.nodes import Column
+
+__all__ = ["Record"]
+
+
+class Record:
+    """What each label said of the set that stood before it came, in the order of the labels.
+
+    Attributes
+    ----------
+    event : int
+        The number of the event.
+    covered : bool
+        Whether the label was in the set.
+    size : int
+        How many labels the set had.
+    p_value : float
+        The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
+    delay : int
+        How many labels had come since the node did.
+    """
+
+    def __init__(self) -> None:
+        kinds = {"event": np.int64, "covered": bool, "size": np.int64, "p_value": np.float64, "delay": np.int64}
+        self._columns = {name: Column(np.empty(0, dtype=kind)) for name, kind in kinds.items()}
+
+    def add(self, judgement: tuple[int, bool, int, float, int]) -> None:
+        """Enter one judgement: event, covered, size, p-value, delay."""
+        for column, value in zip(self._columns.values(), judgement, strict=True):
+            column.append(value)
+
+    def __len__(self) -> int:
+        return int(self._columns["event"].size)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return one attribute of all judgements."""
+        return self._columns[name].values
+
+    def since(self, labels: int) -> Iterator[tuple[bool, int, float | None, int]]:
+        """Yield what came after so many labels, as `Monitor.step` takes it."""
+        columns = (self.column(name)[labels:].tolist() for name in ("covered", "size", "p_value", "delay"))
+        for covered, size, p_value, delay in zip(*columns, strict=True):
+            yield not covered, size, None if math.isnan(p_value) else p_value, delay
+
+    def catch_up(self, monitor: Monitor) -> Monitor:
+        """Tell a monitor of the labels that it has not seen yet, and return it."""
+        for judgement in self.since(monitor.labels):
+            monitor.step(*judgement)
+        return monitor
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns, for a snapshot."""
+        return {f"record_{name}": column.values for name, column in self._columns.items()}
+
+    def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Take the columns of a snapshot."""
+        for name in self._columns:
+            self._columns[name] = Column(arrays[f"record_{name}"].copy())

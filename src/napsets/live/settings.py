@@ -1,0 +1,133 @@
+"""What a living graph is told when it is made: its method, its error rate, its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from napsets.checks.arguments import check_alpha, check_flag, check_names, check_seed, shown
+from napsets.errors import InvalidInputError
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops
+from napsets.methods.auto import AutoMethod
+from napsets.methods.method import Method
+from napsets.methods.predictor import Predictor
+from napsets.methods.table import make_method
+from napsets.scores import ByLabel, Informed, RowScore, learns
+
+__all__ = ["LiveSettings"]
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """The settings of a living graph, which never change.
+
+    Attributes
+    ----------
+    method : Method or AutoMethod
+        What the sets are made by.
+    alpha : float
+        The error rate at which sets are judged, and given where no other is named.
+    class_names : tuple of str or None
+        What the classes are called.
+    directed : bool
+        Whether edges have a direction.
+    """
+
+    method: Method | AutoMethod
+    alpha: float = 0.1
+    class_names: tuple[str, ...] | None = None
+    directed: bool = False
+
+    @property
+    def seed(self) -> int:
+        """Seed of uniform numbers and of the split."""
+        return self.method.seed
+
+    @property
+    def keeps_apart(self) -> bool:
+        """Whether some labels are held out to set the level."""
+        return isinstance(self.method, AutoMethod) or self.method.level.keeps_apart
+
+    @property
+    def share(self) -> float:
+        """Which share of the labels is the reference: all of them where none is held out."""
+        return float(getattr(getattr(self.method, "level", None), "share", 0.5)) if self.keeps_apart else 1.0
+
+    @property
+    def follows(self) -> bool:
+        """Whether sets are kept up to date change by change, instead of calibrated anew."""
+        method = self.method
+        if isinstance(method, AutoMethod) or learns(method.score):
+            return False
+        return isinstance(method.localiser, Everyone) or not self.directed
+
+    @classmethod
+    def check(
+        cls, method: object, alpha: float, seed: int, class_names: Any, directed: bool, options: Mapping[str, Any]
+    ) -> LiveSettings:
+        """Refuse settings that cannot be, and methods that cannot follow a graph that changes."""
+        seed, alpha = check_seed(seed), check_alpha(alpha)
+        if isinstance(method, str):
+            method = make_method(method, seed=seed, alpha=alpha, **options)
+        elif options:
+            raise InvalidInputError(
+                f"`{next(iter(options))}` must be a setting of the method itself; got {shown(method)} beside it"
+            )
+        if isinstance(method, Predictor):
+            method = method._settle()
+        names = check_names("class_names", class_names)
+        return cls(_followed(method), alpha, None if names is None else tuple(names), check_flag("directed", directed))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the settings as plain JSON, from which `from_description` makes them again."""
+        names = None if self.class_names is None else list(self.class_names)
+        return {
+            "method": self.method.describe(), "chooses": isinstance(self.method, AutoMethod), "alpha": self.alpha,
+            "class_names": names, "directed": self.directed,
+        }  # fmt: skip
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> LiveSettings:
+        """Return what `describe` described."""
+        names = description["class_names"]
+        kind: Any = AutoMethod if description["chooses"] else Method
+        return cls(
+            _followed(kind.from_description(description["method"])),
+            check_alpha(description["alpha"]),
+            None if names is None else tuple(names),
+            check_flag("directed", description["directed"]),
+        )
+
+
+def _followed(method: object) -> Method | AutoMethod:
+    """Return a method whose sets can be kept up to date, or say which can."""
+    reason = None
+    if isinstance(method, AutoMethod):
+        reason = "groups" if method.by is not None else None if method.score is None else "a score of numbers"
+    elif not isinstance(method, Method):
+        reason = shown(method)
+    elif not isinstance(method.score, RowScore) and not _is_informed(method.score):
+        reason = f"the score {type(method.score).__name__}"
+    elif not isinstance(method.localiser, Everyone | Hops):
+        reason = f"the localiser {type(method.localiser).__name__}"
+    elif not isinstance(method.level, Nominal | Exact):
+        reason = f"the level {type(method.level).__name__}"
+    elif method.groups is not None:
+        reason = "groups"
+    if reason is not None or not isinstance(method, Method | AutoMethod):
+        raise InvalidInputError(
+            f"`method` must be one that can follow a changing graph: split, naps (pooled or not), naps-h, naps-g, "
+            f"naps-exact, informed, auto or auto-small, with a score of each node's own probabilities; got {reason}. "
+            f"For others, calibrate again."
+        )
+    return method
+
+
+def _is_informed(score: Any) -> bool:
+    """Return whether a score is of a node's own row but for the labels around it."""
+    inner = score
+    while isinstance(inner, Informed | ByLabel):
+        inner = inner.base
+    return isinstance(inner, RowScore)

@@ -1,0 +1,79 @@
+"""Snapshots of the state: they make a start fast, may be deleted at any time, and never count against the log."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.files.places import replacing
+from napsets.live.events import pack, unpack
+from napsets.live.nodes import Column
+from napsets.live.record import Record
+from napsets.live.state import State
+
+__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
+
+Array = npt.NDArray[Any]
+
+#: Of what a snapshot holds; one of another version is made anew from the log.
+_VERSION = 1
+_NAME = "snapshot.npz"
+_COLUMNS = ("labels", "numbers", "is_reference", "arrivals", "u")
+
+
+class Snapshot(NamedTuple):
+    """The state after some event, and the checksum that the log has there."""
+
+    events: int
+    checksum: bytes
+    arrays: dict[str, Array]
+
+    def restore(self, state: State, record: Record) -> None:
+        """Bring a new state and a new record to where they were."""
+        arrays = self.arrays
+        labels = arrays["labels"]
+        state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
+        if arrays["outputs"].size:
+            state.outputs = Column(arrays["outputs"])
+        for name in _COLUMNS:
+            setattr(state, name, Column(arrays[name]))
+        state.adjacency.take(arrays["offsets"], arrays["columns"])
+        state.arrived_labels, state.events = int(arrays["arrived_labels"]), self.events
+        state.present = int((labels > -2).sum())
+        reference = state.is_reference.values[labels >= 0]
+        state.sizes = [int(reference.sum()), int((~reference).sum())]
+        record.take(arrays)
+
+
+def write_snapshot(folder: Path, checksum: bytes, state: State, record: Record, fitted: dict[str, Array]) -> None:
+    """Write the state, and what was chosen and learned, to a folder, beside the log that it belongs to."""
+    offsets, columns = state.adjacency.packed()
+    head = json.dumps({"version": _VERSION, "events": state.events, "checksum": checksum.hex()})
+    ids = pack({"ids": state.names.of(np.flatnonzero(state.labels.values > -2))})
+    outputs = np.empty((0, 0)) if state.outputs is None else state.outputs.values
+    arrays = {name: getattr(state, name).values for name in _COLUMNS} | record.arrays() | fitted
+    arrays |= {"outputs": outputs, "offsets": offsets, "columns": columns}
+    arrays |= {name: np.frombuffer(text, dtype=np.uint8) for name, text in (("head", head.encode()), ("ids", ids))}
+    arrays["arrived_labels"] = np.array(state.arrived_labels)
+    with replacing(folder / _NAME) as path, path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def read_snapshot(folder: Path | None) -> Snapshot | None:
+    """Return the snapshot of a folder; None where there is none that can be read."""
+    if folder is None or not (folder / _NAME).exists():
+        return None
+    try:
+        with np.load(folder / _NAME, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(arrays.pop("head").tobytes())
+        if head["version"] != _VERSION:
+            return None
+        return Snapshot(int(head["events"]), bytes.fromhex(head["checksum"]), arrays)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zipfile.zlib.error):  # type: ignore[attr-defined]
+        return None  # the log has all of it

@@ -1,0 +1,307 @@
+"""Where the log is kept: numbered events in an SQLite file, each row chained to the one before by a checksum.
+
+The log is the truth. A folder holds it (``log.sqlite``) beside snapshots of the state that make a start fast and may be
+deleted at any time. A batch is one transaction, on the disk before `append` returns. A log that was cut, reordered or
+changed is refused, and what stands before the damage can be copied with `recover`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from napsets.checks.arguments import check_path, shown
+from napsets.errors import FileFormatError, InvalidInputError
+from napsets.files.drafts import draft_mark
+from napsets.live.events import KINDS, Change, pack, unpack
+
+__all__ = ["VERSION", "Store", "recover"]
+
+#: Of the log's layout and of what its events mean.
+VERSION = 1
+FORMAT = "napsets live graph"
+LOG, LOCK = "log.sqlite", "lock.sqlite"
+#: Bytes of one row at the most, before the arrays of a batch are spread over several.
+_ROW_BYTES = 1 << 24
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE log (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, kind TEXT NOT NULL, batch_key TEXT, payload BLOB NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE INDEX batch_keys ON log (batch_key) WHERE batch_key IS NOT NULL;
+"""
+
+
+class Row(NamedTuple):
+    """Events of one kind that came together, as the log holds them."""
+
+    first: int
+    events: int
+    kind: str
+    key: str | None
+    payload: bytes
+    checksum: bytes
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+        return self.first + self.events - 1
+
+    def change(self) -> Change:
+        """Return the events."""
+        return Change(self.kind, unpack(self.payload))
+
+    def chained(self, before: bytes) -> bytes:
+        """Return the checksum that this row must have after another."""
+        head = json.dumps([self.first, self.events, self.kind, self.key]).encode()
+        chain = hashlib.blake2b(before + head + b"\n", digest_size=16)
+        chain.update(self.payload)
+        return chain.digest()
+
+
+class Store:
+    """The log of one living graph, open for one writer; without a path it is a temporary file of its own."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, lock: sqlite3.Connection | None) -> None:
+        self.path = path
+        self.is_open, self.read_only = True, path is not None and lock is None
+        self._connection = connection
+        self._lock = lock
+        self.settings: dict[str, Any] = json.loads(self._meta("settings"))
+        self.events: int
+        self.events, checksum = json.loads(self._meta("head"))
+        self.checksum = bytes.fromhex(checksum)
+
+    # -- making and opening --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, settings: dict[str, Any], folder: Path | None = None) -> Store:
+        """Return a new, empty log; `folder` must be there and hold none."""
+        connection = _connect("" if folder is None else folder / LOG)
+        connection.executescript(_TABLES)
+        text = json.dumps(settings, sort_keys=True)
+        start = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        meta = {"format": FORMAT, "version": str(VERSION), "settings": text, "head": json.dumps([0, start])}
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        return cls(connection, folder, None)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
+        """Open the log of a folder: for the one writer there may be, or to be read."""
+        folder = _folder(path)
+        lock = None if read_only else _take_lock(folder)
+        try:
+            connection = _connect(folder / LOG, read_only=read_only)
+            with _closed_on_error(connection):
+                try:
+                    _check_version(connection, folder)
+                    return cls(connection, folder, lock)
+                except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+                    if isinstance(error, InvalidInputError):
+                        raise
+                    raise _damaged(folder, 0, f"its head cannot be read ({error})") from error
+        except BaseException:
+            if lock is not None:
+                lock.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the files; the next writer may come."""
+        self.is_open = False
+        self._connection.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def copy_to(self, path: str | os.PathLike[str]) -> Path:
+        """Write the log to a new folder, whole or not at all."""
+        target = Path(check_path("path", path))
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise InvalidInputError(f"`path` must be a new folder; {os.fspath(target)} is there already")
+        draft = target.parent / f".{target.name}.{draft_mark()}"
+        draft.mkdir(parents=True)
+        try:
+            with closing(_connect(draft / LOG)) as copy:
+                self._connection.backup(copy)
+                copy.execute("PRAGMA journal_mode=WAL")
+            os.replace(draft, target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return target
+
+    def _meta(self, name: str) -> str:
+        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            raise ValueError(f"{name} is missing")
+        return str(row[0])
+
+    # -- the log -------------------------------------------------------------------------------------------------------
+
+    def append(self, changes: Sequence[Change], key: str | None = None) -> int:
+        """Write a batch in one transaction, and return the number of its first event."""
+        if self.read_only or not self.is_open:
+            how = "was opened read_only" if self.is_open else "was closed"
+            raise InvalidInputError(f"`path` must be open for writing to be changed; {self.path} {how}")
+        start = first = self.events + 1
+        checksum = self.checksum
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for part in (part for change in changes for part in _in_rows(change)):
+                row = Row(first, len(part), part.kind, key, pack(part.columns), b"")
+                checksum = row.chained(checksum)
+                self._connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", row._replace(checksum=checksum))
+                first += len(part)
+            head = json.dumps([first - 1, checksum.hex()])
+            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'head'", (head,))
+        self.events, self.checksum = first - 1, checksum
+        return start
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows, checking the chain."""
+        name = self.path
+        checksum = self._start()
+        last = 0
+        try:
+            for values in self._connection.execute("SELECT * FROM log ORDER BY first"):
+                row = Row(*values)
+                if row.first != last + 1 or row.events < 1 or row.kind not in KINDS:
+                    raise _damaged(name, last, f"event {last + 1} is missing or out of order")
+                if not isinstance(row.payload, bytes):
+                    raise _damaged(name, last, f"event {row.first} holds no bytes")
+                checksum = row.chained(checksum)
+                if checksum != row.checksum:
+                    raise _damaged(name, last, f"event {row.first} does not have the checksum that it should have")
+                last += row.events
+                yield row
+        except sqlite3.DatabaseError as error:
+            raise _damaged(name, last, f"the file cannot be read on ({error})") from error
+        if (last, checksum) != (self.events, self.checksum):
+            raise _damaged(name, last, f"it ends at event {last}, and its head names {self.events}")
+
+    def batch(self, key: str) -> list[tuple[str, bytes]]:
+        """Return kinds and payloads of the batch with a key; none where there is no such batch."""
+        query = "SELECT kind, payload FROM log WHERE batch_key = ? ORDER BY first"
+        return [(kind, payload) for kind, payload in self._connection.execute(query, (key,))]
+
+    def _start(self) -> bytes:
+        return hashlib.blake2b(json.dumps(self.settings, sort_keys=True).encode(), digest_size=16).digest()
+
+
+def packed(changes: Sequence[Change]) -> list[tuple[str, bytes]]:
+    """Return kinds and payloads as the log would hold them, to compare a batch with one that has the same key."""
+    return [(part.kind, pack(part.columns)) for change in changes for part in _in_rows(change)]
+
+
+def recover(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> int:
+    """Copy the events before a log's damage to a new folder, and return how many there are.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder whose log is refused; it stays as it is.
+    into : str or path
+        A new folder.
+    """
+    folder, target = _folder(path), Path(check_path("into", into))
+    if target.exists():
+        raise InvalidInputError(f"`into` must be a new folder; {os.fspath(target)} is there already")
+    with closing(_connect(folder / LOG, read_only=True)) as connection:
+        try:
+            _check_version(connection, folder)
+            text = connection.execute("SELECT value FROM meta WHERE name = 'settings'").fetchone()[0]
+        except (sqlite3.DatabaseError, TypeError) as error:
+            raise FileFormatError(f"`path` must hold settings that can be read; {folder} does not ({error})") from error
+        damaged = Store.__new__(Store)
+        damaged.path, damaged._connection, damaged.settings = folder, connection, json.loads(text)
+        damaged.events, damaged.checksum = -1, b""
+        saved = Store.create(damaged.settings)
+        with suppress(FileFormatError):  # the damage itself, or that nothing says where the log should end
+            for row in damaged.rows():
+                saved.append([row.change()], row.key)
+    with closing(saved):
+        saved.copy_to(target)
+        return int(saved.events)
+
+
+def _in_rows(change: Change) -> Iterator[Change]:
+    """Yield the events of one kind in parts that a row can hold."""
+    size = sum(int(column.nbytes) for column in change.columns.values())
+    step = max(1, len(change) * _ROW_BYTES // max(size, 1))
+    if step >= len(change):
+        yield change
+    else:
+        for start in range(0, len(change), step):
+            yield change[start : start + step]
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    folder = Path(check_path("path", path))
+    if not (folder / LOG).is_file():
+        raise FileFormatError(f"`path` must be the folder of a living graph; {folder} holds no {LOG}")
+    return folder
+
+
+def _connect(path: Path | str, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open a database with transactions under our own control; of an empty name, a temporary one."""
+    name = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else os.fspath(path)
+    connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False, uri=read_only)
+    with suppress(sqlite3.DatabaseError):  # whether it is one is found out when it is read
+        if not read_only:
+            connection.execute(f"PRAGMA journal_mode={'WAL' if path else 'MEMORY'}")
+        connection.execute(f"PRAGMA synchronous={'FULL' if path else 'OFF'}")
+    return connection
+
+
+def _take_lock(folder: Path) -> sqlite3.Connection:
+    """Hold a lock that ends with the process, in a database of its own: readers of the log are not in its way."""
+    lock = sqlite3.connect(folder / LOCK, timeout=0.0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        raise InvalidInputError(
+            f"`path` must not be open for writing elsewhere; {folder} is. Close it there, or pass read_only=True."
+        ) from error
+    return lock
+
+
+class _closed_on_error:  # noqa: N801
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            self.connection.close()
+
+
+def _check_version(connection: sqlite3.Connection, folder: Path) -> None:
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    if meta.get("format") != FORMAT:
+        raise FileFormatError(f"`path` must be the folder of a living graph; {folder / LOG} is another database")
+    if meta.get("version") != str(VERSION):
+        raise FileFormatError(
+            f"`path` must hold a log of version {VERSION}; {folder} holds version {shown(meta.get('version'))}. "
+            f"Nothing was changed: open it with the napsets that wrote it."
+        )
+
+
+def _damaged(folder: Path | None, whole: int, what: str) -> FileFormatError:
+    """Return the error for a log that is refused: what is wrong, and what can be saved."""
+    return FileFormatError(
+        f"`path` must hold a whole log; in {folder}, {what}. Nothing was changed. Events 1 to {whole} are whole: "
+        f"Live.recover(path, into) copies them to a new folder."
+        if whole
+        else f"`path` must hold a whole log; in {folder}, {what}. Nothing was changed, and no event can be read."
+    )

@@ -1,0 +1,316 @@
+"""Weights that the user knows: of one node for another, or of a population that differs from the labelled one.
+
+*Weights of one's own* (`Weights`) say how much each reference node counts for each node. They are what a localiser is
+made of, and no theorem stands behind them at a nominal level; with an exact one, coverage holds for any.
+
+*Importance weights* undo a known shift. If labelled nodes come from P and the nodes to predict from Q, and w = dQ/dP is
+known up to a factor, then with reference nodes that weigh w and a node to predict that weighs its own w, coverage is at
+least 1 − alpha in finite samples (weighted exchangeability: Tibshirani, Foygel Barber, Candès and Ramdas, *Conformal
+prediction under covariate shift*, NeurIPS 2019). Under *covariate shift* w is a function of what is known of a node
+(`CovariateShift`); under *label shift* it is a function of the label, so that each candidate label has a threshold of
+its own (`LabelShift`; Podkopaev and Ramdas, UAI 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_node,
+    check_number,
+    check_numbers,
+    check_progress,
+)
+from napsets.errors import InvalidInputError
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference
+from napsets.localisers.everyone import ImportanceLocal
+from napsets.localisers.weighed import NodeWeights
+from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+
+__all__ = ["CovariateShift", "LabelShift", "Weights"]
+
+
+#: Nodes between two reports.
+_REPORTED = 256
+
+
+@LOCALISERS.add("weights")
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Reference nodes weigh what the user says, for each node on its own.
+
+    The threshold of node v is the smallest reference score s with Σ_{s_i ≤ s} w(v, i) ≥ (1 − α)(own + Σ w(v, i)). A
+    node never counts for itself.
+
+    *Guarantee*: with a nominal level the gap bound that any fixed weights have, and no more; with an exact level,
+    1 − alpha in finite samples. *Cost*: a sort of each node's weights, in Python.
+
+    Parameters
+    ----------
+    weights : sparse matrix of shape (nodes, nodes) or callable
+        ``weights[v, i]``, or ``weights(v, reference)`` with the weights of the reference nodes, whose positions it is
+        called with. Finite and not negative. Of a matrix, only the rows that are asked for are looked at.
+    own : float
+        What the node to predict weighs itself: large is careful.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse, napsets as ns
+    >>> near = ns.Weights(lambda node, reference: np.exp(-np.abs(reference - node) / 10))
+    >>> ns.Method("aps", near, ns.Exact()).localiser.own
+    1.0
+    """
+
+    weights: Any
+    own: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "own", float(check_number("own", self.own, largest=LARGEST_WEIGHT)))
+        if hasattr(self.weights, "tocsr"):
+            matrix = self.weights.tocsr().astype(np.float64)
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+                raise InvalidInputError(f"`weights` must be a square matrix; got shape {matrix.shape}")
+            check_numbers("weights", matrix.data, largest=LARGEST_WEIGHT)
+            object.__setattr__(self, "weights", matrix)
+        elif not callable(self.weights):
+            raise InvalidInputError(
+                f"`weights` must be a SciPy sparse matrix or a function of (node, reference); got "
+                f"{type(self.weights).__name__}. Pass one weight per node, for a shift, as CovariateShift(ratios); a "
+                f"dense matrix as scipy.sparse.csr_array(matrix)."
+            )
+
+    def fit(self, reference: Reference) -> WeightsLocal:
+        """Return the localiser of these reference nodes."""
+        known = check_reference(reference)
+        shape = getattr(self.weights, "shape", None)
+        if shape is not None and shape[0] != known.num_nodes:
+            raise InvalidInputError(f"`weights` must have one row per node, {known.num_nodes}; got shape {shape}")
+        return WeightsLocal(self, known)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightsLocal:
+    """The user's own weights of known reference nodes."""
+
+    localiser: Weights
+    reference: Reference
+
+    @cached_property
+    def _place(self) -> IntArray:
+        """Where each node stands among the reference nodes; −1 for others."""
+        place = np.full(self.reference.num_nodes, -1, dtype=np.int64)
+        place[self.reference.nodes] = np.arange(self.reference.nodes.size)
+        return place
+
+    def _weights_of(self, node: int) -> tuple[IntArray, FloatArray]:
+        """Return the places of the reference nodes that weigh something for a node, and how much."""
+        weights = self.localiser.weights
+        if callable(weights):
+            values = as_array("weights", weights(node, self.reference.nodes))
+            if values.shape != self.reference.nodes.shape:
+                raise InvalidInputError(
+                    f"`weights` must return one weight per reference node, {self.reference.nodes.size}; got shape "
+                    f"{values.shape} for node {node}"
+                )
+            places, values = np.arange(values.size), check_numbers("weights", values, largest=LARGEST_WEIGHT)
+        else:
+            row = slice(weights.indptr[node], weights.indptr[node + 1])
+            places, values = self._place[weights.indices[row]], weights.data[row]
+        kept = (places >= 0) & (values > 0) & (self.reference.nodes[places] != node)
+        return places[kept], values[kept]
+
+    def _masses(self, nodes: IntArray, progress: Any) -> Iterator[tuple[int, FloatArray, FloatArray, FloatArray]]:
+        """Yield, for each node, the scores that weigh something, ascending, their weights and the running sums."""
+        report = check_progress(progress)
+        for row, node in enumerate(nodes.tolist()):
+            places, weights = self._weights_of(node)
+            scores = self.reference.scores[places]
+            # The heaviest of equal scores first: the order in which nodes are numbered cannot change a bit.
+            order = np.lexsort((-weights, scores))
+            yield row, scores[order], weights[order], np.cumsum(weights[order])
+            if report is not None and ((row + 1) % _REPORTED == 0 or row + 1 == nodes.size):
+                report(row + 1, nodes.size)
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes at each cut."""
+        nodes, cuts = self.reference.check_nodes(nodes), check_cuts(cuts)
+        values, support = np.empty((len(cuts), nodes.size)), np.zeros(nodes.size, dtype=np.int64)
+        size = np.zeros(nodes.size)
+        for row, scores, weights, mass in self._masses(nodes, progress):
+            support[row] = weights.size
+            if weights.size:
+                scaled = weights / weights.max()  # squares of tiny weights would be 0
+                size[row] = scaled.sum() ** 2 / (scaled**2).sum()
+            for c, cut in enumerate(cuts):
+                values[c, row] = _threshold(scores, mass, self.localiser.own, cut)
+        return LocalThresholds(values, support, size)
+
+    def ranks(
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+    ) -> FloatArray:
+        """Return the share of each node's mass that lies strictly below its score."""
+        nodes, wanted = self.reference.check_ranked(nodes, scores)
+        ranks = np.zeros(nodes.size)
+        for row, known, _, mass in self._masses(nodes, progress):
+            below = int(np.searchsorted(known, wanted[row], side="left"))
+            if below:
+                ranks[row] = mass[below - 1] / (self.localiser.own + mass[-1])
+        return ranks
+
+    def weights(self, node: int) -> NodeWeights:
+        """Return who weighs how much for one node, which itself weighs 1."""
+        places, weights = self._weights_of(check_node("node", node, self.reference.num_nodes))
+        order = np.lexsort((-weights, self.reference.scores[places]))
+        chosen = places[order]
+        own = self.localiser.own or 1.0
+        return NodeWeights(self.reference.nodes[chosen], weights[order] / own, self.reference.scores[chosen])
+
+
+def _threshold(scores: FloatArray, mass: FloatArray, own: float, cut: Cut) -> float:
+    """Return the smallest score whose mass the cut accepts; +∞ where none does, −∞ where none is needed."""
+    total = float(mass[-1]) if mass.size else 0.0
+    whole = own + total
+    if whole == 0.0:
+        return float("inf")
+    masses = np.append(0.0, mass)
+    if cut.rule == "nominal":
+        reached = masses >= cut.level * whole * (1.0 - ROUNDING)
+    else:
+        reached = masses / whole >= cut.level if cut.rule == "at least" else masses / whole > cut.level
+    if not reached[-1]:
+        return float("inf")
+    first = int(reached.argmax())
+    return float(scores[first - 1]) if first else float("-inf")
+
+
+def _ratios(values: ArrayLike) -> tuple[float, ...]:
+    """Return importance weights as numbers of our own, none negative and not all 0."""
+    ratios = check_numbers("ratios", values, largest=LARGEST_WEIGHT)
+    if ratios.ndim != 1 or not ratios.size or not ratios.any():
+        raise InvalidInputError(f"`ratios` must be one number each, not all of them 0; got shape {ratios.shape}")
+    return tuple(ratios.tolist())
+
+
+@LOCALISERS.add("covariate-shift")
+@dataclass(frozen=True)
+class CovariateShift:
+    """Importance weights for nodes to predict that come from another population than the labelled ones. No graph.
+
+    Every reference node weighs its ratio dQ/dP, and so does the node to predict: P the law of what is known of labelled
+    nodes (features, degree, region), Q that of the nodes to predict, with the same law of labels given it.
+
+    *Guarantee*: at least 1 − alpha for a node drawn from Q, in finite samples, if labelled nodes were drawn from P and
+    the ratios are right up to a factor. With ratios that were estimated it holds as far as these are right. *Cost*: a
+    sort of the scores, then log n per node. Look at `effective_size`: with few labels that weigh much, sets are large.
+
+    Parameters
+    ----------
+    ratios : array of shape (nodes,)
+        dQ/dP of every node of the graph, labelled or not, up to a factor.
+
+    Examples
+    --------
+    >>> import numpy as np, napsets as ns
+    >>> rural = np.arange(1000) % 4 == 0  # a quarter of all nodes, half of those to predict
+    >>> shifted = ns.Method("aps", ns.CovariateShift(np.where(rural, 0.5 / 0.25, 0.5 / 0.75)))
+    """
+
+    ratios: Any = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratios", _ratios(self.ratios))
+
+    def fit(self, reference: Reference) -> ImportanceLocal:
+        """Return the localiser of these reference nodes."""
+        known = check_reference(reference)
+        if len(self.ratios) != known.num_nodes:
+            raise InvalidInputError(f"`ratios` must have one entry per node, {known.num_nodes}; got {len(self.ratios)}")
+        return ImportanceLocal(self, known, np.array(self.ratios))
+
+
+@LOCALISERS.add("label-shift")
+@dataclass(frozen=True)
+class LabelShift:
+    """Importance weights for a population in which classes are more or less common than among labelled nodes. No graph.
+
+    A reference node of label y weighs ratios[y] = Q(y)/P(y), and a node to predict weighs the ratio of the candidate
+    label, so that each label has a threshold of its own. What a node of a class looks like must not have changed.
+
+    *Guarantee*: at least 1 − alpha for a node drawn from Q, in finite samples, if labelled nodes were drawn from P and
+    the ratios are right up to a factor. *Cost*: a sort of the scores, then log n per node and label.
+
+    Parameters
+    ----------
+    ratios : array of shape (classes,)
+        The share of each class in the new population over its share among the labelled nodes, up to a factor.
+
+    Examples
+    --------
+    >>> import napsets as ns
+    >>> rarer = ns.Method("aps", ns.LabelShift([0.9 / 0.5, 0.1 / 0.5]))
+    """
+
+    ratios: Any
+    #: It needs labels, and has a threshold for each.
+    by_label: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratios", _ratios(self.ratios))
+
+    def fit(self, reference: Reference) -> LabelShiftLocal:
+        """Return the localiser of these reference nodes."""
+        known = check_reference(reference)
+        if known.labels is None or known.probabilities is None:
+            raise InvalidInputError("`localiser` must not be LabelShift where there are no labels; got targets")
+        if len(self.ratios) != known.probabilities.shape[1]:
+            raise InvalidInputError(
+                f"`ratios` must have one entry per class, {known.probabilities.shape[1]}; got {len(self.ratios)}"
+            )
+        return LabelShiftLocal(self, known)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelShiftLocal:
+    """Importance weights by label of known reference nodes."""
+
+    localiser: LabelShift
+    reference: Reference
+
+    def thresholds(
+        self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
+    ) -> LocalThresholds:
+        """Return the thresholds of the nodes for each label, at each cut."""
+        from napsets.kernels.threads import stages
+
+        nodes, ratios = self.reference.check_nodes(nodes), np.array(self.localiser.ratios)
+        distinct, groups = np.unique(ratios, return_inverse=True)
+        weights = np.zeros(self.reference.num_nodes)
+        weights[self.reference.nodes] = ratios[self.reference.labels]
+        reports = stages(check_progress(progress), [1] * distinct.size, nodes.size)
+        parts = [
+            ImportanceLocal(self.localiser, self.reference, weights, own=ratio).thresholds(
+                nodes, cuts, threads=threads, progress=report
+            )
+            for ratio, report in zip(distinct.tolist(), reports, strict=True)
+        ]
+        by_group = np.stack([part.values for part in parts], axis=2)
+        return LocalThresholds(
+            by_group.min(axis=2), parts[0].support, parts[0].effective_size, by_group, groups.astype(np.int64)
+        )
+
+    def ranks(
+        self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
+    ) -> FloatArray:
+        """Refuse: a rank would depend on the label that is asked about."""
+        raise InvalidInputError("`level` must be Nominal() with LabelShift, which needs no labels held out")

@@ -1,0 +1,436 @@
+"""Calibrated: a method that has seen labels, and never changes again.
+
+It predicts for one alpha or for several from one search. Several calibrated methods on the same nodes share what they
+can: the search where they have the same reference nodes, the scores where they have the same score.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_flag,
+    check_index,
+    check_list,
+    check_progress,
+    check_threads,
+    is_several,
+    shown,
+)
+from napsets.checks.frames import find_nodes
+from napsets.checks.frozen import frozen, sealed
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Graph
+from napsets.kernels.threads import stages
+from napsets.levels import FittedLevel, few_labels
+from napsets.localisers import (
+    HopsLocal,
+    Local,
+    LocalThresholds,
+    PathLengthsLocal,
+    share_length_search,
+    share_search,
+)
+from napsets.methods.data import Scored
+from napsets.methods.full import FullLevel, full_level
+from napsets.methods.grouped import Grouped
+from napsets.methods.p_values import p_values
+from napsets.predictions import NodeThresholds, Predicted, Prediction
+from napsets.scores import prediction_type
+
+__all__ = ["Calibrated", "find_thresholds", "predict_in_parts"]
+
+PredictionT = TypeVar("PredictionT", bound=Prediction)
+
+#: Entries of the score matrix held at a time.
+_CHUNK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibrated:
+    """A method that has seen labels, and never changes again.
+
+    Attributes
+    ----------
+    method : Method
+        Its settings.
+    scored : Scored
+        The nodes and their scores.
+    local : Local
+        The localiser of the reference nodes.
+    level : FittedLevel
+        The level that the labels kept apart gave.
+    choice : Choice or None
+        How the method was chosen, where it was (see `napsets.methods.auto`).
+    grouped : Grouped or None
+        A calibration for each group, where coverage is wanted for each.
+    judges : numpy.ndarray or None
+        Which of the level nodes set the level, where it is that of a group.
+    """
+
+    method: Any
+    scored: Scored
+    local: Local
+    level: FittedLevel
+    choice: Any = None
+    grouped: Grouped | None = None
+    judges: IntArray | None = None
+
+    @cached_property
+    def full(self) -> FullLevel | None:
+        """What makes a threshold for each candidate, where the labels held out speak too."""
+        return full_level(self, self.judges)
+
+    def __repr__(self) -> str:
+        labels, held_out = self.scored.calibration.size, self.scored.level_nodes.size
+        level = f"level set on {held_out} of them" if self.is_exact else "level 1 − alpha"
+        return f"Calibrated({self.method!r}, {labels} labels, {level})"
+
+    @property
+    def score(self) -> Any:
+        """The bound score of every node."""
+        return self.scored.bound
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph whose neighbourhoods count."""
+        return self.scored.reference.graph
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.scored.reference.num_nodes
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether labels were kept apart to set the level."""
+        return bool(self.method.level.keeps_apart)
+
+    @property
+    def prediction(self) -> type[Prediction]:
+        """What it gives: `PredictionSets` or `PredictionIntervals`."""
+        return prediction_type(self.method.score)
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> Predicted: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike | None = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        positions: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        p_values: bool = False,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> Predicted | list[Predicted]:
+        """Return the sets, or intervals, of `nodes`: for one alpha, or a list of them for several from one search.
+
+        Parameters
+        ----------
+        nodes : array, optional
+            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
+            default all nodes that did not calibrate.
+        alpha : float or sequence of floats, optional
+            Error rates; by default 0.1, or what a method that chooses was made for.
+        positions : array, optional
+            Nodes by their positions 0..n−1, whatever their ids.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        p_values : bool
+            Whether sets are to have the p-value of every label.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        prediction: Predicted | list[Predicted]
+        prediction = self._predict(nodes, positions, alpha, allow_empty, threads, progress, stacklevel=3)
+        return self.with_p_values(prediction) if check_flag("p_values", p_values) else prediction
+
+    def predict_new(
+        self,
+        probabilities: ArrayLike,
+        edges: ArrayLike | None = None,
+        alpha: float | Sequence[float] = 0.1,
+        *,
+        ids: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> Any:
+        """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
+
+        They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
+        bring nodes closer that were there before. Of a method that was chosen, the choice stays.
+
+        Parameters
+        ----------
+        probabilities : array of shape (new nodes, classes)
+            What the model says of them; with a score of numbers, its outputs.
+        edges : array of shape (2, edges), optional
+            Their edges: 0..n−1 are the nodes that were there, n, n+1, … the new ones.
+        ids : array of integers or strings, optional
+            What the new nodes are called; by default n, n+1, …
+        alpha, allow_empty, threads, progress
+            As in `predict`.
+        """
+        from napsets.methods.new_nodes import with_new_nodes
+
+        grown = with_new_nodes(self, probabilities, edges, ids)
+        nodes = np.arange(self.num_nodes, grown.num_nodes)
+        return grown._predict(None, nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+
+    def _predict(
+        self,
+        nodes: ArrayLike | None,
+        positions: ArrayLike | None,
+        alpha: float | Sequence[float] | None,
+        allow_empty: bool | None,
+        threads: int | None,
+        progress: Any,
+        stacklevel: int,
+    ) -> Any:
+        several, alphas = check_rates(getattr(self.choice, "alpha", 0.1) if alpha is None else alpha)
+        check_threads(threads)
+        rows = frozen(self.check_nodes(nodes, positions, stacklevel=stacklevel))
+        labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
+        caution = few_labels(labels.size, min(alphas))
+        if caution is not None:
+            warnings.warn(caution, NapsetsWarning, stacklevel=stacklevel)
+        allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
+        thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=progress)[0]
+        caveat = None if self.grouped is None else self.grouped.caveat(rows, alphas)
+        if caveat is not None:
+            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
+        at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
+        parts: list[list[Prediction]] = [[] for _ in alphas]
+        for _, some in predict_in_parts([self], [at_rates], rows):
+            for row, part in enumerate(some[0]):
+                parts[row].append(part)
+        predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
+        return predictions if several else predictions[0]
+
+    def p_values(self, nodes: ArrayLike, *, smoothed: bool = False) -> FloatArray:
+        """Return the p-value of every label of some nodes: a label is in the set at alpha exactly if it is over alpha.
+
+        Parameters
+        ----------
+        nodes : array
+            Node indices, names or a boolean mask.
+        smoothed : bool
+            Whether ties are broken at random: then p-values are uniform, and no longer those of the sets.
+        """
+        rows = check_index("nodes", find_nodes("nodes", nodes, self.scored.ids, way="positions="), self.num_nodes)
+        return sealed(p_values(self, rows, smoothed=check_flag("smoothed", smoothed)))
+
+    def with_p_values(self, prediction: Any) -> Any:
+        """Return sets, or a list of sets of the same nodes, with the p-value of every label."""
+        several = prediction if isinstance(prediction, list) else [prediction]
+        values = sealed(p_values(self, several[0].nodes))
+        valued = [replace(sets, p_values=values) for sets in several]
+        return valued if isinstance(prediction, list) else valued[0]
+
+    def thresholds_at(
+        self, thresholds: LocalThresholds, row: int, alpha: float, allow_empty: bool | None = None
+    ) -> NodeThresholds:
+        """Return the thresholds of one error rate, with the level that they were taken at."""
+        level = self.level.level(alpha) if self.is_exact and self.grouped is None else None
+        allowed = self.method.allow_empty if allow_empty is None else allow_empty
+        return thresholds.at(row, alpha, level=level, allow_empty=allowed)
+
+    def name_rows(self, prediction: PredictionT) -> PredictionT:
+        """Return a prediction of some nodes with what nodes and classes are called."""
+        ids = self.scored.ids
+        named = None if ids is None else ids[prediction.nodes]
+        return prediction.with_names(self.num_nodes, named, self.scored.class_names)
+
+    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None) -> Any:
+        """Say what to expect of the predictions of `nodes`, what is promised, and what to watch for, without any truth.
+
+        Parameters
+        ----------
+        nodes, alpha
+            As in `predict`.
+        name : str, optional
+            What the method is called in the table of methods.
+        """
+        rate = check_rates(getattr(self.choice, "alpha", 0.1) if alpha is None else alpha)[1][0]
+        with warnings.catch_warnings():  # what they would say is among the verdict's warnings
+            warnings.simplefilter("ignore", NapsetsWarning)
+            prediction = self._predict(nodes, None, rate, None, None, None, stacklevel=1)
+        summary = prediction.summary()
+        # Evaluation comes after methods on the road of data: it is called by name, and only here.
+        return import_module("napsets.evaluation.verdict").foresee(
+            self,
+            ("auto" if self.choice is not None else "method") if name is None else name,
+            alpha=rate,
+            nodes=prediction.nodes,
+            size=summary.size,
+            infinite=summary.infinite,
+            outputs=self.score.probabilities if self.score.num_labels else self.score.outputs,
+            class_names=self.scored.class_names,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calibrated method to one file (NumPy arrays and JSON, no pickle); `napsets.load` reads it."""
+        from napsets.methods.saving import save
+
+        save(self, path)
+
+    def check_nodes(self, nodes: ArrayLike | None, positions: ArrayLike | None = None, *, stacklevel: int) -> IntArray:
+        """Return positions of nodes, by default of all that did not calibrate; warn where some of them did."""
+        calibrates = np.zeros(self.num_nodes, dtype=bool)
+        calibrates[self.scored.calibration] = True
+        if nodes is None and positions is None:
+            return np.flatnonzero(~calibrates)
+        if positions is None:
+            places = find_nodes("nodes", nodes, self.scored.ids, way="positions=")
+            rows = check_index("nodes", places, self.num_nodes)
+        elif nodes is None:
+            rows = check_index("positions", positions, self.num_nodes)
+        else:
+            raise InvalidInputError(f"`positions` must be left out where `nodes` are given; got {shown(positions)}")
+        both = int(calibrates[rows].sum())
+        if both:
+            warnings.warn(
+                f"`nodes` holds {both} calibration nodes; a node's own label is left out of its own set"
+                + (", though it helped to set the level" if self.is_exact else ""),
+                NapsetsWarning,
+                stacklevel=stacklevel + 1,
+            )
+        return rows
+
+
+def check_rates(alpha: Any) -> tuple[bool, list[float]]:
+    """Return whether several error rates were given, and the rates one by one."""
+    if not is_several(alpha):
+        return False, [check_alpha(alpha)]
+    rates = check_list("alpha", alpha, "error rates")
+    if not rates:
+        raise InvalidInputError("`alpha` must hold at least one error rate; it is empty")
+    for rate in rates:
+        if is_several(rate):
+            raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
+    return True, [check_alpha(rate) for rate in rates]
+
+
+def predict_in_parts(
+    calibrated: Sequence[Calibrated], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
+) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
+    """Turn thresholds into predictions, some nodes at a time.
+
+    Methods of one score share its matrix, and no more of it is held than a part.
+
+    Parameters
+    ----------
+    calibrated : sequence of Calibrated
+        The methods.
+    thresholds : sequence of sequences of NodeThresholds
+        For each method, those of all nodes at each error rate.
+    nodes : numpy.ndarray
+        The nodes.
+
+    Yields
+    ------
+    tuple
+        Which rows, and by the place of each method that shares a score its predictions at each error rate.
+    """
+    by_score: dict[int, list[int]] = {}
+    for place, method in enumerate(calibrated):
+        by_score.setdefault(id(method.score), []).append(place)
+    for places in by_score.values():
+        score = calibrated[places[0]].score
+        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
+        for start in range(0, max(nodes.size, 1), step):
+            rows = slice(start, min(start + step, nodes.size))
+            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
+            predictions = iter(score.predict(nodes[rows], wanted))
+            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
+
+
+def find_thresholds(
+    calibrated: Sequence[Calibrated],
+    nodes: IntArray,
+    alphas: Sequence[float],
+    *,
+    labels: IntArray | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> list[LocalThresholds]:
+    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
+
+    Weightings of the same scored nodes share one search. Where every candidate has a threshold of its own, those of
+    some `labels` may be all that is wanted.
+    """
+    cuts = [method.level.cuts(alphas) for method in calibrated]
+    searches: dict[Any, list[int]] = {}
+    for i, method in enumerate(calibrated):
+        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
+        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)  # type: ignore[attr-defined]
+    thresholds: dict[int, LocalThresholds] = {}
+    reports = stages(check_progress(progress), [1] * len(searches), nodes.size)
+    for (key, places), report in zip(searches.items(), reports, strict=True):
+        first = calibrated[places[0]]
+        if first.grouped is not None:
+            find = partial(find_thresholds, threads=threads)
+            thresholds[key] = first.grouped.thresholds(nodes, alphas, find, report)
+        elif first.full is not None:
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, progress=report)
+        else:
+            if isinstance(key, tuple):
+                locals_ = [calibrated[i].local for i in places]
+                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
+            else:
+                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
+                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
+            for i, node_thresholds in zip(places, local, strict=True):
+                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
+        if report is not None:
+            report(1, 1)
+    return [thresholds[i] for i in range(len(calibrated))]
+
+
+#: What finds the thresholds of several locals with one search.
+_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
+
+
+def _check_local(calibrated: Calibrated, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
+    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
+    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
+        got = (
+            f"values of shape {np.shape(thresholds.values)}"
+            if isinstance(thresholds, LocalThresholds)
+            else shown(thresholds)
+        )
+        raise InvalidInputError(
+            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
+            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
+        )
+    return thresholds

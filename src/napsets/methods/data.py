@@ -1,0 +1,371 @@
+"""CalibrationData: what calibration starts from, checked once; and labelled nodes with their scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    as_column,
+    check_flag,
+    check_index,
+    check_names,
+    check_progress,
+    check_row_count,
+    check_scores,
+)
+from napsets.checks.frames import align, column_names, find_nodes
+from napsets.checks.frozen import sealed
+from napsets.checks.training import count_trained
+from napsets.edges import node_names
+from napsets.errors import InvalidInputError, NotCalibratedError
+from napsets.graph import Graph, as_graph, check_graph
+from napsets.kernels.threads import Progress, stages
+from napsets.levels import Full, Level
+from napsets.localisers import Reference
+from napsets.methods.scored import Scored
+from napsets.predictions import Prediction, PredictionSets
+from napsets.randomness import node_uniforms, split_order
+from napsets.scores import BoundScore, Labelled, bind, prediction_type
+
+__all__ = ["Calibrates", "CalibrationData", "Scored", "Step"]
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a calibration, called once it is done; `report` takes how far it is on the way."""
+
+    report: Progress | None = None
+
+    def __call__(self) -> None:
+        """Report the step as done."""
+        if self.report is not None:
+            self.report(1, 1)
+
+
+class Calibrates(ABC, Generic[Result]):
+    """What can be calibrated: a method, or a predictor that keeps one."""
+
+    score: Any
+    #: Whether there must be a graph.
+    needs_graph: ClassVar[bool] = False
+
+    @abstractmethod
+    def fit(self, data: CalibrationData) -> Result:
+        """Do what `calibrate` does with arguments that were checked."""
+
+    def calibrate_rows(
+        self, graph: Any, outputs: ArrayLike, truth: ArrayLike, calibration: ArrayLike, keys: ArrayLike | None = None
+    ) -> Result:
+        """Do what `calibrate` does for nodes that are known by their positions; keys only draw random numbers."""
+        return self.fit(CalibrationData.check(graph, outputs, truth, calibration, ids=keys, score=self.score))
+
+    def predict(self, *arguments: Any, **settings: Any) -> Any:
+        """Say that a method never changes: what `calibrate` returns predicts."""
+        raise NotCalibratedError(
+            "a method never changes, and what calibrate(...) returns predicts: write calibrated = "
+            "method.calibrate(...) and calibrated.predict(...)"
+        )
+
+    def calibrate(
+        self,
+        graph: Any,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+        logits: bool = False,
+        progress: Any = None,
+    ) -> Result:
+        """Score the calibration nodes, and set the level.
+
+        Arguments that are pandas objects are aligned by their index, and refused where their indexes differ.
+
+        Parameters
+        ----------
+        graph : Graph or another library's
+            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
+            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
+        probabilities : array of shape (nodes, classes)
+            Any model's probabilities; with a score of numbers, the model's outputs, one column for each that the score
+            names. The column names of a frame become the class names, and an index that is not 0..n−1 the ids.
+        labels : array of shape (nodes,)
+            Integers, −1 where unknown; with a score of numbers, the targets, NaN where unknown.
+        calibration : array
+            Whose labels may be used: a boolean mask, or nodes as in `predict`. None of them should have trained the
+            model.
+        ids : array of integers or strings, optional
+            What the nodes are called elsewhere; by default 0..n−1. Nodes are named by their ids from here on, in
+            `calibration`, in `predict`, in the sets and in tables, and each node's uniform number is drawn from its id.
+            With ids that are integers, numbers are ids; positions are then passed as a boolean mask, or to `predict`
+            as ``positions=``.
+        class_names : sequence of str, optional
+            What the classes are called, for the sets.
+        logits : bool
+            Whether `probabilities` are logits, which a softmax makes into probabilities.
+        progress : bool or callable
+            True for a line on the terminal, or a function that is called as ``progress(done, total)``.
+
+        Returns
+        -------
+        Calibrated or the predictor itself
+            What predicts: a method gives a `Calibrated`, a predictor itself.
+        """
+        if self.needs_graph and graph is None:
+            check_graph(graph)
+        data = CalibrationData.of(
+            graph, probabilities, labels, calibration, ids=ids, class_names=class_names, score=self.score, logits=logits
+        )
+        return self.fit(replace(data, progress=check_progress(progress)))
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationData:
+    """What a user gives to calibrate on, checked once for all methods that are to see it.
+
+    Attributes
+    ----------
+    graph : Graph or None
+        The graph whose neighbourhoods count.
+    outputs : numpy.ndarray
+        The model's probabilities, or what else its scores are made of, one row per node.
+    truth : numpy.ndarray
+        One label per node, −1 where unknown; or one number, NaN where unknown.
+    calibration : numpy.ndarray
+        The nodes whose truth may be used, in ascending order.
+    ids : numpy.ndarray
+        What the nodes are called; their random numbers are drawn from it.
+    class_names : tuple of str or None
+        What the classes are called.
+    prediction : type
+        What is to be predicted: `PredictionSets` or `PredictionIntervals`.
+    trained : int
+        How many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric.
+    named : bool
+        Whether `ids` are the user's names for nodes, which predictions are to know.
+    progress : callable or None
+        Where to report how far the calibration is.
+    """
+
+    graph: Graph | None
+    outputs: npt.NDArray[Any]
+    truth: npt.NDArray[Any]
+    calibration: IntArray
+    ids: npt.NDArray[Any]
+    class_names: tuple[str, ...] | None = None
+    prediction: type[Prediction] = PredictionSets
+    trained: int = 0
+    named: bool = False
+    progress: Any = None
+    #: The reference and the level nodes, where they are given instead of drawn from the ids.
+    split: tuple[IntArray, IntArray] | None = None
+    _scored: dict[Any, Scored] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        graph: Any,
+        outputs: ArrayLike,
+        truth: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+        score: Any = None,
+        logits: bool = False,
+    ) -> CalibrationData:
+        """Take what a user passes to `calibrate`: rows with an index of their own, logits, nodes named by their ids."""
+        prediction = prediction_type(score)
+        outputs_name, truth_name = prediction.outputs_name, prediction.truth_name
+        if class_names is None and prediction is PredictionSets:
+            class_names = column_names(outputs)
+        rows = {outputs_name: outputs, truth_name: truth, "calibration": calibration}
+        if as_column("calibration", calibration).dtype != np.bool_:
+            del rows["calibration"]  # these are nodes, and not one entry per node
+        rows, ids = align(rows, ids, node_names(graph))
+        outputs = prediction.of_logits(rows[outputs_name]) if check_flag("logits", logits) else rows[outputs_name]
+        chosen = rows.get("calibration", calibration)
+        named = ids is not None
+        return cls.check(
+            graph, outputs, rows[truth_name], chosen, ids=ids, class_names=class_names, score=score, named=named
+        )
+
+    @classmethod
+    def check(
+        cls,
+        graph: Any,
+        outputs: ArrayLike,
+        truth: ArrayLike,
+        calibration: ArrayLike,
+        *,
+        ids: ArrayLike | None = None,
+        class_names: Sequence[str] | None = None,
+        score: Any = None,
+        named: bool = False,
+    ) -> CalibrationData:
+        """Refuse arguments that cannot be calibrated on; what `outputs` and `truth` must be depends on the score."""
+        prediction = prediction_type(score)
+        rows = prediction.check_outputs(outputs, num_nodes=graph.num_nodes if isinstance(graph, Graph) else None)
+        mask = getattr(graph, "train_mask", None)
+        if graph is not None and not isinstance(graph, Graph):
+            graph = as_graph(graph, rows.shape[0])
+            check_row_count(prediction.outputs_name, rows, graph.num_nodes)
+        y = prediction.check_truth(truth, rows)
+        classes = prediction.num_labels(rows)
+        names = _node_ids(ids, rows.shape[0])
+        chosen = find_nodes("calibration", calibration, names, way="a boolean mask") if named else calibration
+        known = _known_nodes(chosen, prediction.known(y), prediction.truth_name.removesuffix("s"))
+        return cls(
+            graph,
+            rows,
+            y,
+            known,
+            names,
+            check_class_names(class_names, classes, score),
+            prediction,
+            count_trained(mask, known, rows.shape[0], stacklevel=5),
+            named,
+        )
+
+    def steps(self, *sizes: int) -> list[Step]:
+        """Return the steps of a calibration, which together report from 0 to the number of labelled nodes."""
+        return [Step(report) for report in stages(self.progress, sizes, self.calibration.size)]
+
+    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+        """Return the nodes scored, with as many as reference as the level wants; kept for the next call."""
+        size = level.reference_size(self.calibration.size)
+        key = (score, size, _all_speak(score, level), seed)
+        try:
+            return self._scored[key]
+        except (KeyError, TypeError):  # a score of the user's own need not be hashable
+            scored = self.scored_in_parts(score, seed, *self.parts(size, seed), level=level)
+        with suppress(TypeError):
+            self._scored[key] = scored
+        return scored
+
+    def forget(self) -> None:
+        """Let go of the scores that were kept: they hold arrays of every node."""
+        self._scored.clear()
+
+    def scored_in_parts(
+        self,
+        score: Any,
+        seed: int,
+        reference: IntArray,
+        held_out: IntArray,
+        *,
+        level: Level | None = None,
+        learned: Any = None,
+        u: FloatArray | None = None,
+    ) -> Scored:
+        """Return the nodes scored, with the labelled nodes in two parts that are given.
+
+        Parameters
+        ----------
+        score, seed
+            Those of the method.
+        reference, held_out : arrays
+            The reference nodes and the level nodes, both in ascending order.
+        level : Level, optional
+            The level of the method: at a full one, the labels held out are evidence too.
+        learned : Learned, optional
+            What an informed score learned from other reference labels; by default it learns from these.
+        u : array, optional
+            The uniform number of each node; by default drawn from the ids.
+        """
+        u = sealed(node_uniforms(self.ids, seed)) if u is None else u
+        known, apart = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
+        if _all_speak(score, level) or learned is not None:
+            bag = apart if _all_speak(score, level) else None
+            alone, bound = score.hear(self.outputs, u, self.graph, known, bag, learned)
+        else:
+            alone = bound = bind(score, self.outputs, u, self.graph, known)
+        reference_scores = _scores_at(score, alone, reference, known.labels)
+        labels = known.labels if alone.num_labels else None
+        return Scored(
+            score,
+            seed,
+            u,
+            bound,
+            Reference(reference, reference_scores, self.outputs.shape[0], self.graph, alone.probabilities, u, labels),
+            held_out,
+            _scores_at(score, bound, held_out, apart.labels) if held_out.size else np.empty(0),
+            known.labels,
+            apart.labels,
+            self.ids if self.named else None,
+            self.class_names,
+            alone,
+        )
+
+    def parts(self, size: int, seed: int) -> tuple[IntArray, IntArray]:
+        """Split the calibration nodes by (seed, id) alone: a reference part of that size, and the level nodes."""
+        if size == self.calibration.size:
+            return self.calibration, np.empty(0, dtype=np.int64)
+        if self.split is not None:
+            return self.split
+        order = split_order(self.ids[self.calibration], seed)
+        return self.calibration[np.sort(order[:size])], self.calibration[np.sort(order[size:])]
+
+
+def check_class_names(names: Sequence[str] | None, classes: int, score: Any = None) -> tuple[str, ...] | None:
+    """Return the names of the classes, one each, or None."""
+    if names is None:
+        return None
+    if not classes:
+        raise InvalidInputError(f"`class_names` must be None with a score of numbers; {type(score).__name__} is one")
+    checked = tuple(check_names("class_names", names) or ())
+    if len(checked) != classes:
+        raise InvalidInputError(f"`class_names` must have one name per class, {classes}; got {len(checked)}")
+    return checked
+
+
+def _known_nodes(calibration: ArrayLike, known: npt.NDArray[np.bool_], what: str) -> IntArray:
+    """Return the nodes to calibrate on, all of which must be known."""
+    # In ascending order, so that no last digit depends on the order in which they came.
+    nodes = np.sort(check_index("calibration", calibration, known.size, unique=True))
+    if nodes.size == 0:
+        raise InvalidInputError("`calibration` must hold at least one node; it is empty")
+    unknown = ~known[nodes]
+    if unknown.any():
+        node = int(nodes[unknown.argmax()])
+        raise InvalidInputError(
+            f"`calibration` must hold nodes whose {what} is known; {unknown.sum()} are not, node {node} first"
+        )
+    return nodes
+
+
+def _node_ids(ids: ArrayLike | None, size: int) -> npt.NDArray[Any]:
+    """Return what the nodes are called: their numbers by default."""
+    names = np.arange(size) if ids is None else as_column("ids", ids)
+    if names.shape != (size,):
+        raise InvalidInputError(f"`ids` must have one entry per node, {size}; got shape {names.shape}")
+    return names
+
+
+def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:
+    """Return the scores of nodes at their truth; a score of the user's own may give anything."""
+    try:
+        return check_scores("scores", bound.at(nodes, truth), size=nodes.size)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"`score` must give one number for each node and label; with {type(score).__name__}, {error}"
+        ) from error
+
+
+def _all_speak(score: Any, level: Level | None) -> bool:
+    """Return whether the labels held out are evidence too: at a full level, for a score that hears them."""
+    return isinstance(level, Full) and bool(getattr(score, "hears", False))

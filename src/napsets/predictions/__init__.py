@@ -1,0 +1,31 @@
+"""What a calibrated method gives for some nodes: `Prediction` and its two leaves, sets of labels and intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from napsets.predictions.intervals import IntervalsSummary, PredictionIntervals
+from napsets.predictions.prediction import Per, Prediction, Summary
+from napsets.predictions.sets import PredictionSets, SetsSummary
+from napsets.predictions.thresholds import NodeThresholds, members
+
+if TYPE_CHECKING:
+
+    class Predicted(PredictionSets, PredictionIntervals):  # type: ignore[misc]
+        """What `predict` returns: sets or intervals, as the score says. To a type checker it has what both have."""
+
+else:
+    Predicted = Prediction
+
+__all__ = [
+    "IntervalsSummary",
+    "NodeThresholds",
+    "Per",
+    "Predicted",
+    "Prediction",
+    "PredictionIntervals",
+    "PredictionSets",
+    "SetsSummary",
+    "Summary",
+    "members",
+]

@@ -1,0 +1,385 @@
+"""Prediction: what a calibrated method gives for some nodes, whether sets of labels or intervals of numbers.
+
+Everything after the score (comparison, judgement, files, report, inspection, command) is written against `Prediction`
+and asks it for what differs. Only its two leaves, `PredictionSets` and `PredictionIntervals`, know which they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, fields
+from functools import cached_property
+from html import escape
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_column,
+    check_alpha,
+    check_count,
+    check_index,
+    check_integers,
+    check_list,
+    plain,
+    shown,
+)
+from napsets.checks.frames import find_rows, index_of
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.names import choose
+from napsets.errors import InvalidInputError
+from napsets.predictions.summary import Summary
+from napsets.predictions.tables import ByName, imported
+
+__all__ = ["Per", "Prediction", "Summary"]
+
+#: What the truth has one entry for: each node of the graph, or each row of the prediction.
+Per = Literal["node", "set"]
+
+Self = TypeVar("Self", bound="Prediction")
+
+#: Rows that a notebook shows.
+_SHOWN = 10
+
+
+class Prediction(Sealed, ABC):
+    """A frozen dataclass with arrays of one row per node.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, in the order in which they were asked for.
+    thresholds, support, effective_size : numpy.ndarray
+        τ of each node, how many calibration nodes it rests on, and (Σw)²/Σw² of their weights.
+    alpha : float
+        The error rate.
+    num_nodes : int or None
+        Nodes of the whole graph: how many entries of the truth `contains` and the metrics expect.
+    level : float or None
+        The level at which an exact method took its thresholds.
+    ids : numpy.ndarray or None
+        What the nodes are called, one name per row: integers or text.
+    """
+
+    #: What kind of task it belongs to, as the command calls it.
+    task: ClassVar[Literal["classification", "regression"]]
+    #: What a row is, in messages.
+    noun: ClassVar[str]
+    #: What its size is called.
+    size_name: ClassVar[str]
+    #: What the truth and the model's outputs are called as arguments.
+    truth_name: ClassVar[str]
+    outputs_name: ClassVar[str]
+    #: What a row is called where the threshold is +∞.
+    endless: ClassVar[str]
+    #: The columns that a notebook shows.
+    shown: ClassVar[tuple[str, ...]]
+
+    nodes: npt.NDArray[Any]
+    thresholds: FloatArray
+    support: IntArray
+    effective_size: FloatArray
+    alpha: float
+    num_nodes: int | None
+    level: float | None
+    ids: npt.NDArray[Any] | None
+
+    # -- what differs: asked of the class, before there is a prediction ------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+        """Return a model's outputs, one row per node, or refuse them."""
+
+    @classmethod
+    def of_logits(cls, logits: ArrayLike) -> FloatArray:
+        """Return the probabilities that logits stand for, or refuse them."""
+        raise InvalidInputError("`logits` must be False with a score of numbers, which needs no probabilities")
+
+    @classmethod
+    @abstractmethod
+    def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the truth, one entry per row of the outputs, or refuse it."""
+
+    @classmethod
+    @abstractmethod
+    def known(cls, truth: npt.NDArray[Any]) -> BoolArray:
+        """Return where the truth is known."""
+
+    @classmethod
+    @abstractmethod
+    def num_labels(cls, outputs: npt.NDArray[Any]) -> int:
+        """Return how many labels there are to choose from; 0 where the truth is a number."""
+
+    @classmethod
+    @abstractmethod
+    def size_text(cls, size: float) -> str:
+        """Return an average size in digits."""
+
+    @classmethod
+    def of_size(cls, size: float) -> str:
+        """Return an average size in words."""
+        return f"average {cls.noun} {cls.size_name} {cls.size_text(size)}"
+
+    # -- what differs: asked of a prediction ---------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def sizes(self) -> npt.NDArray[Any]:
+        """How large each row is: how many labels a set has, how wide an interval is."""
+
+    @abstractmethod
+    def covers(self, own: npt.NDArray[Any]) -> BoolArray:
+        """Return whether each row contains its node's truth, one entry per row, as `own_labels` returns it."""
+
+    @abstractmethod
+    def same_as(self, other: Any) -> bool:
+        """Return whether another prediction says the very same of the same nodes."""
+
+    @abstractmethod
+    def summary(self) -> Summary:
+        """Return the prediction in a few numbers."""
+
+    @abstractmethod
+    def one(self, row: int) -> Any:
+        """Return what one row says."""
+
+    @abstractmethod
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table."""
+
+    @abstractmethod
+    def html_cells(self, row: int) -> tuple[str, ...]:
+        """Return the cells of one row after its node, for notebooks."""
+
+    @classmethod
+    @abstractmethod
+    def _as_truth(cls, truth: ArrayLike) -> npt.NDArray[Any]:
+        """Return the truth as an array of its type with one dimension."""
+
+    @abstractmethod
+    def _check_own(self, own: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the truth of each row, or refuse what is unknown."""
+
+    # -- what is the same ----------------------------------------------------------------------------------------------
+
+    def check_rows(self) -> None:
+        """Bring nodes, ids, alpha and the number of nodes to one form, or refuse them."""
+        nodes = as_column("nodes", self.nodes)  # which may be names, for tables
+        if nodes.ndim != 1:
+            raise InvalidInputError(f"`nodes` must have one dimension; got shape {nodes.shape}")
+        object.__setattr__(self, "nodes", frozen(nodes))
+        object.__setattr__(self, "alpha", check_alpha(self.alpha))
+        if self.ids is not None:
+            names = as_column("ids", self.ids)
+            if names.shape != self.nodes.shape:
+                raise InvalidInputError(
+                    f"`ids` must have one name per {self.noun}, {self.nodes.size}; got shape {names.shape}"
+                )
+            object.__setattr__(self, "ids", frozen(names))
+        if self.num_nodes is not None:
+            object.__setattr__(self, "num_nodes", check_count("num_nodes", self.num_nodes))
+            if self.nodes.size:  # otherwise they may be any names
+                low, high = int(check_integers("nodes", self.nodes).min()), int(self.nodes.max())
+                if low < 0 or high >= self.num_nodes:
+                    bad = low if low < 0 else high
+                    raise InvalidInputError(f"`nodes` must hold ids from 0 to {self.num_nodes - 1}; got {bad}")
+
+    def check_column(self, name: str) -> None:
+        """Freeze an array with one number per node, or refuse it."""
+        column = as_array(name, getattr(self, name))
+        if column.shape != self.nodes.shape:
+            raise InvalidInputError(
+                f"`{name}` must have one entry per node, {self.nodes.size}; got shape {column.shape}"
+            )
+        if column.dtype.kind not in "fiub" or np.isnan(column).any():
+            raise InvalidInputError(f"`{name}` must hold numbers, none of them NaN; got dtype {column.dtype}")
+        object.__setattr__(self, name, frozen(column))
+
+    @classmethod
+    def unchecked(cls: type[Self], **values: Any) -> Self:
+        """Put a prediction together from arrays that are known to fit and that nobody else holds."""
+        prediction = object.__new__(cls)
+        for attribute in fields(cls):  # type: ignore[arg-type]
+            value = values.get(attribute.name, attribute.default)
+            if value is MISSING:
+                raise TypeError(f"{cls.__name__} needs {attribute.name}")
+            if isinstance(value, np.ndarray):
+                value = sealed(value) if value.flags.writeable else frozen(value)
+            object.__setattr__(prediction, attribute.name, value)
+        return prediction
+
+    def with_names(self: Self, num_nodes: int, ids: npt.NDArray[Any] | None, class_names: Sequence[str] | None) -> Self:
+        """Return the same rows with the size of the graph and the names of nodes and classes, as far as it has some."""
+        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
+        values |= {"num_nodes": num_nodes, "ids": ids}
+        if "class_names" in values:
+            values["class_names"] = class_names
+        return type(self).unchecked(**values)
+
+    @classmethod
+    def concat(cls: type[Self], parts: Sequence[Self]) -> Self:
+        """Return the rows of several predictions of one kind, one after another.
+
+        Parameters
+        ----------
+        parts : sequence of predictions
+            At least one, all with the same error rate and, of sets, the same classes.
+        """
+        kinds = {type(part) for part in check_list("parts", parts, "predictions")}
+        if len(kinds) != 1 or not all(issubclass(kind, Prediction) for kind in kinds):
+            raise InvalidInputError(f"`parts` must hold at least one prediction, all of one kind; got {len(parts)}")
+        if len(parts) == 1:
+            return parts[0]
+        values: dict[str, Any] = {}
+        for attribute in fields(parts[0]):  # type: ignore[arg-type]
+            column = [getattr(part, attribute.name) for part in parts]
+            if all(isinstance(value, np.ndarray) for value in column):
+                if len({value.shape[1:] for value in column}) > 1:
+                    raise InvalidInputError("`parts` must have the same number of classes")
+                values[attribute.name] = np.concatenate(column)
+            elif any(isinstance(value, np.ndarray) for value in column) or any(v != column[0] for v in column[1:]):
+                raise InvalidInputError(f"`parts` must agree in `{attribute.name}`")
+            else:
+                values[attribute.name] = column[0]
+        return type(parts[0]).unchecked(**values)
+
+    @property
+    def infinite(self) -> int:
+        """Number of nodes with too little support: their threshold is +∞, and nothing is left out."""
+        return int(np.isposinf(self.thresholds).sum())
+
+    def own_labels(self, truth: ArrayLike, *, per: Per = "node") -> npt.NDArray[Any]:
+        """Return the truth of each row's node.
+
+        Parameters
+        ----------
+        truth : array
+            One label, or number, for each node of the graph, indexed by node id; those of nodes without a row may be
+            unknown.
+        per : {"node", "set"}
+            With "set", it has one entry for each row instead, in the order of `nodes`. Which of the two is meant is
+            never guessed from the length: for all nodes in another order both would fit.
+        """
+        by_node = choose("per", per, {"node": True, "set": False})
+        index = index_of(truth) if by_node else None
+        y = self._as_truth(truth)
+        if by_node:
+            y = self._of_nodes(y) if index is None else self._of_index(y, index)
+        elif y.size != len(self):
+            raise InvalidInputError(
+                f"`{self.truth_name}` must have one entry per {self.noun}, {len(self)}, with per='set'; got {y.size}. "
+                f"Leave `per` out if they have one entry per node of the graph."
+            )
+        return self._check_own(y)
+
+    def contains(self, truth: ArrayLike, *, per: Per = "node") -> BoolArray:
+        """Return whether each row contains its node's truth; the parameters are those of `own_labels`."""
+        return self.covers(self.own_labels(truth, per=per))
+
+    def _of_nodes(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        nodes = check_integers("nodes", self.nodes)
+        if nodes.min(initial=0) < 0:
+            raise InvalidInputError(
+                f"`nodes` must hold ids from 0 to be found in `{self.truth_name}`; got {nodes.min()}"
+            )
+        needed = int(nodes.max(initial=-1)) + 1 if self.num_nodes is None else self.num_nodes
+        if truth.size < needed or (self.num_nodes is not None and truth.size != needed):
+            at_least = "at least " if self.num_nodes is None else ""
+            raise InvalidInputError(
+                f"`{self.truth_name}` must have one entry per node of the graph, {at_least}{needed}, indexed by node "
+                f"id; got {truth.size}. Pass per='set' if they have one entry per {self.noun}, in the same order."
+            )
+        own: npt.NDArray[Any] = truth[nodes]
+        return own
+
+    def _of_index(self, truth: npt.NDArray[Any], index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the truth of each row from a pandas series, by its index; one that counts from 0 has positions."""
+        if index.dtype.kind in "iu" and np.array_equal(index, np.arange(index.size)):
+            return self._of_nodes(truth)
+        rows = find_rows(index, self.row_names)
+        if rows.min(initial=0) < 0:
+            raise InvalidInputError(
+                f"`{self.truth_name}` must have an index that holds every node of the {self.noun}s; it lacks "
+                f"{shown(plain(self.row_names[rows < 0][0]))}"
+            )
+        own: npt.NDArray[Any] = truth[rows]
+        return own
+
+    def __len__(self) -> int:
+        return int(self.nodes.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.one(row) for row in range(len(self)))
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return what one row says, by its place or by its node's text; some of the rows for anything longer.
+
+        A number is a place among the rows. Nodes that are called by numbers are found with `loc`.
+        """
+        if isinstance(which, str):
+            return self.one(self._place_of(which))
+        if isinstance(which, slice):
+            return self._take(np.arange(len(self))[which])
+        chosen = as_array("which", which)
+        if chosen.ndim == 0 and chosen.dtype.kind in "iu":
+            if not -len(self) <= int(chosen) < len(self):
+                raise IndexError(f"there are {len(self)} {self.noun}s, numbered from 0; got {int(chosen)}")
+            return self.one(int(chosen))
+        return self._take(check_index("which", chosen, len(self)))
+
+    def _place_of(self, name: str) -> int:
+        if name in self._places:
+            return self._places[name]
+        if self.ids is None and self.nodes.dtype.kind not in "UO":
+            raise KeyError(f"{name!r}: the {self.noun}s have no ids: pass ids=... to calibrate")
+        raise KeyError(f"{name!r}: no {self.noun} is of that node")
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        named = self.nodes if self.ids is None and self.nodes.dtype.kind in "UO" else self.ids
+        return {} if named is None else {str(name): row for row, name in enumerate(named.tolist())}
+
+    def _take(self: Self, rows: IntArray) -> Self:
+        """Return some of the rows, in their order: every array has one entry per row."""
+        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
+        taken = {name: part[rows] if isinstance(part, np.ndarray) else part for name, part in values.items()}
+        return type(self).unchecked(**taken)
+
+    @property
+    def loc(self: Self) -> ByName[Self]:
+        """The rows by what their nodes are called, integers or text: ``sets.loc[17]``, ``sets.loc[[17, 23]]``."""
+        return ByName(self)
+
+    @property
+    def row_names(self) -> npt.NDArray[Any]:
+        """What the nodes are called: their names where they have some, otherwise their numbers."""
+        return self.nodes if self.ids is None else self.ids
+
+    def to_pandas(self) -> Any:
+        """Return the same table as a pandas frame."""
+        imported("pandas", "spark")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the same table as a Polars frame."""
+        return imported("polars", "polars").from_arrow(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table, for notebooks."""
+        head = "".join(f"<th>{name}</th>" for name in self.shown)
+        rows = "".join(
+            "<tr>"
+            + "".join(f"<td>{cell}</td>" for cell in (escape(str(self.row_names[i])), *self.html_cells(i)))
+            + "</tr>"
+            for i in range(min(_SHOWN, len(self)))
+        )
+        more = f"<p>… and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
+        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"

@@ -1,0 +1,379 @@
+"""PredictionSets: a set of labels for each of some nodes, with the numbers that explain it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_integers,
+    check_labels,
+    check_names,
+    check_probabilities,
+)
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.errors import InvalidInputError
+from napsets.predictions.prediction import Prediction, Summary
+from napsets.predictions.tables import pyarrow
+from napsets.predictions.thresholds import NodeThresholds, members
+
+__all__ = ["PredictionSets", "SetsSummary"]
+
+
+@dataclass(frozen=True, eq=False)
+class SetsSummary(Sealed, Summary):
+    """Sets in numbers; the summaries of two pieces of the same work add up (``+``).
+
+    Attributes
+    ----------
+    size_counts : numpy.ndarray
+        How many sets have 0, 1, …, classes labels.
+    infinite : int
+        Nodes with too little support: their threshold is +∞, and their set is full.
+    unreached : int
+        Nodes whose threshold rests on no calibration node at all.
+    capped : int
+        Neighbourhoods that `max_neighbourhood` has cut, on Spark.
+    """
+
+    size_counts: IntArray
+    infinite: int
+    unreached: int
+    capped: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size_counts", frozen(self.size_counts))
+
+    def __add__(self, other: SetsSummary) -> SetsSummary:
+        return SetsSummary(
+            self.size_counts + other.size_counts,
+            self.infinite + other.infinite,
+            self.unreached + other.unreached,
+            self.capped + other.capped,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """Number of sets."""
+        return int(self.size_counts.sum())
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return self.size_counts.size - 1
+
+    @property
+    def mean_size(self) -> float:
+        """Average number of labels in a set; NaN where there is none."""
+        labels = float(self.size_counts @ np.arange(self.size_counts.size))
+        return labels / self.nodes if self.nodes else math.nan
+
+    @property
+    def size(self) -> float:
+        """Average number of labels in a set."""
+        return self.mean_size
+
+    @property
+    def empty(self) -> int:
+        """Sets without any label."""
+        return int(self.size_counts[0])
+
+    @property
+    def singletons(self) -> int:
+        """Sets of one label."""
+        return int(self.size_counts[1:2].sum())
+
+    @property
+    def full(self) -> int:
+        """Sets with every label."""
+        return int(self.size_counts[-1])
+
+    def row(self) -> dict[str, Any]:
+        """Return the numbers by name, for JSON."""
+        nodes = max(self.nodes, 1)
+        return {
+            "nodes": self.nodes,
+            "classes": self.num_classes,
+            "mean_size": self.mean_size,
+            "empty_rate": self.empty / nodes,
+            "singleton_rate": self.singletons / nodes,
+            "full_rate": self.full / nodes,
+            "infinite": self.infinite,
+            "unreached": self.unreached,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionSets(Prediction):
+    """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray
+        The nodes, in the order in which they were asked for.
+    member : numpy.ndarray
+        Boolean of shape ``(nodes, classes)``: ``member[i, y]`` says whether y is in the set of ``nodes[i]``.
+    thresholds : numpy.ndarray
+        τ of each node; +∞ gives the full set. Where each label has its own, the smallest of them.
+    support : numpy.ndarray
+        How many calibration nodes each threshold rests on.
+    effective_size : numpy.ndarray
+        (Σw)²/Σw² of their weights.
+    alpha : float
+        The error rate.
+    class_names : sequence of str, optional
+        Names to use for the classes in tables.
+    num_nodes : int, optional
+        Nodes of the whole graph: how many labels `contains` and the metrics expect.
+    level : float, optional
+        The level at which an exact method took its thresholds; None for those that take them at 1 − alpha, or at a
+        level for each group.
+    label_thresholds : numpy.ndarray, optional
+        Of shape ``(nodes, classes)``, where a method has a threshold for each label.
+    p_values : numpy.ndarray, optional
+        The p-value of every candidate, shape ``(nodes, classes)``, where they were asked for with
+        ``predict(..., p_values=True)``: a label is in the set exactly if its p-value is over alpha.
+    ids : array of integers or strings, optional
+        What the nodes are called, one name per set: ``sets.loc["user-7"]`` finds one, and tables have them.
+
+    Examples
+    --------
+    >>> sets = PredictionSets([4, 2], [[True, True], [False, True]], [0.9, 0.8], [30, 30], [30.0, 30.0], 0.1,
+    ...                       class_names=["cat", "dog"], ids=["tom", "rex"])
+    >>> sets[0], sets["rex"], [len(labels) for labels in sets]
+    (['cat', 'dog'], ['dog'], [2, 1])
+    """
+
+    task: ClassVar[Literal["classification", "regression"]] = "classification"
+    noun: ClassVar[str] = "set"
+    size_name: ClassVar[str] = "size"
+    truth_name: ClassVar[str] = "labels"
+    outputs_name: ClassVar[str] = "probabilities"
+    endless: ClassVar[str] = "full set"
+    shown: ClassVar[tuple[str, ...]] = ("node", "set", "size", "threshold", "support")
+
+    nodes: IntArray
+    member: BoolArray
+    thresholds: FloatArray
+    support: IntArray
+    effective_size: FloatArray
+    alpha: float
+    class_names: Sequence[str] | None = None
+    num_nodes: int | None = None
+    level: float | None = None
+    label_thresholds: FloatArray | None = None
+    ids: npt.NDArray[Any] | None = None
+    p_values: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        member = as_array("member", self.member)
+        if member.ndim != 2 or member.dtype != np.bool_:
+            shape = f"{member.dtype} of shape {member.shape}"
+            raise InvalidInputError(f"`member` must be boolean of shape (nodes, classes); got {shape}")
+        object.__setattr__(self, "member", frozen(member))
+        object.__setattr__(self, "class_names", check_names("class_names", self.class_names))
+        self.check_rows()
+        if self.nodes.shape != member.shape[:1]:
+            raise InvalidInputError(
+                f"`nodes` must have one entry per row of `member`, {member.shape[0]}; got shape {self.nodes.shape}"
+            )
+        for name in ("thresholds", "support", "effective_size"):
+            self.check_column(name)
+        for name in ("label_thresholds", "p_values"):
+            if getattr(self, name) is not None:
+                each = frozen(as_array(name, getattr(self, name)))
+                if each.shape != self.member.shape:
+                    raise InvalidInputError(
+                        f"`{name}` must have the shape of `member`, {self.member.shape}; got {each.shape}"
+                    )
+                object.__setattr__(self, name, each)
+        if self.class_names is not None and len(self.class_names) != self.num_classes:
+            raise InvalidInputError(
+                f"`class_names` must have one name per class, {self.num_classes}; got {len(self.class_names)}"
+            )
+
+    @classmethod
+    def of_scores(
+        cls, nodes: IntArray, matrix: FloatArray, thresholds: NodeThresholds, top_labels: IntArray | None
+    ) -> PredictionSets:
+        """Return the sets that thresholds give nodes with these scores; nothing is checked.
+
+        Parameters
+        ----------
+        nodes : numpy.ndarray
+            The nodes.
+        matrix : numpy.ndarray
+            The scores of every label, shape (nodes, classes).
+        thresholds : NodeThresholds
+            Those of the same nodes.
+        top_labels : numpy.ndarray or None
+            The labels that stand in for empty sets, where these are not allowed.
+        """
+        by_label = thresholds.by_label
+        top = None if thresholds.allow_empty else top_labels
+        return cls.unchecked(
+            nodes=nodes,
+            member=members(matrix, thresholds.values if by_label is None else by_label, top_labels=top),
+            thresholds=thresholds.values,
+            support=thresholds.support,
+            effective_size=thresholds.effective_size,
+            alpha=thresholds.alpha,
+            level=thresholds.level,
+            label_thresholds=by_label,
+        )
+
+    @classmethod
+    def check_outputs(cls, outputs: ArrayLike, *, num_nodes: int | None = None) -> npt.NDArray[Any]:
+        """Return rows on the simplex, or refuse them."""
+        return check_probabilities(outputs, num_nodes=num_nodes)
+
+    @classmethod
+    def of_logits(cls, logits: ArrayLike) -> FloatArray:
+        """Return the softmax of each row."""
+        values = as_array("probabilities", logits)
+        if values.ndim != 2 or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise InvalidInputError(
+                f"`probabilities` must be finite logits of shape (nodes, classes); got {values.dtype} of shape "
+                f"{values.shape}" + " with NaN or infinite entries" * (values.ndim == 2)
+            )
+        powers = np.exp(values - values.max(axis=1, keepdims=True, initial=-np.inf), dtype=np.float64)
+        rows: FloatArray = powers / powers.sum(axis=1, keepdims=True)
+        return rows
+
+    @classmethod
+    def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> IntArray:
+        """Return labels from 0, −1 where unknown, or refuse them."""
+        return check_labels(truth, size=outputs.shape[0], num_classes=outputs.shape[1])
+
+    @classmethod
+    def known(cls, truth: npt.NDArray[Any]) -> BoolArray:
+        """Return which labels are known."""
+        known: BoolArray = truth >= 0
+        return known
+
+    @classmethod
+    def size_text(cls, size: float) -> str:
+        """Return the average number of labels in digits."""
+        return f"{size:.2f}"
+
+    @classmethod
+    def num_labels(cls, outputs: npt.NDArray[Any]) -> int:
+        """Return the number of classes."""
+        return int(outputs.shape[1])
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, which: int | np.integer[Any] | str) -> list[Any]: ...
+
+        @overload
+        def __getitem__(self, which: slice | Sequence[int] | npt.NDArray[Any]) -> PredictionSets: ...
+
+        def __getitem__(self, which: Any) -> Any: ...
+
+    def one(self, row: int) -> list[Any]:
+        """Return the labels of one set."""
+        labels = np.flatnonzero(self.member[row]).tolist()
+        return labels if self.class_names is None else [self.class_names[y] for y in labels]
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return int(self.member.shape[1])
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of labels in each set."""
+        return sealed(self.member.sum(axis=1, dtype=np.int64))
+
+    def summary(self) -> SetsSummary:
+        """Return the sets in numbers: how many of each size, and how many lack support."""
+        counts = np.bincount(self.sizes, minlength=self.num_classes + 1)
+        return SetsSummary(counts, self.infinite, int((self.support == 0).sum()))
+
+    def labels(self) -> list[IntArray]:
+        """Return each set as an ascending array of class indices."""
+        _, column = np.nonzero(self.member)
+        return np.split(column, np.cumsum(self.sizes)[:-1]) if len(self) else []
+
+    def covers(self, own: npt.NDArray[Any]) -> BoolArray:
+        """Return whether each set contains its node's label, one entry per set; nothing is checked."""
+        inside: BoolArray = self.member[np.arange(len(self)), own]
+        return inside
+
+    def same_as(self, other: Any) -> bool:
+        """Return whether other sets hold the very same labels."""
+        return isinstance(other, PredictionSets) and np.array_equal(self.member, other.member)
+
+    @classmethod
+    def _as_truth(cls, truth: ArrayLike) -> npt.NDArray[Any]:
+        return check_integers("labels", truth)
+
+    def _check_own(self, own: npt.NDArray[Any]) -> IntArray:
+        if own.size and (own.min() < 0 or own.max() >= self.num_classes):
+            row = int(np.argmax((own < 0) | (own >= self.num_classes)))
+            raise InvalidInputError(
+                f"`labels` must be known, from 0 to {self.num_classes - 1}, where there is a set; "
+                f"node {self.nodes[row]} has {own[row]}"
+            )
+        return own.astype(np.int64, copy=False)
+
+    # -- tables ------------------------------------------------------------------------------------------------
+
+    def to_arrow(self) -> Any:
+        """Return a PyArrow table: node, labels, size, threshold, support, effective_size, alpha.
+
+        Labels are the names of classes where these have some, otherwise integers; nodes are what their ids are.
+        """
+        pa = pyarrow()
+        _, column = np.nonzero(self.member)
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        values = pa.array(column, pa.int64())
+        if self.class_names is not None:
+            values = pa.array(list(self.class_names), pa.string()).take(values)
+        index_type = pa.int32() if offsets[-1] < 2**31 else pa.int64()
+        list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
+        return pa.table(
+            {
+                "node": pa.array(self.row_names),
+                "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
+                "size": pa.array(self.sizes, pa.int32()),
+                "threshold": pa.array(self.thresholds),
+                "support": pa.array(self.support, pa.int64()),
+                "effective_size": pa.array(self.effective_size),
+                "alpha": pa.array(np.full(len(self), self.alpha)),
+            }
+        )
+
+    # -- for people --------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"PredictionSets(no nodes, alpha={self.alpha:g})"
+        summary = self.summary()
+        return (
+            f"PredictionSets({summary.nodes:,} nodes, {summary.num_classes} classes, alpha={self.alpha:g}: "
+            f"mean size {summary.mean_size:.2f}, {summary.empty:,} empty, {summary.full:,} full, "
+            f"{summary.infinite:,} with too little support)"
+        )
+
+    def html_cells(self, row: int) -> tuple[str, ...]:
+        """Return set, size, threshold and support of one row, for notebooks."""
+        return (
+            escape("{" + ", ".join(map(str, self.one(row))) + "}"),
+            str(self.sizes[row]),
+            f"{self.thresholds[row]:.4f}" if np.isfinite(self.thresholds[row]) else "∞",
+            f"{self.support[row]:,}",
+        )

@@ -1,0 +1,197 @@
+"""PageKind: what a page shows of one kind of prediction alone. Its two leaves are `SetsPage` and `IntervalsPage`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import BoolArray, IntArray
+from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.report.chart_data import Row
+from napsets.report.encodings import Columns, Looks, Measure, Spec
+from napsets.report.methods import shown_methods
+from napsets.report.summary import Words
+
+if TYPE_CHECKING:
+    from napsets.report.data import ReportData
+    from napsets.report.explorer import Explorer
+
+__all__ = ["VOICES", "Cells", "PageKind", "VoiceColumn", "each_once"]
+
+#: Labelled nodes that are named as evidence, at most.
+VOICES = 6
+#: A table: one list per method, each cell with its note (an uncertainty, or nothing).
+Cells = list[list[tuple[str, str]]]
+Item = TypeVar("Item")
+
+
+class VoiceColumn(NamedTuple):
+    """A number that the explorer shows of each labelled node that speaks.
+
+    Attributes
+    ----------
+    attribute : str
+        Where a voice has it.
+    shape : tuple of int
+        Its shape; () for a single number.
+    fill : float
+        What stands where nobody speaks.
+    """
+
+    attribute: str
+    shape: tuple[int, ...] = ()
+    fill: float = 0.0
+
+
+class PageKind(ABC):
+    """A comparison, as the page about its kind of prediction shows it.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The comparison.
+    class_names : sequence of str, optional
+        What classes are called, if there are some.
+
+    Attributes
+    ----------
+    methods : list of ShownMethod
+        The methods, the baseline first.
+    covered : list of numpy.ndarray
+        Whether each method covers each of the judged nodes.
+    """
+
+    #: The beginning of the title.
+    heading: ClassVar[str]
+    #: How size is drawn: of methods, over error rates, and in a neighbourhood.
+    size: ClassVar[Measure]
+    curve_size: ClassVar[Measure]
+    ball_size: ClassVar[Measure]
+    #: Sizes over error rates: the column of a row, and the name of the curve of a result.
+    curves: ClassVar[Mapping[str, str]]
+    #: The columns of tooltips that say more about a neighbourhood.
+    ball_columns: ClassVar[Columns]
+    #: What the marks below a node's scores are.
+    score_mark: ClassVar[str]
+    #: What an empty prediction and the largest ones are called among the reasons to explore a node.
+    extremes: ClassVar[tuple[str, str]]
+    #: What the record says of the kind.
+    recorded: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, comparison: Comparison, class_names: Sequence[str] | None = None) -> None:
+        self.comparison = comparison
+        self.class_names = self.check_names(class_names)
+        self.methods = shown_methods(comparison)
+        self.covered: list[BoolArray] = [
+            result.prediction.covers(comparison.truth[comparison.nodes]) for result in comparison
+        ]
+
+    @property
+    def titles(self) -> list[str]:
+        """What charts call the methods."""
+        return [method.title for method in self.methods]
+
+    @property
+    def graph_fact(self) -> str:
+        """What else is said of the graph."""
+        return ""
+
+    @abstractmethod
+    def check_names(self, names: Sequence[str] | None) -> list[str] | None:
+        """Return what classes are called on the page, or refuse the names."""
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
+        """Return further columns of a method's row."""
+
+    @abstractmethod
+    def rows(self, place: int) -> dict[str, Any]:
+        """Return the rows of groups, `by_degree` among them, and what else only this kind of page shows.
+
+        The worst groups of the method at that place come first, where groups have no order of their own.
+        """
+
+    @abstractmethod
+    def ball_row(self, inside: BoolArray) -> Row:
+        """Return what is said of the judged nodes in a neighbourhood."""
+
+    @abstractmethod
+    def ball_text(self, ball: Row) -> str:
+        """Return the same in a few words."""
+
+    # -- the first screen ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
+        """Return what is true of a covered node, as a clause; and what was done for each node, as a sentence."""
+
+    @abstractmethod
+    def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
+        """Return one node and what is predicted for it, as a sentence."""
+
+    # -- the explorer --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
+        """Return for each bound score which evidence it rests on (−1 for none), and the witnesses of each."""
+
+    @property
+    @abstractmethod
+    def voice_columns(self) -> Mapping[str, VoiceColumn]:
+        """What the explorer shows of each voice, by the name of the array."""
+
+    @abstractmethod
+    def node_bytes(self, scored: int, evidence: int) -> int:
+        """Return how many bytes a node takes in the page beside what it takes on all pages."""
+
+    @abstractmethod
+    def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
+        """Return what explains the predictions of some rows, and what the neighbours that calibrate are."""
+
+    @abstractmethod
+    def score_range(self, explorer: Explorer) -> tuple[float, float]:
+        """Return between what the scores that a page shows lie."""
+
+    # -- charts and tables ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
+        """Return the charts that only this kind of page has, and that of degrees."""
+
+    @abstractmethod
+    def cards(self, data: ReportData) -> list[Row]:
+        """Return the headline numbers: name, value of the method that the page is about, what to hold beside it."""
+
+    @abstractmethod
+    def method_table(self, data: ReportData) -> Cells:
+        """Return the comparison of the methods."""
+
+    @abstractmethod
+    def size_table(self, data: ReportData) -> Cells:
+        """Return sizes, counted."""
+
+
+def each_once(items: Sequence[Item | None], same: Callable[[Item, Item], bool]) -> tuple[IntArray, list[Item]]:
+    """Return the place of each item in a list that holds each of them once, −1 for None; and that list.
+
+    Examples
+    --------
+    >>> places, items = each_once([3, None, 4, 3], int.__eq__)
+    >>> places.tolist(), items
+    ([0, -1, 1, 0], [3, 4])
+    """
+    once: list[Item] = []
+    places = np.full(len(items), -1)
+    for i, item in enumerate(items):
+        if item is None:
+            continue
+        known = [place for place, other in enumerate(once) if same(item, other)]
+        places[i] = known[0] if known else len(once)
+        once += [] if known else [item]
+    return places, once

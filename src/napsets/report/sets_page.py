@@ -1,0 +1,386 @@
+"""What only a page about sets of labels shows: set sizes, classes, and the labels of a node."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.advice.evidence import Witnesses
+from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.text import shown_name
+from napsets.errors import InvalidInputError
+from napsets.evaluation.comparison import MethodResult, finite_together
+from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
+from napsets.report.cards import Headline, card, number, percent
+from napsets.report.chart_data import Row, Z, chance_band, group_rows, range_names, share_row, wilson
+from napsets.report.encodings import (
+    CHANCE_TIPS,
+    INTERVAL_TIPS,
+    Columns,
+    Looks,
+    Measure,
+    Spec,
+    coverage,
+    grouped,
+    layer,
+    ordinal,
+    reach,
+    target_rule,
+    tips,
+)
+from napsets.report.encodings import number as number_axis
+from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
+from napsets.report.summary import Words, size_range
+from napsets.scores.informed import BoundInformed, evidence_of
+
+if TYPE_CHECKING:
+    from napsets.report.data import ReportData
+    from napsets.report.explorer import Explorer
+
+__all__ = ["FIRST_CLASSES", "SetsPage", "node_bytes", "size_groups"]
+
+#: Set sizes with fewer nodes are not drawn.
+LEAST_NODES = 10
+#: Classes that are drawn at first, and set sizes that have a place of their own where classes are many.
+FIRST_CLASSES, MOST_SIZES = 20, 12
+#: Marks that a chart of classes has room for, each on a line of its own; more of them stand closer together.
+SPREAD_MARKS = 60
+
+
+class SetsPage(PageKind):
+    """A page about sets of labels."""
+
+    heading = "Prediction sets"
+    size = Measure(
+        "mean_size", "Labels in a set", "Mean size", "Mean set size", "Labels in a set (fewer is better)", ".2f", 1.0
+    )
+    curve_size = size
+    ball_size = replace(size, field="size")
+    curves: ClassVar[Mapping[str, str]] = {"mean_size": "size"}
+    ball_columns: ClassVar[Columns] = [("class", "Mostly", None), ("class_share", "of it", ".0%")]
+    score_mark = "Label"
+    extremes = ("empty set", "largest sets")
+    #: Classes that are drawn at first; a button shows the others.
+    first_classes = FIRST_CLASSES
+
+    class_names: list[str]
+
+    @property
+    def graph_fact(self) -> str:
+        """How many classes there are."""
+        return f", {len(self.class_names)} classes"
+
+    def check_names(self, names: Sequence[str] | None) -> list[str]:
+        """Return what classes are called on the page: by number where they have no names."""
+        count = self.comparison.data.outputs.shape[1]
+        if names is None:
+            return [f"class {y}" for y in range(count)]
+        if len(names) != count:
+            raise InvalidInputError(f"`class_names` must have one name per class, {count}; got {len(names)}")
+        return [shown_name(name) for name in names]
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def supported(self) -> BoolArray:
+        """On which of the judged nodes the thresholds of all methods are finite, but for those that have none."""
+        return finite_together([result.prediction.thresholds for result in self.comparison])
+
+    def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
+        """Return the interval of the size, sets counted, and what holds where all methods have support."""
+        sets: Any = result.prediction
+        summary, supported = sets.summary(), self.supported
+        # A method that has support nowhere is passed over, and has no size where it has.
+        own = supported & np.isfinite(sets.thresholds)
+        return {
+            "size_low": result.mean_size - Z * result.mean_size_se,
+            "size_high": result.mean_size + Z * result.mean_size_se,
+            "empty": summary.empty,
+            "singletons": summary.singletons,
+            "full": summary.full,
+            "supported": int(supported.sum()),
+            "supported_coverage": float(covered[own].mean()) if own.any() else math.nan,
+            "supported_size": float(sets.sizes[own].mean()) if own.any() else math.nan,
+        }
+
+    def rows(self, place: int) -> dict[str, Any]:
+        """Return coverage by set size, class (the worst covered first) and degree, and what classes are called."""
+        truth, graph, alpha = self.comparison.truth, self.comparison.graph, self.comparison.alpha
+        by_class = [coverage_by_class(result.prediction, truth) for result in self.comparison]
+        by_degree = [coverage_by_degree(result.prediction, truth, graph) for result in self.comparison]
+        degrees: Any = by_degree[0].group
+        classes = group_rows(self.titles, by_class, alpha, "class", self.class_names, "mean_size")
+        return {
+            "class_names": self.class_names,
+            "by_size": self._size_rows(),
+            "by_class": _weakest_first(classes, self.titles[place]),
+            "by_degree": group_rows(self.titles, by_degree, alpha, "degree", range_names(degrees), "mean_size"),
+        }
+
+    def _size_rows(self) -> list[Row]:
+        rows = []
+        for title, result, covered in zip(self.titles, self.comparison, self.covered, strict=True):
+            for size in range(len(self.class_names) + 1):
+                inside = result.sizes == size
+                if inside.any() or size <= int(result.sizes.max()):
+                    row = {"method": title, "size": size, "nodes": int(inside.sum()), "share": float(inside.mean())}
+                    rows.append(row | share_row(covered[inside]))
+        return rows
+
+    def ball_row(self, inside: BoolArray) -> Row:
+        """Return which class most nodes have, and how many of them."""
+        labels = self.comparison.truth[self.comparison.nodes[inside]]
+        counts = np.bincount(labels, minlength=len(self.class_names))
+        return {"class": self.class_names[int(counts.argmax())], "class_share": float(counts.max() / counts.sum())}
+
+    def ball_text(self, ball: Row) -> str:
+        """Return which class most nodes have."""
+        return f"mostly {ball['class']}"
+
+    # -- the first screen ----------------------------------------------------------------------------------------------
+
+    def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
+        """Return how long the lists are, and that each node got one."""
+        most = size_range(prediction.sizes)
+        labels = words.label if most == "1" else words.labels
+        average = number(float(prediction.sizes.mean()), 1)
+        return (
+            f"the true {words.label} is in a list of {most} {labels} ({average} on average, out of "
+            f"{len(self.class_names)})",
+            f"A model gave each {words.node} a probability for each {words.label}. From these, napsets made a short "
+            f"list of {words.labels} for each {words.node}: a prediction set.",
+        )
+
+    def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
+        """Return a node whose set is of a usual size and contains the truth."""
+        truth = self.comparison.truth[prediction.nodes]
+        usual = max(2, round(float(np.median(prediction.sizes))))
+        fits = prediction.covers(truth) & (prediction.sizes > 0)
+        if not fits.any():
+            return ""
+        row = int(np.flatnonzero(fits)[np.abs(prediction.sizes[fits] - usual).argmin()])
+        listed = ", ".join(self.class_names[y] for y in np.flatnonzero(prediction.member[row])[:8])
+        true = self.class_names[int(truth[row])]
+        return f"{shown_name(str(names[prediction.nodes[row]]))} gets {listed}; the true {words.label} is {true}."
+
+    # -- the explorer --------------------------------------------------------------------------------------------------
+
+    def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
+        """Return the labels that informed scores rest on."""
+        places, informed = each_once([evidence_of(bound) for bound in bounds], _same_evidence)
+        return places, [Witnesses(bound, self.comparison.graph) for bound in informed]
+
+    @property
+    def voice_columns(self) -> Mapping[str, VoiceColumn]:
+        """What each voice multiplies the odds of its label by."""
+        return {"voice_odds": VoiceColumn("odds", fill=1.0)}
+
+    def node_bytes(self, scored: int, evidence: int) -> int:
+        """Return how many bytes the labels of a node take."""
+        return node_bytes(len(self.class_names), len(self.methods), scored, evidence)
+
+    def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
+        """Return what explains sets.
+
+        `label` is the true label of each of the m nodes; `probabilities` and `scores`, shape (s, m, classes), what the
+        score is made of and the score of each label; `member` the sets, shape (methods, m, classes);
+        `neighbour_label` the label of every neighbour, −1 where it never calibrates; `model`, shape (m, classes), the
+        model's own probabilities, without rows where no method changes them.
+        """
+        comparison, nodes = self.comparison, self.comparison.nodes[rows]
+        changed = any(evidence_of(bound) is not None for bound in bounds)
+        return {
+            "label": comparison.truth[nodes],
+            "probabilities": np.stack([bound.probabilities[nodes].astype(np.float64) for bound in bounds]),
+            "scores": np.stack([bound.matrix(nodes) for bound in bounds]),
+            "member": np.stack([result.prediction.member[rows] for result in comparison]),
+            "neighbour_label": np.where(calibrates, comparison.truth[neighbours], -1),
+            "model": comparison.data.outputs[nodes if changed else nodes[:0]].astype(np.float32),
+            "classes": self.class_names,
+        }
+
+    def score_range(self, explorer: Explorer) -> tuple[float, float]:
+        """Return between what the scores of labels and of calibration nodes lie."""
+        scores, edges = explorer.scores, explorer.edges
+        return float(min(scores.min(), edges.min())), float(max(scores.max(), edges.max()))
+
+    # -- charts and tables ---------------------------------------------------------------------------------------------
+
+    def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
+        """Return the charts of set sizes, classes and degrees."""
+        sizes = size_groups(data.by_size, len(self.class_names), target)
+        columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
+        degrees = ordinal(data.by_degree, "degree", "Neighbours of the node")
+        tooltip = tips(*INTERVAL_TIPS, *columns, *CHANCE_TIPS)
+        return {
+            "by-size": _by_size(looks, sizes, target),
+            "by-class": _by_class(looks, data.by_class, target),
+            "by-degree": grouped(looks, data.by_degree, degrees, tooltip, target),
+            "sizes": _sizes(looks, sizes),
+        }
+
+    def cards(self, data: ReportData) -> list[Row]:
+        """Return coverage, size, the worst neighbourhood, sets of one label and missing support."""
+        headline = Headline.of(data)
+        base, focus, beside = headline.base, headline.focus, headline.beside
+        supported = f"{number(focus['supported_size'])} where all methods have support"
+        return [
+            headline.coverage(data.alpha),
+            card(
+                "Average set size",
+                number(focus["mean_size"]),
+                beside(f"{number(base['mean_size'])}; {supported}") or supported,
+                beside(number(base["supported_size"])),
+            ),
+            *headline.worst(),
+            card("Sets of one label", percent(focus["singleton_rate"]), beside(percent(base["singleton_rate"]))),
+            card(
+                "Too little support",
+                f"{focus['infinite']:,}",
+                f"of {focus['nodes']:,} nodes get every label, because there are too few calibration nodes near them",
+            ),
+        ]
+
+    def method_table(self, data: ReportData) -> Cells:
+        """Return coverage, sizes and violations of each method."""
+        return [
+            [
+                (row["method"], ""),
+                (percent(row["coverage"]), f"± {100 * row['coverage_se']:.1f}"),
+                (number(row["mean_size"]), f"± {number(row['mean_size_se'])}"),
+                (number(row["size_given_coverage"]), ""),
+                (number(row["supported_size"]), ""),
+                (number(row["sscv"], 3), ""),
+                (number(row["pccv"], 3), f"chance {number(row['pccv_chance'], 3)}"),
+                (percent(row["lowest"]), ""),
+            ]
+            for row in data.methods
+        ]
+
+    def size_table(self, data: ReportData) -> Cells:
+        """Return empty, one-label and full sets and missing support, counted."""
+        return [
+            [
+                (row["method"], ""),
+                (f"{row['empty']:,}", percent(row["empty_rate"])),
+                (f"{row['singletons']:,}", percent(row["singleton_rate"])),
+                (f"{row['full']:,}", percent(row["full_rate"])),
+                (f"{row['infinite']:,}", percent(row["infinite"] / row["nodes"])),
+            ]
+            for row in data.methods
+        ]
+
+
+def node_bytes(classes: int, methods: int, scored: int, evidence: int = 0) -> int:
+    """Return how many bytes the labels of a node take in the page, and the voices on it."""
+    return (16 * scored + methods) * classes + evidence * (VOICES * 16 + 4) + 4 * classes * bool(evidence)
+
+
+def size_groups(rows: list[Row], num_classes: int, target: float) -> list[Row]:
+    """Return rows of set sizes, ranges of them where classes are many, with where chance would put coverage.
+
+    Full sets keep a place of their own: they say nothing.
+    """
+    starts = _size_starts(num_classes)
+    groups: dict[tuple[str, int], Row] = {}
+    for row in rows:
+        g = bisect_right(starts, row["size"]) - 1
+        last = starts[g + 1] - 1 if g + 1 < len(starts) else num_classes
+        name = range_names([(starts[g], last)])[0]
+        new = {"method": row["method"], "sizes": name, "order": g, "size": starts[g], "nodes": 0, "share": 0.0}
+        group = groups.setdefault((row["method"], g), new | {"hits": 0.0})
+        group["nodes"] += row["nodes"]
+        group["share"] += row["share"]
+        group["hits"] += row["nodes"] * row["coverage"] if row["nodes"] else 0.0
+    for row in groups.values():
+        count, hits = row["nodes"], row.pop("hits")
+        low, high = wilson(hits, count)
+        chance = chance_band(count, target) if count else (math.nan, math.nan)
+        row |= {"coverage": hits / count if count else math.nan, "low": low, "high": high}
+        row |= {"chance_low": chance[0], "chance_high": chance[1]}
+    return list(groups.values())
+
+
+def _size_starts(num_classes: int) -> list[int]:
+    """Return where ranges of set sizes start: each size by itself, or ever wider ranges."""
+    if num_classes <= MOST_SIZES:
+        return list(range(num_classes + 1))
+    starts = list(range(6))
+    while starts[-1] < num_classes:
+        starts.append(min(num_classes, starts[-1] + max(1, starts[-1] // 2)))
+    return starts
+
+
+def _weakest_first(rows: list[Row], title: str) -> list[Row]:
+    """Return rows whose groups are numbered anew: those that a method covers less than chance explains, then the rest.
+
+    Both parts start with what is covered least.
+    """
+    keys = {
+        row["order"]: (row["coverage"] >= row["chance_low"], row["coverage"], -row["nodes"])
+        for row in rows
+        if row["method"] == title
+    }
+    place = {group: p for p, group in enumerate(sorted(keys, key=lambda group: (*keys[group], group)))}
+    return sorted((row | {"order": place[row["order"]]} for row in rows), key=lambda row: row["order"])
+
+
+def _same_evidence(first: BoundInformed, second: BoundInformed) -> bool:
+    return first.exponents == second.exponents and np.array_equal(first.reference.nodes, second.reference.nodes)
+
+
+def _by_size(looks: Looks, rows: list[Row], target: float) -> Spec:
+    # Empty sets never cover: a fact, not a finding. A handful of nodes tells nothing, and squeezes all others.
+    rows = [row for row in rows if row["size"] > 0 and row["nodes"] >= LEAST_NODES]
+    tooltip = tips(*INTERVAL_TIPS, ("sizes", "Set size", None), ("nodes", "Nodes", ",d"), *CHANCE_TIPS)
+    return grouped(looks, rows, ordinal(rows, "sizes", "Labels in the set"), tooltip, target)
+
+
+def _by_class(looks: Looks, rows: list[Row], target: float) -> Spec:
+    domain = reach(rows, "coverage", include=target)
+    names = {row["order"]: row["class"] for row in rows}
+    columns = [("class", "Class", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f"), *CHANCE_TIPS]
+    # Classes stand on the axis by number: a name in an expression or as a key would mean something there.
+    axis = {"labelExpr": "names[datum.value]", "labelLimit": 130}
+    y: Spec = {"field": "order", "type": "ordinal", "title": None, "axis": axis}
+    spread = len(looks.titles) * min(len(names), FIRST_CLASSES) <= SPREAD_MARKS
+    step = max(22.0, 9.5 * len(looks.titles)) if spread else 22.0
+    beside = {"y": y, "yOffset": looks.method | {"scale": {"paddingOuter": 0.3}}}
+    base = beside | {
+        "x": coverage(domain=domain, target=target),
+        "color": looks.colour,
+        "tooltip": tips(*INTERVAL_TIPS, *columns),
+    }
+    first = [row for row in rows if row["method"] == looks.titles[0]]
+    band: Spec = {
+        "data": {"values": [{name: row[name] for name in ("order", "chance_low", "chance_high")} for row in first]},
+        "transform": [{"filter": "datum.order < limit"}],
+        "mark": {"type": "rule", "color": "var(--band)", "strokeWidth": 0.9 * step, "clip": True},
+        "encoding": {"y": y, "x": coverage("chance_low", domain, target=target), "x2": {"field": "chance_high"}},
+    }
+    marks = looks.dots(base, 50)
+    marks["transform"] = [*marks["transform"], {"filter": "datum.order < limit"}]
+    listed = [names.get(c, "") for c in range(max(names) + 1)]
+    params = {"names": listed, "limit": FIRST_CLASSES}
+    height = max(120, round(step * min(len(names), FIRST_CLASSES)))
+    return looks.chart(height, [band, target_rule(target, "x"), marks], rows, params=params)
+
+
+def _sizes(looks: Looks, rows: list[Row]) -> Spec:
+    columns = [("method", "Method", None), ("sizes", "Set size", None), ("nodes", "Nodes", ",d")]
+    top = max(row["share"] for row in rows)
+    encoding = {
+        "x": ordinal(rows, "sizes", "Labels in the set"),
+        "xOffset": looks.method,
+        "y": number_axis("share", "Share of nodes", form="%", domain=[0.0, top], nice=True),
+        "color": looks.colour,
+        "tooltip": tips(*columns, ("share", "Share", ".1%")),
+    }
+    return looks.chart(260, [layer("bar", encoding, cornerRadiusEnd=2)], rows)

@@ -1,0 +1,175 @@
+"""The first screen: the result in plain words, for a reader who has never heard of conformal prediction.
+
+It says what was done, which method to use and why, where that is weak, and what to do next. Numbers with intervals
+follow below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from napsets.evaluation.verdict_words import named
+
+if TYPE_CHECKING:
+    from napsets.report.data import ReportData
+
+__all__ = ["Summary", "Words", "summarise"]
+
+#: Weak classes and groups that are named.
+_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a node and its label are called on the page.
+
+    Examples
+    --------
+    >>> words = Words.parse("package, build system")
+    >>> words.nodes, words.labels, Words.parse("city, country").labels
+    ('packages', 'build systems', 'countries')
+    """
+
+    node: str = "node"
+    label: str = "label"
+
+    @classmethod
+    def parse(cls, text: str | None) -> Words:
+        """Return the two words of a text, the usual ones where it has none."""
+        parts = [part.strip() for part in (text or "").split(",")]
+        return cls(parts[0] or "node", parts[1] if len(parts) > 1 and parts[1] else "label")
+
+    @property
+    def nodes(self) -> str:
+        """Several nodes."""
+        return _plural(self.node)
+
+    @property
+    def labels(self) -> str:
+        """Several labels."""
+        return _plural(self.label)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The sentences of the first screen.
+
+    Attributes
+    ----------
+    result : str
+        What was found, in one sentence.
+    example : str
+        One node and what is predicted for it; empty where there is none to show.
+    done, method, weak : str
+        What was done, which method to use and why, and where it is weak.
+    steps : list of str
+        What to do next.
+    """
+
+    result: str
+    example: str
+    done: str
+    method: str
+    weak: str
+    steps: list[str]
+
+
+def summarise(data: ReportData, words: Words) -> Summary:
+    """Return the first screen of a page."""
+    verdict, kind = data.verdict, data.kind
+    result = data.comparison[verdict.method]
+    covered = round(100 * verdict.coverage)
+    what, each = kind.in_words(result.prediction, words)
+    among = " labelled" if verdict.withdrawn else ""
+    return Summary(
+        f"For {covered} of 100{among} {words.nodes}, {what}.",
+        kind.example(result.prediction, data.names, words),
+        f"{each} The {data.comparison.prediction.noun} should contain the truth for {100 * (1 - data.alpha):g} of 100 "
+        f"{words.nodes}. {verdict.labels:,} known {words.labels} were used to set this up, and {verdict.judged:,} "
+        f"others to count how often it is true.",
+        _method(data),
+        _weak(data, words),
+        _steps(data, words),
+    )
+
+
+def _method(data: ReportData) -> str:
+    """Say which method to use, and why."""
+    verdict, noun = data.verdict, data.comparison.prediction.noun
+    plain = named(verdict.baseline)
+    others = len(data.shown) - 1
+    if verdict.kept:
+        rivals = "" if not others else f" None of the {others} other methods is clearly better."
+        choice = f"{plain}, the plain method.{rivals}"
+    elif verdict.change.below:
+        even = "less" if verdict.evenness.above else "more" if verdict.evenness.below else "about as"
+        share = abs(100 * verdict.change.value)
+        choice = (
+            f"{named(verdict.title)}. Its {noun}s are {share:.0f} % smaller than those of {plain}, the plain method, "
+            f"and coverage is {even} even across the graph."
+        )
+    else:
+        choice = f"{named(verdict.title)}. Its coverage is more even across the graph than that of {plain}."
+    smallest = verdict.smallest
+    if smallest is None:
+        return choice
+    even = "but its coverage is less even" if smallest.evenness.above else "and its coverage is about as even"
+    return (
+        f"{choice} If small {noun}s matter most: {named(smallest.title)} makes them "
+        f"{abs(100 * smallest.change.value):.0f} % smaller still, {even}."
+    )
+
+
+def _weak(data: ReportData, words: Words) -> str:
+    """Say which classes and groups are covered too little."""
+    weak = data.verdict.weak
+    if not weak:
+        return "No class or group is covered clearly less often than the target."
+    listed = [f"{group.name} ({100 * group.coverage:.0f} of 100)" for group in weak[:_NAMED]]
+    more = f" and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
+    return f"Covered less often than the target, by more than chance: {', '.join(listed)}{more}."
+
+
+def _steps(data: ReportData, words: Words) -> list[str]:
+    """Say what to do next."""
+    verdict = data.verdict
+    predict = f"To get the {data.comparison.prediction.noun}s of all {words.nodes}, run `napsets predict --method "
+    steps = []
+    if verdict.withdrawn:
+        steps.append(
+            f"Collect {words.labels} of {words.nodes} drawn at random, on which the model was not trained, and make "
+            f"this report again."
+        )
+    by = {group.what for group in verdict.weak} & {"class", "degree"}
+    if by:
+        which = "class" if "class" in by else "degree"
+        steps.append(
+            f"If the weak ones matter, add `--by {which}`: coverage then holds for each, and the "
+            f"{data.comparison.prediction.noun}s get larger. Or collect more of their {words.labels}."
+        )
+    if verdict.labels < 500 and not verdict.withdrawn:
+        steps.append(
+            f"Collect more {words.labels}: with {verdict.level_labels:,} for the level, coverage still varies."
+        )
+    return [*steps, f"{predict}{verdict.method}`."]
+
+
+def size_range(sizes: np.ndarray) -> str:
+    """Return between what most sizes lie, in words.
+
+    Examples
+    --------
+    >>> size_range(np.array([1, 1, 2, 2, 2, 3])), size_range(np.array([1, 1, 1, 1]))
+    ('1 to 3', '1')
+    """
+    low, high = (int(end) for end in np.quantile(np.maximum(sizes, 1), [0.1, 0.9], method="nearest"))
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,282 @@
+"""What the labels around a node say of its label, counted so that no order of adding can change a bit.
+
+The evidence of a node and a label y is a product of powers of factors, and a product of powers is a sum of logarithms:
+
+    log w(y|v) = a·log P(y|v) + c·log P̄(y|v) + Σ_k b_k·log(1 + n_k(y) / (κ_k π_y)),
+
+so that P'(y|v) = w(y|v) / Σ_z w(z|v). (The factor (Σ_y n_k(y) + κ_k) of the evidence is the same for all labels, and
+falls out.) The n_k count labelled nodes with label y, never v itself: *near*, the neighbours; *far*, the neighbours'
+neighbours, of which each neighbour passes on its share; *alike*, those with the same prediction; *wide*, what a random
+walk of up to twelve steps meets. Near and far count every label that may speak, the others the reference labels alone.
+
+Shares are multiples of 2⁻³⁰, so that their sums are exact: a label that is added, taken out or left out gives the bits
+that counting anew would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
+labels alone are passed on: they are enough to know its surroundings by, and the labels that one candidate can change
+stay few, whatever hubs there are.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.graph import Graph
+from napsets.scores.base import Labelled
+from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, conditional_logit, log_likelihoods
+
+__all__ = ["CROWD", "Evidence", "label_weights", "normalised", "passed_shares", "sums_over_way_back"]
+
+#: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
+_LEAST = 1e-6
+#: So many labels with the mean predicted shares are added to the reference labels for the shares of labels.
+SHARES_PRIOR = 20.0
+#: From so many reference neighbours on, a node passes on no other labels than theirs.
+CROWD = 64
+#: What shares that nodes pass on are multiples of.
+_UNIT = 2.0**-30
+#: How far a walk goes that meets wide evidence, and what each step is worth of the one before.
+_WALK, _WORTH = 12, 0.9
+#: Standard errors by which wide evidence must gain.
+_ERRORS = 2.0
+#: Reference nodes that the exponents are fitted on, at the most: a handful of numbers needs no more.
+_MOST_FITTED = 1 << 14
+#: Nodes × classes whose evidence is weighed, or fitted, at a time: what bounds the memory beside a few matrices.
+_ENTRIES, _FITTED_ENTRIES = 1 << 19, 1 << 21
+
+
+class Evidence:
+    """What is known of every node and label beside the model's own word, as logarithms of odds.
+
+    Takes O(edges × classes) time and O(nodes × classes) memory.
+
+    Parameters
+    ----------
+    outputs : numpy.ndarray
+        The model's probabilities.
+    graph : Graph
+        The graph.
+    reference : Labelled
+        Whose labels may be used for anything.
+    hops : int
+        How far labelled nodes may be that are counted: 0, 1 or 2.
+    wide : bool
+        Whether what random walks meet is evidence too.
+    learned : Learned, optional
+        What other reference labels taught; by default, these teach.
+    """
+
+    def __init__(
+        self,
+        outputs: npt.NDArray[Any],
+        graph: Graph,
+        reference: Labelled,
+        hops: int,
+        *,
+        wide: bool = False,
+        learned: Learned | None = None,
+    ) -> None:
+        self.outputs, self.graph, self.reference, self.hops = outputs, graph, reference, hops
+        nodes, classes = outputs.shape
+        self.names = ("model", "around", *("near", "far")[:hops], "alike", *("wide",) * wide)
+        self.learned = learned
+        if learned is None:
+            counts = np.bincount(reference.labels, minlength=classes) + SHARES_PRIOR * outputs.mean(
+                axis=0, dtype=np.float64
+            )
+            counts = np.maximum(counts, _LEAST * counts.sum())
+            self.shares: FloatArray = counts / counts.sum()
+            self.table = alike_table(outputs, reference)
+        else:
+            self.shares, self.table = learned.shares, learned.table
+        self.label_of = np.full(nodes, -1, dtype=np.int64)
+        self.label_of[reference.nodes] = reference.labels
+        self.predicted = outputs.argmax(axis=1)
+        self.counts: dict[str, FloatArray] = {}
+        if hops >= 1:
+            self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
+        if hops == 2:
+            self.counts["far"] = self._passed_on(self.counts["near"], reference, self.parts)
+
+    @cached_property
+    def around(self) -> FloatArray:
+        """The mean of what the model says of the neighbours and of their neighbours; its own word where none are."""
+        alone = self.graph.degrees == 0
+        means = self.graph.neighbour_means(self.outputs.astype(np.float64, copy=False))
+        means[alone] = self.outputs[alone]
+        further = self.graph.neighbour_means(means)
+        further[alone] = self.outputs[alone]
+        return 0.5 * (means + further)
+
+    @cached_property
+    def parts(self) -> FloatArray:
+        """The share of each label around it that a node passes on."""
+        return passed_shares(self.graph)
+
+    @cached_property
+    def quiet(self) -> FloatArray:
+        """The same for labels beyond the reference: nothing where the reference is a crowd."""
+        crowd = self.counts["near"].sum(axis=1) > CROWD
+        return np.where(crowd, 0.0, self.parts)
+
+    def _passed_on(self, near: FloatArray, labelled: Labelled, parts: FloatArray) -> FloatArray:
+        """Return what neighbours pass on of the labels around them, a node's own left out."""
+        passed = self.graph.neighbour_sums(parts[:, None] * near)
+        # What a node's own label comes back as, over each neighbour that has an edge back to it.
+        passed[labelled.nodes, labelled.labels] -= sums_over_way_back(self.graph, parts)[labelled.nodes]
+        return passed
+
+    def hear(self, bag: Labelled) -> Evidence:
+        """Return the evidence with the labels of more nodes, which change nothing but the counts near and far."""
+        _ = self.hops < 2 or self.quiet  # by the reference alone, whoever else is heard
+        heard = object.__new__(Evidence)
+        heard.__dict__.update(self.__dict__)
+        labels = np.full(self.label_of.size, -1, dtype=np.int64)
+        labels[bag.nodes] = bag.labels
+        counts = dict(self.counts)
+        if "near" in counts:
+            near = self.graph.neighbour_labels(labels, self.outputs.shape[1])
+            if "far" in counts:
+                counts["far"] = counts["far"] + self._passed_on(near, bag, self.quiet)
+            counts["near"] = counts["near"] + near
+        heard.counts = counts
+        return heard
+
+    @cached_property
+    def _walked(self) -> FloatArray:
+        """The labels that a walk meets from every node; from a reference node, those of the other half of them."""
+        nodes, classes = self.outputs.shape
+        now = np.zeros((nodes, 2 * classes))
+        half = np.arange(self.reference.nodes.size) % 2
+        now[self.reference.nodes, self.reference.labels + classes * half] = 1.0
+        total = np.zeros_like(now)
+        for step in range(_WALK):
+            now = self.graph.neighbour_means(now)
+            total += _WORTH ** (step + 1) * now
+        met: FloatArray = total[:, :classes] + total[:, classes:]
+        for which in (0, 1):
+            mine = self.reference.nodes[half == which]
+            met[mine] = 2.0 * total[mine, classes * (1 - which) : classes * (2 - which)]
+        return met
+
+    def logs(self, name: str, rows: IntArray) -> FloatArray:
+        """Return the logarithm of one factor, shape (rows, classes)."""
+        if name in ("model", "around"):
+            p = self.outputs if name == "model" else self.around
+            return np.log(np.maximum(p[rows].astype(np.float64), _LEAST))
+        counted = self._walked if name == "wide" else self.counts.get(name)
+        counts = self._alike(rows) if counted is None else counted[rows]
+        logs: FloatArray = np.log1p(counts / (PRIOR[name] * self.shares))
+        return logs
+
+    def features(self, rows: IntArray) -> FloatArray:
+        """Return the logarithms of all factors, shape (rows, classes, factors)."""
+        return np.stack([self.logs(name, rows) for name in self.names], axis=2)
+
+    def _alike(self, rows: IntArray) -> FloatArray:
+        """Count the labels of reference nodes with the same prediction, a node's own left out."""
+        counts: FloatArray = self.table[self.predicted[rows]]
+        known = np.flatnonzero(self.label_of[rows] >= 0)
+        own = known, self.label_of[rows[known]]
+        counts[own] = np.maximum(counts[own] - 1.0, 0.0)
+        return counts
+
+    def fit(self) -> Learned:
+        """Return the exponents under which the reference labels are most likely, near "the model alone"."""
+        nodes, labels = self.reference.nodes, self.reference.labels
+        most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // self.outputs.shape[1]))
+        if nodes.size > most:
+            kept = np.linspace(0, nodes.size - 1, most).astype(np.int64)
+            nodes, labels = nodes[kept], labels[kept]
+        exponents = conditional_logit(self.features(nodes), labels)
+        named = dict(zip(self.names, exponents.tolist(), strict=True))
+        self.learned = Learned(Exponents(**named), self.shares, self.table)
+        return self.learned
+
+    def wide_helps(self) -> bool:
+        """Return whether wide evidence makes the reference labels clearly likelier, by cross-validation among them."""
+        nodes, labels = self.reference.nodes, self.reference.labels
+        features = self.features(nodes)
+        halves = np.arange(nodes.size) % 2
+        gains = np.empty(nodes.size)
+        for which in (0, 1):
+            mine = halves == which
+            # Exponents of one half judge the other, with the last factor, which is the wide one, and without.
+            more, less = (
+                log_likelihoods(part[mine], labels[mine], conditional_logit(part[~mine], labels[~mine]))
+                for part in (features, features[:, :, :-1])
+            )
+            gains[mine] = more - less
+        return bool(gains.mean() > _ERRORS * gains.std() / np.sqrt(nodes.size))
+
+    def fixed(self, exponents: Exponents, rows: IntArray) -> FloatArray:
+        """Return the part of log w that no label outside the reference changes, less its largest value."""
+        total = exponents.model * self.logs("model", rows)
+        for name in self.names[1:]:
+            if name not in ("near", "far") and getattr(exponents, name):
+                total = total + getattr(exponents, name) * self.logs(name, rows)
+        fixed: FloatArray = total - total.max(axis=1, keepdims=True)
+        return fixed
+
+    def count(self, name: str, rows: IntArray) -> FloatArray:
+        """Return the labels counted near or far; zeros where they are not looked at."""
+        return self.counts[name][rows] if name in self.counts else np.zeros((rows.size, self.outputs.shape[1]))
+
+    def probabilities(self, learned: Learned) -> npt.NDArray[Any]:
+        """Return the corrected probabilities of all nodes, as wide as the model's."""
+        out = np.empty_like(self.outputs)
+        step = max(1, _ENTRIES // out.shape[1])
+        for start in range(0, out.shape[0], step):
+            rows = np.arange(start, min(start + step, out.shape[0]))
+            counts = self.count("near", rows), self.count("far", rows)
+            out[rows] = normalised(label_weights(learned, self.fixed(learned.exponents, rows), *counts))
+        return out
+
+
+def passed_shares(graph: Graph) -> FloatArray:
+    """Return, for each node, the share of each label around it that it passes on: one over its degree, rounded down."""
+    shares: FloatArray = np.floor(1.0 / (_UNIT * np.maximum(graph.degrees, 1))) * _UNIT
+    return shares
+
+
+def label_weights(
+    learned: Learned, fixed: FloatArray, near: FloatArray, far: FloatArray, labels: IntArray | None = None
+) -> FloatArray:
+    """Return w(y|v) of nodes and labels, entry by entry.
+
+    Parameters
+    ----------
+    learned : Learned
+        The exponents, and the shares of labels.
+    fixed, near, far : numpy.ndarray
+        For each node and label: what no other label changes, and the labels counted near and far.
+    labels : numpy.ndarray, optional
+        Which label each entry is of, where it is not the column.
+    """
+    exponents, shares = learned.exponents, learned.shares if labels is None else learned.shares[labels]
+    total = fixed
+    for name, counts in (("near", near), ("far", far)):
+        exponent = getattr(exponents, name)
+        if exponent:
+            total = total + exponent * np.log1p(counts / (PRIOR[name] * shares))
+    weights: FloatArray = np.exp(total)
+    return weights
+
+
+def normalised(weights: FloatArray) -> FloatArray:
+    """Return rows that sum to 1."""
+    rows: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    return rows
+
+
+def sums_over_way_back(graph: Graph, values: FloatArray) -> FloatArray:
+    """Return, for each node, the sum of the values of its neighbours that have it as a neighbour too."""
+    if not graph.directed:
+        sums: FloatArray = graph.neighbour_sums(values[:, None])[:, 0]
+        return sums
+    one_way = graph.to_scipy()
+    both: FloatArray = one_way.multiply(one_way.T).tocsr() @ values
+    return both

@@ -1,0 +1,174 @@
+"""What the reference labels teach an informed score, once: how much each source counts, and the shares of labels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.errors import InvalidInputError
+from napsets.scores.base import Labelled
+
+__all__ = ["PRIOR", "RIDGE", "Exponents", "Learned", "alike_table", "conditional_logit", "log_likelihoods"]
+
+#: κ of each kind of evidence: so many labels weigh as much as the shares of labels in general.
+PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
+#: Strength of the ridge, in the units of the log likelihood: what a handful of labels can move.
+RIDGE = 3.0
+_ROUNDS, _HALVINGS = 50, 30
+
+
+#: A neighbour hardly matters where the odds change by less than a quarter: other labels would give the other sign.
+_HARDLY = math.log(1.25)
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """How much each source counts: (1, 0, 0, 0, 0, 0) is the model alone.
+
+    Attributes
+    ----------
+    model : float
+        The model's own probabilities.
+    around : float
+        What the model says of the neighbours.
+    near, far, alike, wide : float
+        The labels of neighbours, of neighbours' neighbours, of nodes with the same prediction, and of those that a
+        random walk meets.
+    """
+
+    model: float = 1.0
+    around: float = 0.0
+    near: float = 0.0
+    far: float = 0.0
+    alike: float = 0.0
+    wide: float = 0.0
+
+    def explain(self, shares: FloatArray | None = None) -> str:
+        """Say in one line what a labelled neighbour does to the odds of its label.
+
+        Parameters
+        ----------
+        shares : array, optional
+            The shares of labels: the label meant is then as frequent as that of a node drawn at random is on average.
+            By default, a label that a tenth of the nodes have.
+        """
+        share = 0.1 if shares is None else float((np.asarray(shares) ** 2).sum())
+        prior = PRIOR["near"]
+        # E(y) with one neighbour of label y, against E of any other label.
+        odds = ((1.0 + prior * share) / (prior * share)) ** self.near
+        if abs(math.log(odds)) < _HARDLY:
+            return f"a labelled neighbour hardly changes the odds of its label (× {odds:.2f})"
+        return f"a labelled neighbour multiplies the odds of its label by {odds:.2g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Learned(Sealed):
+    """What the reference labels taught, once: the part of an informed score that no other label changes.
+
+    Attributes
+    ----------
+    exponents : Exponents
+        How much each source counts.
+    shares : numpy.ndarray
+        The shares of labels, π.
+    table : numpy.ndarray
+        For each predicted label, how many reference nodes with that prediction have each label.
+    """
+
+    exponents: Exponents
+    shares: FloatArray
+    table: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ("shares", "table"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+
+    def parts(self) -> tuple[dict[str, float], dict[str, Any]]:
+        """Return what a file keeps of it: the exponents, and arrays."""
+        return asdict(self.exponents), {"label_shares": self.shares, "alike_table": self.table}
+
+    @classmethod
+    def from_parts(cls, exponents: dict[str, Any], arrays: dict[str, Any], reference: Labelled, p: Any) -> Learned:
+        """Put together what `parts` gave; files of before version 3 have the exponents alone."""
+        named = {name: float(value) for name, value in exponents.items()}
+        if not all(np.isfinite(value) for value in named.values()):
+            raise InvalidInputError(f"`exponents` must be finite; got {named}")
+        classes = p.shape[1]
+        shares, table = arrays.get("label_shares"), arrays.get("alike_table")
+        if shares is None or table is None:
+            counts = np.bincount(reference.labels, minlength=classes) + 1.0
+            shares, table = counts / counts.sum(), alike_table(p, reference)
+        for name, array, shape in (("label_shares", shares, (classes,)), ("alike_table", table, (classes, classes))):
+            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all() or array.min() < 0:
+                raise InvalidInputError(f"`{name}` must be numbers from 0 of shape {shape}; got shape {array.shape}")
+        if shares.min() <= 0:
+            raise InvalidInputError("`label_shares` must be positive")
+        return cls(Exponents(**named), shares, table)
+
+
+def alike_table(outputs: npt.NDArray[Any], reference: Labelled) -> FloatArray:
+    """Count the labels of the reference nodes with each prediction, shape (predicted, labels)."""
+    classes = outputs.shape[1]
+    table = np.zeros((classes, classes))
+    np.add.at(table, (outputs[reference.nodes].argmax(axis=1), reference.labels), 1.0)
+    return sealed(table)
+
+
+def conditional_logit(features: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the θ that minimise −Σ log softmax(F θ)[label] + ridge/2·|θ − (1, 0, …)|², by Newton's method."""
+    factors = features.shape[2]
+    start = np.zeros(factors)
+    start[0] = 1.0
+    theta, rows = start.copy(), np.arange(labels.size)
+
+    def loss(exponents: FloatArray) -> float:
+        z = _weighed(features, exponents)
+        top = z.max(axis=1)
+        likely = top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[rows, labels]
+        return float(likely.sum() + 0.5 * RIDGE * ((exponents - start) ** 2).sum())
+
+    now = loss(theta)
+    for _ in range(_ROUNDS):
+        p = _softmax(_weighed(features, theta))
+        mean = np.einsum("nc,ncj->nj", p, features)
+        gradient = (mean - features[rows, labels]).sum(axis=0) + RIDGE * (theta - start)
+        spread = np.einsum("nc,nci,ncj->ij", p, features, features, optimize=True) - mean.T @ mean
+        step = np.linalg.solve(spread + RIDGE * np.eye(factors), gradient)
+        size = 1.0
+        for _ in range(_HALVINGS):
+            new = loss(theta - size * step)
+            if new <= now:
+                break
+            size /= 2.0
+        else:
+            break
+        theta = theta - size * step
+        if now - new < 1e-10 * (1.0 + abs(now)):
+            break
+        now = new
+    return theta
+
+
+def log_likelihoods(features: FloatArray, labels: IntArray, theta: FloatArray) -> FloatArray:
+    """Return the log likelihood of each label under some exponents."""
+    return np.log(_softmax(_weighed(features, theta))[np.arange(labels.size), labels])
+
+
+def _weighed(features: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return Σ_j θ_j·F[:, :, j], summed in the order of the factors: the same for one row as for many."""
+    z: FloatArray = theta[0] * features[:, :, 0]
+    for j in range(1, theta.size):
+        z = z + theta[j] * features[:, :, j]
+    return z
+
+
+def _softmax(z: FloatArray) -> FloatArray:
+    raised = np.exp(z - z.max(axis=1, keepdims=True))
+    total: FloatArray = raised / raised.sum(axis=1, keepdims=True)
+    return total

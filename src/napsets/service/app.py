@@ -1,0 +1,224 @@
+"""The routes: sets, what changes them, what is known of the whole, and a page that shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from napsets.checks.arguments import shown
+from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
+
+try:
+    from fastapi import FastAPI, Header, Path, Query, Request, Response
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+    from starlette.convertors import PathConvertor, register_url_convertor
+except ImportError as error:
+    raise MissingDependencyError("fastapi", "serve") from error
+
+from napsets.live.live import Live
+from napsets.service.bodies import (
+    FAILURES,
+    EdgesBody,
+    Failure,
+    LabelsBody,
+    NodesBody,
+    ProbabilitiesBody,
+    Receipt,
+    SetRow,
+    Sets,
+    SetsBody,
+)
+from napsets.service.explained import explained
+from napsets.service.guard import Guard, RefusedError
+from napsets.service.limits import Limits
+from napsets.service.metrics import Requests, prometheus_text
+from napsets.service.owner import Owner
+from napsets.service.page import render_page
+from napsets.service.rows import set_rows
+from napsets.version import __version__
+
+__all__ = ["make_app"]
+
+_ABOUT = """Prediction sets for the nodes of a graph that keeps changing. Each set contains the true label with the
+probability 1 − alpha, on average over nodes. Batches are accepted whole or not at all, and are on the disk before they
+are acknowledged. A batch that is sent again with the same `Idempotency-Key` does nothing."""
+
+NodePath = Annotated[
+    str, Path(description="The node's id, percent-encoded. Where an integer and a text look alike, use POST /sets.")
+]
+AlphaQuery = Annotated[float | None, Query(gt=0, lt=1, description="Error rate; that of the store by default.")]
+HistoryQuery = Annotated[bool, Query(description="With what charts over time need.")]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+
+
+class IdConvertor(PathConvertor):
+    """The rest of a path, line breaks included."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("id", IdConvertor())
+
+
+def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:  # noqa: B008  (frozen)
+    """Return the ASGI application of a living graph; it owns the graph, and closes it when it stops.
+
+    Parameters
+    ----------
+    live : Live
+        The living graph, opened from a store.
+    limits : Limits
+        What a request may be.
+    token : str, optional
+        The bearer token without which nothing is answered.
+    """
+    owner, requests = Owner(live, limits.seconds), Requests()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        owner.close()
+
+    app = FastAPI(
+        title="napsets", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
+    _add_errors(app)
+    _add_sets(app, owner, limits)
+    _add_changes(app, owner, limits)
+    _add_status(app, owner, requests)
+    return Guard(app, limits, token, requests)
+
+
+def _add_sets(app: FastAPI, owner: Owner, limits: Limits) -> None:
+    missing: dict[int | str, dict[str, Any]] = {404: {"model": Failure, "description": "There is no such node."}}
+
+    @app.get("/sets/{node:id}", response_model=SetRow, responses=FAILURES | missing, summary="The set of one node")
+    async def get_set(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
+        def work(live: Live) -> dict[str, Any]:
+            name = _node_of(live, node)
+            return set_rows([name], live.predict([name], alpha))[0]
+
+        return JSONResponse(await owner.call(work))
+
+    @app.post("/sets", response_model=Sets, responses=FAILURES, summary="The sets of several nodes")
+    async def post_sets(body: SetsBody) -> JSONResponse:
+        _check_batch("nodes", body.nodes, limits)
+        sets = await owner.call(lambda live: set_rows(body.nodes, live.predict(body.nodes, body.alpha)))
+        return JSONResponse({"sets": sets})
+
+    @app.get("/nodes/{node:id}", responses=FAILURES | missing, summary="Why a node has its set")
+    async def get_node(node: NodePath, alpha: AlphaQuery = None) -> dict[str, Any]:
+        return await owner.call(lambda live: explained(live, _node_of(live, node), alpha))
+
+
+def _add_changes(app: FastAPI, owner: Owner, limits: Limits) -> None:
+    async def change(
+        name: str, entries: list[Any], columns: tuple[str, str], action: str, key: str | None
+    ) -> JSONResponse:
+        _check_batch(name, entries, limits)
+        arguments = [[getattr(entry, column) for entry in entries] for column in columns]
+
+        def work(live: Live) -> dict[str, Any]:
+            if action == "add_labels":
+                arguments[1] = _numbers_of(live, arguments[1])
+            done = live.update([(action, *arguments)] if entries else [], key=key)
+            return {"events": live.events, "repeated": not done}
+
+        return JSONResponse(await owner.call(work))
+
+    @app.post("/labels", response_model=Receipt, responses=FAILURES, summary="Add labels")
+    async def post_labels(body: LabelsBody, key: Key = None) -> JSONResponse:
+        return await change("labels", body.labels, ("node", "label"), "add_labels", key)
+
+    @app.post("/nodes", response_model=Receipt, responses=FAILURES, summary="Add nodes")
+    async def post_nodes(body: NodesBody, key: Key = None) -> JSONResponse:
+        return await change("nodes", body.nodes, ("node", "probabilities"), "add_nodes", key)
+
+    @app.post("/edges", response_model=Receipt, responses=FAILURES, summary="Add edges")
+    async def post_edges(body: EdgesBody, key: Key = None) -> JSONResponse:
+        return await change("edges", body.edges, ("source", "target"), "add_edges", key)
+
+    @app.post("/probabilities", response_model=Receipt, responses=FAILURES, summary="Replace the model's outputs")
+    async def post_probabilities(body: ProbabilitiesBody, key: Key = None) -> JSONResponse:
+        return await change("nodes", body.nodes, ("node", "probabilities"), "set_probabilities", key)
+
+
+def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
+    @app.get("/status", responses=FAILURES, summary="How many of what there are, coverage so far, alarms")
+    async def get_status(history: HistoryQuery = False) -> JSONResponse:
+        status = await owner.call(lambda live: live.status() | ({"history": live.history()} if history else {}))
+        return JSONResponse(status | {"slowest": requests.slowest()})
+
+    @app.get("/metrics", response_class=PlainTextResponse, responses=FAILURES, summary="Figures for Prometheus")
+    async def get_metrics() -> Response:
+        text = prometheus_text(await owner.call(lambda live: live.status()), requests)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+    @app.get("/livez", response_class=PlainTextResponse, summary="Whether the process answers")
+    async def livez() -> str:
+        return "ok"
+
+    @app.get("/readyz", response_class=PlainTextResponse, responses=FAILURES, summary="Whether it can answer and write")
+    async def readyz() -> str:
+        await owner.call(lambda live: None)
+        return "ok"
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    async def page() -> str:
+        return render_page()
+
+
+def _check_batch(name: str, entries: list[Any], limits: Limits) -> None:
+    if len(entries) > limits.batch:
+        raise RefusedError(413, f"`{name}` must have at most {limits.batch:,} entries; it has {len(entries):,}")
+
+
+def _node_of(live: Live, text: str) -> Any:
+    """Return the id that a path means: a text, or an integer that is written like that."""
+    names: list[Any] = [text]
+    if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text):
+        names.append(int(text))
+    there = [name for name in names if name in live]
+    if not there:
+        raise RefusedError(404, f"`node` must be the id of a node that is there; got {shown(text)}")
+    if len(there) > 1:
+        raise RefusedError(
+            422, f"`node` must be the id of one node; {shown(text)} is a text and an integer. Use POST /sets."
+        )
+    return there[0]
+
+
+def _numbers_of(live: Live, labels: list[Any]) -> list[Any]:
+    """Return labels as numbers, whether they were named or numbered."""
+    numbers = {name: number for number, name in enumerate(live.class_names or ())}
+    for label in labels:
+        if isinstance(label, str) and label not in numbers:
+            known = f"one of {', '.join(map(shown, numbers))}" if numbers else "numbers: the classes have no names"
+            raise InvalidInputError(f"`labels` must be {known}; got {shown(label)}")
+    return [numbers[label] if isinstance(label, str) else label for label in labels]
+
+
+def _add_errors(app: FastAPI) -> None:
+    def answer(status: int, text: str) -> JSONResponse:
+        return JSONResponse({"error": text}, status)
+
+    def handler(status: Callable[[Any], int]) -> Callable[[Request, Exception], JSONResponse]:
+        return lambda request, error: answer(status(error), str(error))
+
+    def misused(request: Request, error: Exception) -> JSONResponse:
+        first = error.errors()[0]  # type: ignore[attr-defined]
+        if first["type"] == "json_invalid":
+            return answer(400, f"the body must be JSON; it is not, from character {first['loc'][-1]}")
+        place = ".".join(str(part) for part in first["loc"][1:]) or "body"
+        return answer(422, f"`{place}`: {first['msg']}; got {shown(first.get('input'))}")
+
+    app.add_exception_handler(RefusedError, handler(lambda error: int(error.status)))
+    app.add_exception_handler(InvalidInputError, handler(lambda error: 409 if str(error).startswith("`key`") else 422))
+    app.add_exception_handler(NapsetsError, handler(lambda error: 422))
+    app.add_exception_handler(RequestValidationError, misused)
+    app.add_exception_handler(400, lambda request, error: answer(400, "the body must be JSON in UTF-8; it is not"))
+    app.add_exception_handler(404, lambda request, error: answer(404, f"there is nothing at {request.url.path!r}"))
+    app.add_exception_handler(405, lambda request, error: answer(405, f"{request.method} is not possible here"))

@@ -1,0 +1,137 @@
+"""What stands before the application: it refuses what is beyond the limits, and counts and times all requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any
+
+from napsets.service.limits import Limits, is_loopback, same_token
+from napsets.service.metrics import Requests
+
+__all__ = ["Guard", "RefusedError"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+#: Paths that anybody may ask for: they say nothing about the graph.
+_OPEN = ("/livez", "/readyz", "/")
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+
+
+class RefusedError(Exception):
+    """A request that is not let through: its status and the sentence that says why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Guard:
+    """An ASGI application around another.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    limits : Limits
+        What a request may be.
+    token : str or None
+        The bearer token; without one, only requests to a name of this machine are answered, so that no page of
+        another site can reach the service through somebody's browser.
+    requests : Requests
+        Where requests are counted.
+    """
+
+    def __init__(self, app: Any, limits: Limits, token: str | None, requests: Requests) -> None:
+        self.app, self.limits, self.token, self.requests = app, limits, token, requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = perf_counter(), 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *_HEADERS]
+            await send(message)
+
+        try:
+            headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            self._check(scope, headers)
+            await self.app(scope, _replay(await self._body(headers, receive), receive), watched)
+        except RefusedError as refused:
+            await _answer(watched, refused)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            self.requests.add(scope["method"], route, status, perf_counter() - began)
+
+    def _check(self, scope: Scope, headers: dict[bytes, str]) -> None:
+        if self.token is None:
+            host = headers.get(b"host", "localhost")
+            name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+            if not is_loopback(name):
+                raise RefusedError(403, f"the Host header must name this machine; got {host[:100]!r}")
+        elif scope["path"] not in _OPEN and not same_token(self.token, headers.get(b"authorization", "")):
+            raise RefusedError(401, "the header Authorization must be `Bearer` and the token of this service")
+        if scope["method"] == "POST":
+            kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise RefusedError(415, f"the body must be application/json; got {kind[:100]!r}")
+
+    async def _body(self, headers: dict[bytes, str], receive: Receive) -> bytes:
+        """Return the body, as far as it is within the limits."""
+        most = self.limits.body_bytes
+        announced = headers.get(b"content-length", "0")
+        if announced.isdigit() and int(announced) > most:
+            raise RefusedError(413, f"the body must have at most {most:,} bytes; it has {int(announced):,}")
+        try:
+            return await asyncio.wait_for(_read(receive, most), self.limits.seconds)
+        except asyncio.TimeoutError:
+            raise RefusedError(408, f"the request must arrive within {self.limits.seconds:g} seconds") from None
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise RefusedError(413, f"the body must have at most {most:,} bytes; it has more")
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return what gives the application a body that was read already, and then whatever comes."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _answer(send: Send, refused: RefusedError) -> None:
+    body = json.dumps({"error": str(refused)}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refused.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

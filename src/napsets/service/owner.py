@@ -1,0 +1,72 @@
+"""The one thread that owns a living graph: calls take their turn, and none is waited for too long."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from napsets.errors import NapsetsError
+from napsets.live.live import Live
+from napsets.service.guard import RefusedError
+
+__all__ = ["Owner"]
+
+Result = TypeVar("Result")
+log = logging.getLogger("napsets")
+
+
+class Owner:
+    """Runs calls on a living graph, one at a time.
+
+    Parameters
+    ----------
+    live : Live
+        The living graph.
+    seconds : float
+        How long a call may wait for its turn and take.
+    """
+
+    def __init__(self, live: Live, seconds: float) -> None:
+        self._live, self._seconds = live, seconds
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="napsets-live")
+        #: Why no call can be made any more; None while all is well.
+        self.broken: str | None = None
+
+    async def call(self, work: Callable[[Live], Result]) -> Result:
+        """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
+        if self.broken is not None:
+            raise RefusedError(503, self.broken)
+        try:
+            future = self._thread.submit(self._run, work)
+        except RuntimeError:
+            raise RefusedError(503, "the service is stopping") from None
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
+        except asyncio.TimeoutError:
+            raise RefusedError(
+                503,
+                f"the service is busy: no answer within {self._seconds:g} seconds. A change that was begun is "
+                f"finished; send it again with the same Idempotency-Key.",
+            ) from None
+
+    def _run(self, work: Callable[[Live], Result]) -> Result:
+        try:
+            return work(self._live)
+        except (NapsetsError, RefusedError):
+            raise
+        except (sqlite3.Error, OSError) as error:
+            raise RefusedError(503, f"the store cannot be read or written ({error}). Nothing was changed.") from error
+        except BaseException as error:
+            # The log is the truth; whether the state still follows from it is not known any more.
+            self.broken = "the service met a fault of its own and answers no more; start it again: the log is whole"
+            log.exception("a fault of napsets")
+            raise RefusedError(503, self.broken) from error
+
+    def close(self) -> None:
+        """Finish what was begun, and let go of the store."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._live.close()

@@ -1,0 +1,98 @@
+"""Run the application in this process until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from napsets.errors import InvalidInputError, MissingDependencyError
+
+try:
+    import uvicorn
+except ImportError as error:
+    raise MissingDependencyError("uvicorn", "serve") from error
+
+from napsets.live.live import Live
+from napsets.service.app import make_app
+from napsets.service.limits import Limits, check_token
+
+__all__ = ["run_server"]
+
+
+def run_server(
+    live: Live,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+    ready: Any = None,
+) -> None:
+    """Answer requests until SIGTERM or Ctrl-C; open requests end, and what was acknowledged is on the disk.
+
+    Parameters
+    ----------
+    live : Live
+        The living graph, opened from a store; it is closed at the end.
+    host, port : str, int
+        Where to listen; 0 is any free port. Other machines can reach a `host` that is no loopback address: it needs a
+        token.
+    token : str, optional
+        The bearer token without which nothing is answered.
+    limits : Limits
+        What a request may be.
+    ready : callable, optional
+        Called with the address once the service listens.
+    """
+    token = check_token(token, host)
+    app = make_app(live, limits=limits, token=token)
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        lifespan="on",
+        access_log=False,
+        log_level=logging.WARNING,
+        timeout_graceful_shutdown=max(1, int(limits.seconds) + 5),
+        timeout_keep_alive=75,
+        h11_max_incomplete_event_size=64 << 10,
+        server_header=False,
+    )
+    listener = _listen(host, port)
+    with listener:
+        if ready is not None:
+            name = f"[{host}]" if ":" in host else host
+            ready(f"http://{name}:{listener.getsockname()[1]}")
+        _Server(config).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """A server for which being told to stop is a good end, and no interruption."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on a signal, and do not raise it again afterwards."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1024)
+        except BaseException:
+            listener.close()
+            raise
+    except (OSError, OverflowError) as error:
+        raise InvalidInputError(f"`port` must be free to listen on; {host}:{port} is not ({error})") from error
+    return listener

@@ -1,0 +1,316 @@
+"""Tables become the arrays that workers map: numbered ids, compressed sparse rows, a matrix of probabilities.
+
+Who makes the arrays depends on where they go. In a folder that all machines see, tasks write their own part each, and
+nothing comes to the driver but counts; tables so small that starting tasks would take longer are gathered in the
+driver. Where machines share no folder, the driver makes all arrays.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from napsets.errors import InvalidInputError
+from napsets.scores import APS
+from napsets.spark import arrow, numbering
+from napsets.spark.batches import literally
+from napsets.spark.mapped import Folder, offsets_of
+from napsets.spark.numbering import NumberedPart, RowsPart
+from napsets.spark.tables import Tables, with_kinds
+
+__all__ = ["Arrays", "Numbered", "Route", "is_local"]
+
+#: Entries of the graph that one task sorts: a few hundred megabytes while it does.
+_ENTRIES_PER_PART = 1 << 24
+#: Numbers that are put into their place without a task.
+_FEW = 1 << 20
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+#: A table of Spark's, or one that is here already.
+AnyTable: TypeAlias = DataFrame | pa.Table
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where the arrays go, and who makes them.
+
+    Attributes
+    ----------
+    here : bool
+        Whether the driver makes them, and not tasks.
+    carried : bool
+        Whether Spark carries them to its executors, because machines share no folder.
+    temporary : bool
+        Whether their folder is Spark's own, which goes when the session ends.
+    pieces : int
+        In how many pieces the driver gathers a table.
+    """
+
+    here: bool = False
+    carried: bool = False
+    temporary: bool = False
+    pieces: int = 1
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Return whether all that runs for a session runs on this machine, in one process of Java's."""
+    return spark.sparkContext.master == "local" or spark.sparkContext.master.startswith("local[")
+
+
+class Numbered(NamedTuple):
+    """Nodes by number: how many have probabilities, and where the labels and the nodes to predict are."""
+
+    known: int
+    labels: tuple[str, list[int]]
+    targets: tuple[str, list[int]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """The arrays of one call.
+
+    Attributes
+    ----------
+    spark : SparkSession
+        The session.
+    tables : Tables
+        The input in one shape.
+    store : Folder
+        Where arrays, marks and sets go.
+    route : Route
+        Who makes them.
+    directed : bool
+        Whether edges go one way.
+    labels_are : str
+        What a label is.
+    ordered : bool
+        Whether the order of nodes matters, and with it each node's probabilities.
+    """
+
+    spark: SparkSession
+    tables: Tables
+    store: Folder
+    route: Route
+    directed: bool
+    labels_are: str
+    ordered: bool
+
+    def make(self) -> Numbered:
+        """Make those that are not there yet."""
+        os.makedirs(self.store.path, exist_ok=True)
+        known = self._numbered()
+        self._laid_out()
+        return Numbered(known, self._labelled(known), self._targets(known))
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        return max(1, self.spark.sparkContext.defaultParallelism)
+
+    def each(self, work: Callable[[Item], Outcome], items: Sequence[Item], *, small: bool = False) -> list[Outcome]:
+        """Do some work on each of the items, a task each; return what they return.
+
+        What is small is done here: to start tasks would take longer.
+        """
+        if small or self.route.here or not items:
+            return [work(item) for item in items]
+        return self.spark.sparkContext.parallelize(items, len(items)).map(work).collect()
+
+    @property
+    def _settings(self) -> arrow.Settings:
+        """What tasks that read tables need to know."""
+        names = self.tables.class_names
+        return arrow.Settings(np.empty(0), APS(), 0.1, 0, True, names, labels_are=self.labels_are)
+
+    def _numbered(self) -> int:
+        """Give the nodes numbers and write their edges as pairs of numbers; return how many have probabilities."""
+        store = self.store
+        nodes = store.step("nodes", lambda own: self._write_nodes(self._ordered_rows(), own))
+        store.step("arrays", partial(self._fill_nodes, [nodes]))
+        edges = store.step("edges", partial(self._write_edges, self.tables.edges))
+        if edges["stray"] and store.done("graph") is None:
+            stray, strangers = self._strangers(self._stray(edges["folder"]))
+            more = store.step("strangers", partial(self._write_nodes, strangers, but=store))
+            store.step("more-arrays", partial(self._fill_nodes, [nodes, more]))
+            store.step("more-edges", partial(self._write_edges, stray))
+        return int(nodes["rows"])
+
+    def _ordered_rows(self) -> AnyTable:
+        """Return the rows of probabilities, in their order where it matters."""
+        rows, columns = self.tables.rows, ["node", "probabilities"]
+        if not self.ordered:
+            return rows.select(*columns)
+        order = self.tables.order
+        return _sorted(rows.toArrow(), order).select(columns) if self.route.here else rows.orderBy(*order)
+
+    def _stray(self, folder: str) -> str:
+        return f"{self.store.file(folder)}/stray"
+
+    def _strangers(self, folder: str) -> tuple[AnyTable, AnyTable]:
+        """Return the edges of which an end has no number, and their ends."""
+        if self.route.here:
+            table = pq.read_table(folder)
+            ends = [chunk for name in ("source", "target") for chunk in table[name].chunks]
+            return table, pa.table({"node": pc.unique(pa.chunked_array(ends))})
+        stray = self.spark.read.schema(self.tables.edges.schema).parquet(literally(f"file://{folder}"))
+        nodes = (stray.select(sf.col(name).alias("node")) for name in ("source", "target"))
+        return stray, next(nodes).union(next(nodes)).distinct()
+
+    def _through(self, table: AnyTable, work: Callable[..., Any], columns: str) -> list[tuple[Any, ...]]:
+        """Let tasks, or this process, do some work on each part of a table; return the rows they give."""
+        if isinstance(table, DataFrame) and not self.route.here:
+            return [tuple(row) for row in table.mapInArrow(work, columns).collect()]
+        return [tuple(row.values()) for batch in work(self._gathered(table)) for row in batch.to_pylist()]
+
+    def _gathered(self, table: AnyTable) -> Iterator[pa.RecordBatch]:
+        """Bring a table here, in pieces that Spark lets through."""
+        if not isinstance(table, DataFrame):
+            yield from table.to_batches()
+            return
+        pieces = self.route.pieces
+        for piece in range(pieces):
+            part = sf.pmod(sf.xxhash64(table.columns[0]), sf.lit(pieces))
+            some = table if pieces == 1 else table.where(part == piece)
+            yield from some.toArrow().to_batches()
+
+    def _write_nodes(self, rows: AnyTable, folder: str, but: Folder | None = None) -> dict[str, Any]:
+        work = partial(numbering.write_nodes, folder=self.store.file(folder), settings=self._settings, but=but)
+        if isinstance(rows, DataFrame) and but is None:
+            rows = rows.select("node", "probabilities")
+        parts = sorted(self._through(rows, work, numbering.PART_COLUMNS))
+        ascending = all(part[3] for part in parts)
+        ascending &= all(after[4] > before[5] for before, after in pairwise(parts))
+        counts = [[int(value) for value in part[:3]] for part in parts]
+        return {"folder": folder, "parts": counts, "ascending": ascending, "rows": sum(part[1] for part in counts)}
+
+    def _fill_nodes(self, steps: list[dict[str, Any]], folder: str) -> dict[str, Any]:
+        store, strings = self.store, self.tables.id_type == "string"
+        parts = [(step["folder"], *part) for step in steps for part in step["parts"]]
+        row, letter = offsets_of([part[2] for part in parts]), offsets_of([part[3] for part in parts])
+        if not row[-1]:
+            raise InvalidInputError("`probabilities` must have at least one row; it has none")
+        if row[-1] > numbering.MOST_NODES:
+            raise InvalidInputError(
+                f"`plan` must be joins for more than {numbering.MOST_NODES:,} nodes; there are {row[-1]:,}"
+            )
+        kind = self.tables.rows.schema["probabilities"].dataType.elementType.simpleString()
+        store.make("keys", np.int64, (row[-1],))
+        store.make("probabilities", np.float32 if kind == "float" else np.float64, (row[-1], self._classes))
+        if strings:
+            store.make("letters", np.uint8, (letter[-1],))
+            store.make("offsets", np.int64, (row[-1] + 1,))
+        places = zip(parts, row, letter, strict=False)
+        shares_ = [NumberedPart(part[0], part[1], first, start) for part, first, start in places]
+        small = row[-1] * self._classes + letter[-1] <= _FEW
+        self.each(partial(numbering.fill_nodes, store=store), shares_, small=small)
+        if strings or len(steps) > 1 or not steps[0]["ascending"]:
+            (same,) = self.each(numbering.sort_keys, [store], small=small)
+            if same is not None:
+                raise self._twice(same)
+        return {}
+
+    @property
+    def _classes(self) -> int:
+        return len(self.tables.class_names)
+
+    def _twice(self, numbers: tuple[int, int]) -> InvalidInputError:
+        one, other = numbering.node_ids(self.store, np.array(numbers)).to_pylist()
+        if one != other:
+            return InvalidInputError(f"`probabilities` has two ids with one 64-bit hash; rename {one!r} or {other!r}")
+        keys = self.store.array("keys")
+        count = int((keys == keys[numbers[0]]).sum())
+        return InvalidInputError(f"`probabilities` must have one row per node; node {one!s} has {count} rows")
+
+    def _write_edges(self, edges: AnyTable, folder: str) -> dict[str, Any]:
+        words = self.store.file(f"{folder}/words")
+        os.makedirs(words)
+        work = partial(numbering.write_edges, store=self.store, folder=words, directed=self.directed)
+        if isinstance(edges, DataFrame) and not self.route.here:
+            edges.mapInArrow(work, edges.schema).write.parquet(f"file://{self._stray(folder)}")
+        else:
+            os.makedirs(self._stray(folder))
+            for i, batch in enumerate(work(self._gathered(edges))):
+                pq.write_table(pa.Table.from_batches([batch]), f"{self._stray(folder)}/{i:07d}.parquet")
+        stray = sum(pq.read_metadata(path).num_rows for path in Path(self._stray(folder)).glob("*.parquet"))
+        if stray and self.ordered:
+            raise InvalidInputError(
+                f"`probabilities` must have a row for each node of `edges` for methods that look at other nodes; "
+                f"{stray:,} edges lead to nodes without one"
+            )
+        return {"stray": stray}
+
+    def _laid_out(self) -> None:
+        """Bring the edges into compressed sparse rows."""
+        store = self.store
+        folders = [
+            f"{step['folder']}/words" for step in (store.done("edges"), store.done("more-edges")) if step is not None
+        ]
+        store.step("graph", partial(self._make_rows, folders))
+        for name in ("nodes", "strangers", "edges", "more-edges"):
+            store.clear(name)  # what they are made of is not needed any more
+
+    def _make_rows(self, folders: list[str], _: str) -> dict[str, Any]:
+        store, nodes = self.store, int(self.store.array("keys").size)
+        paths = [store.file(folder) for folder in folders]
+        bounds = store.step("rows", lambda own: self._bounds(paths, nodes))
+        parts = [RowsPart(i, *ends) for i, ends in enumerate(pairwise(bounds["bounds"]))]
+        work = partial(numbering.merge_rows, store=store, folders=folders, folder=bounds["folder"])
+        small = bounds["stored"] <= _FEW
+        entry = offsets_of(self.each(work, parts, small=small))
+        store.make("indptr", np.int64, (nodes + 1,))
+        store.make("indices", np.int32, (entry[-1],))
+        placed = [part._replace(entry=start) for part, start in zip(parts, entry, strict=False)]
+        self.each(partial(numbering.fill_rows, store=store, folder=bounds["folder"]), placed, small=small)
+        store.clear("rows")
+        return {"entries": entry[-1]}
+
+    def _bounds(self, paths: list[str], nodes: int) -> dict[str, Any]:
+        bounds, stored = numbering.row_bounds(paths, nodes, _ENTRIES_PER_PART, 2 * self.cores)
+        return {"bounds": bounds, "stored": stored}
+
+    def _labelled(self, known: int) -> tuple[str, list[int]]:
+        """Write the labels as numbers; return where they are."""
+        known_labels, names = self.tables.known, self.tables.class_names
+        rows: AnyTable = (
+            arrow.with_kinds(known_labels.toArrow(), names) if self.route.here else with_kinds(known_labels, names)
+        )
+        work = partial(numbering.write_labels, store=self.store, settings=self._settings, nodes=known)
+        return self._numbers("labels", rows, work)
+
+    def _targets(self, known: int) -> tuple[str, list[int]] | None:
+        """Write the nodes to predict as numbers; return where they are, None for all that have no label."""
+        if not self.tables.may_be_labelled:
+            return None
+        work = partial(numbering.write_targets, store=self.store, nodes=known)
+        return self._numbers("targets", self.tables.nodes, work)
+
+    def _numbers(self, name: str, rows: AnyTable, work: Callable[..., Any]) -> tuple[str, list[int]]:
+        def make(folder: str) -> dict[str, Any]:
+            counts = self._through(rows, partial(work, folder=self.store.file(folder)), numbering.COUNT_COLUMNS)
+            return {"parts": sorted(int(part) for part, _ in counts)}
+
+        record = self.store.step(name, make)
+        return record["folder"], record["parts"]
+
+
+def _sorted(table: pa.Table, order: list[str]) -> pa.Table:
+    """Return a table in the order of some columns; lists, which are paths, are ordered part by part."""
+    keys = {name: table[name] for name in order}
+    for name, column in keys.items():
+        if pa.types.is_list(column.type):
+            keys[name] = pc.binary_join(column.cast(pa.list_(pa.string())), "\0")
+    return table.take(pc.sort_indices(pa.table(keys), [(name, "ascending") for name in order]))

@@ -1,0 +1,305 @@
+"""Which plan suits, the graph on every worker or joins, and which methods joins can run.
+
+Where the graph and what is known of its nodes fit into the memory of the smallest machine, the first is faster by far.
+Beyond that, joins move what is needed to where it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import uuid
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from napsets.checks.names import choose
+from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.graph import Direction
+from napsets.levels import Exact, Nominal
+from napsets.localisers import Everyone, Hops
+from napsets.methods.method import Method
+from napsets.predictions import PredictionIntervals
+from napsets.scores import RowScore, learns, prediction_type
+from napsets.spark.arrays import Route, is_local
+from napsets.spark.numbering import MOST_NODES
+
+__all__ = [
+    "GRAPH_PLAN",
+    "JOINS",
+    "PLANS",
+    "Plan",
+    "PlanChoice",
+    "Size",
+    "check_method",
+    "choose_plan",
+    "joins_know",
+    "mapped_bytes",
+]
+
+Plan = Literal["auto", "graph-on-every-worker", "joins"]
+GRAPH_PLAN = "graph-on-every-worker"
+JOINS = "joins"
+PLANS = {"auto": 1, GRAPH_PLAN: 1, JOINS: 1}
+
+#: The share of a machine's memory that the mapped arrays may take; the rest is Spark's and the searches'.
+_SHARE = 0.6
+
+
+#: Bytes of tables that the driver gathers itself, though tasks could: to start those takes as long.
+_GATHERED = 1 << 26
+
+#: Bytes of an id that is text, more or less.
+_TEXT = 40
+
+#: What joins cost at two hops for every unlabelled node, as measured in `benchmarks/results/spark_growth.md`.
+_COST = "10⁷ edges took them 272 s on two cores, and one machine without Spark 16.6 s (docs/scale.md)"
+
+
+@dataclass(frozen=True)
+class PlanChoice:
+    """A plan, why it is taken, and of the graph on every worker which way."""
+
+    plan: str
+    reason: str
+    route: Route = field(default_factory=Route)
+
+    def __str__(self) -> str:
+        return f"plan {self.plan}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the input is.
+
+    Attributes
+    ----------
+    nodes, edges : int
+        Rows of the tables of probabilities and of edges.
+    classes, width : int
+        Entries of a row of probabilities, and bytes of each.
+    directed : bool
+        Whether an edge is stored once.
+    direction : {"out", "in", "both"}
+        Along which direction of edges hops lead.
+    text_ids : bool
+        Whether ids are text.
+    """
+
+    nodes: int
+    edges: int
+    classes: int
+    width: int
+    directed: bool
+    direction: Direction = "out"
+    text_ids: bool = False
+
+    @property
+    def tables(self) -> tuple[int, int]:
+        """Bytes of the tables of probabilities and of edges, more or less."""
+        id_ = _TEXT if self.text_ids else 8
+        return self.nodes * (id_ + 4 + self.classes * self.width), self.edges * 2 * id_
+
+
+def mapped_bytes(size: Size, *, evidence: bool = False) -> int:
+    """Return what the arrays take that each machine maps; with evidence, what the calibrating one holds on top.
+
+    8 bytes per stored edge (an undirected edge is stored twice): the graph, and the same by number; where hops lead
+    against directed edges 4 more per edge, where they lead both ways 16. 100 bytes and a row of probabilities per node.
+    Methods that weigh the labels around a node, or spread scores, hold 64 bytes per node and
+    class more while they are calibrated.
+    """
+    stored = size.edges * (1 if size.directed else 2)
+    turned = size.edges * {"out": 0, "in": 1, "both": 4}[size.direction] if size.directed else 0
+    return 8 * stored + 4 * turned + size.nodes * (100 + size.classes * (size.width + 64 * evidence))
+
+
+def choose_plan(
+    spark: SparkSession,
+    plan: str,
+    method: Any,
+    size: Size,
+    *,
+    folder: str | None,
+    joins: bool,
+    capped: bool,
+    memory: int | None = None,
+) -> PlanChoice:
+    """Return the plan of the user's choice, or with "auto" the one that suits; refuse what cannot be.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        The session, whose machines have some memory.
+    plan : {"auto", "graph-on-every-worker", "joins"}
+        The choice of the user.
+    method : Method or AutoMethod
+        What makes the sets.
+    size : Size
+        How large the input is.
+    folder : str or None
+        Where arrays would go, a path; None where there is none that this machine knows.
+    joins : bool
+        Whether joins know the method.
+    capped : bool
+        Whether neighbourhoods are to be cut, which only joins do.
+    memory : int, optional
+        Bytes of the smallest machine; by default they are asked.
+    """
+    choose("plan", plan, PLANS)
+    only = None if joins else "the method looks at other nodes' probabilities or labels, which joins do not know"
+    if plan == JOINS:
+        if only is not None:
+            raise InvalidInputError(f"`plan` must be auto or {GRAPH_PLAN}; {only}")
+        return _joins("they were asked for")
+    route, against = _route(spark, method, size, folder, capped, memory, forced=plan == GRAPH_PLAN)
+    if plan == GRAPH_PLAN or only is not None:
+        if against is not None:
+            way = "Take joins." if joins else f"This plan is needed: {only}."
+            raise InvalidInputError(f"`plan` cannot be {GRAPH_PLAN}: {against}. {way}")
+        return PlanChoice(GRAPH_PLAN, "asked for" if plan == GRAPH_PLAN else only or "", route)
+    if against is not None:
+        return _joins(against)
+    return PlanChoice(GRAPH_PLAN, f"{_shown(mapped_bytes(size))} of arrays fit into the memory of each machine", route)
+
+
+def _joins(reason: str) -> PlanChoice:
+    warnings.warn(f"joins are the slow plan: {_COST}. They are taken because {reason}", NapsetsWarning, stacklevel=5)
+    return PlanChoice(JOINS, reason)
+
+
+def _route(
+    spark: SparkSession, method: Any, size: Size, folder: str | None, capped: bool, memory: int | None, *, forced: bool
+) -> tuple[Route, str | None]:
+    """Return which way arrays reach the workers, and what speaks against it, None where nothing does."""
+    if capped:
+        return Route(), "`max_neighbourhood` cuts joins only"
+    if size.nodes > MOST_NODES:
+        return Route(), f"{size.nodes:,} nodes are more than {MOST_NODES:,}"
+    local = is_local(spark)
+    machines = [Machine(socket.gethostname(), memory_of_machine(), True)] if local else _machines(spark, folder)
+    carried = not all(machine.sees for machine in machines)
+    most = _largest_result(spark)
+    rows, edges = size.tables
+    route = Route(
+        here=carried or rows + edges <= min(_GATHERED, most),
+        carried=carried,
+        temporary=folder is None,
+        pieces=-(-max(rows, edges) // most) if carried else 1,
+    )
+    if carried and not joins_know(method) and rows > most:
+        return route, (
+            f"the method needs rows in their order, and {_shown(rows)} of them cannot come to the driver, whose "
+            f"spark.driver.maxResultSize is {_shown(2 * most)}; raise it, or name a `checkpoint_dir` that all machines "
+            f"see"
+        )
+    # Each executor has its own copy of what Spark carries; other files a machine holds once.
+    copies = Counter(machine.name for machine in set(machines)) if carried else {}
+    needed = mapped_bytes(size, evidence=not joins_know(method))
+    smallest = min(machine.memory // copies.get(machine.name, 1) for machine in machines) if memory is None else memory
+    if needed > _SHARE * smallest and not forced:
+        return route, (
+            f"{_shown(needed)} of arrays would be more than {_SHARE:.0%} of the {_shown(smallest)} of the smallest "
+            f"machine"
+        )
+    return route, None
+
+
+def _largest_result(spark: SparkSession) -> int:
+    """Return how many bytes a table may have that comes to the driver: half of what Spark lets through."""
+    text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    context: Any = spark.sparkContext
+    return int(context._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)) // 2 or sys.maxsize
+
+
+class Machine(NamedTuple):
+    """One that tasks run on: its memory, whether it sees a file just written, and where an executor has its files."""
+
+    name: str
+    memory: int
+    sees: bool
+    files: str = ""
+
+
+def _machines(spark: SparkSession, folder: str | None) -> list[Machine]:
+    """Ask the machines that tasks run on."""
+    token = None if folder is None else Path(folder) / f".seen-{uuid.uuid4().hex[:8]}"
+    if token is not None:
+        token.parent.mkdir(parents=True, exist_ok=True)
+        token.touch()
+    try:
+        context = spark.sparkContext
+        tasks = 2 * max(1, context.defaultParallelism)
+        return context.parallelize(range(tasks), tasks).map(partial(_machine, token=token)).collect()
+    finally:
+        if token is not None:
+            token.unlink()
+
+
+def _machine(_: int, token: Path | None) -> Machine:
+    sees = token is not None and token.exists()
+    return Machine(socket.gethostname(), memory_of_machine(), sees, SparkFiles.getRootDirectory())
+
+
+def memory_of_machine() -> int:
+    """Return the bytes of memory that this machine has, or this container may use."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(path).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            limits.append(int(text))
+    return min(limits)
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.1f} MB"
+
+
+# -- methods ---------------------------------------------------------------------------------------------------------
+
+
+def check_method(method: Any, name: str | None = None) -> Any:
+    """Return a method that Spark can run: anything that is calibrated with `fit`.
+
+    Parameters
+    ----------
+    method : Method or AutoMethod
+        The method.
+    name : str, optional
+        Its name, for the message.
+    """
+    if not callable(getattr(method, "fit", None)):
+        shown = type(method).__name__ if name is None else name
+        raise InvalidInputError(f"`method` must be a Method, or the name of one; got {shown}")
+    if prediction_type(getattr(method, "score", None)) is PredictionIntervals:
+        raise InvalidInputError(
+            "`score` must be one of labels on Spark; intervals of numbers are made on one machine, in Python or with "
+            "--engine local"
+        )
+    return method
+
+
+def joins_know(method: Any) -> bool:
+    """Return whether joins can run a method: a score of single rows, one threshold or hops, a nominal or exact level.
+
+    Such a method depends on no other node's probabilities, and not on the order of nodes. Others take sums over
+    neighbours or labelled nodes in the order of their numbers, on which a last digit may depend.
+    """
+    if type(method) is not Method:
+        return False
+    score = method.score
+    rows = isinstance(score, RowScore) or all(callable(getattr(score, part, None)) for part in ("matrix", "at"))
+    usual = Method(score, method.localiser, method.level, method.seed, method.allow_empty)
+    if learns(score) or not rows or method != usual:  # a field beyond these is set
+        return False
+    return type(method.localiser) in (Everyone, Hops) and type(method.level) in (Nominal, Exact)

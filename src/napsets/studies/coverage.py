@@ -1,0 +1,273 @@
+"""The study of Tables 1, 2 and 3 and of the ablation: its cells, and how they are measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from napsets.advice.theory import expected_homophily, node_homophily
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.datasets import NodeDataset
+from napsets.errors import InvalidInputError
+from napsets.evaluation import judgement
+from napsets.evaluation.metrics import pccv
+from napsets.files.predictions import NodePredictions
+from napsets.predictions import PredictionSets, members
+from napsets.studies.paper_datasets import is_available, load_dataset, loading, setup_of
+from napsets.studies.protocols import BASELINE, Protocol, ScoredGraph, Thresholds, eligible_nodes, protocol_of
+from napsets.studies.study import POSITIVE, SHARE, Cell, ModelCell, Row, columns
+
+__all__ = ["INFERENCES", "METRICS", "MODELS", "PROTOCOLS", "CoverageCell", "DatasetCell", "dataset_row", "measure"]
+
+#: The paper's models, and what its tables call them.
+MODELS = {
+    "graphsage-mean": "GS-Mean",
+    "graphsage-max": "GS-Max",
+    "shadow-sage": "SD-SAGE",
+    "shadow-gcn": "SD-GCN",
+}
+PROTOCOLS = ("strict", "as-published")
+INFERENCES = ("sampled", "exact")
+#: The metrics of a row, each the median over repetitions of its value in one.
+METRICS = tuple(
+    name
+    for name in judgement.METRICS
+    if name not in ("nodes", "infinite") and not name.endswith(("_se", "_chance"))  # counts, and what is not measured
+)
+
+
+@dataclass(frozen=True)
+class DatasetCell(Cell):
+    """One row of Table 1."""
+
+    study: ClassVar[str] = "datasets"
+    measured: ClassVar = {
+        **columns("nodes edges features classes test_nodes test_edges eligible", POSITIVE),
+        **columns("node_homophily test_homophily expected_homophily", SHARE),
+    }
+    dataset: str
+    seed: int = 0
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        return f"{self.dataset} seed {self.seed}"
+
+    @property
+    def task(self) -> tuple[object, ...]:  # noqa: D102
+        return (self,)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the cell's own settings and the dataset's."""
+        return {**asdict(self), "setup": setup_of(self.dataset).settings()}
+
+    def can_run(self, root: str | os.PathLike[str]) -> bool:  # noqa: D102
+        return is_available(self.dataset, root)
+
+    @classmethod
+    def compute(cls, cells: Sequence[DatasetCell], laboratory: Any) -> list[Row]:  # noqa: D102
+        return [dataset_row(cell, load_dataset(cell.dataset, cell.seed, laboratory.root)) for cell in cells]
+
+
+@dataclass(frozen=True)
+class CoverageCell(ModelCell):
+    """One method on one trained model: an entry of Tables 2 and 3 and of the ablation.
+
+    Attributes
+    ----------
+    dataset, model : str
+        Names from `SETUPS` and `MODELS`.
+    seed : int
+        Draws the split, trains the model, and draws u and the repetitions.
+    protocol : {"strict", "as-published"}
+        What may calibrate what.
+    method : str
+        One of `METHODS`.
+    hops : int
+        The paper's K; 0 for the baseline, which has none.
+    alpha : float
+        Error rate.
+    repetitions, evaluated : int
+        How often so many evaluation nodes are drawn.
+    preset : str
+        Training settings.
+    inference : {"sampled", "exact"}
+        Whether predictions draw neighbours as in training, as the paper's released code did, or count every one.
+    """
+
+    study: ClassVar[str] = "coverage"
+    suffix: ClassVar[str] = ".parquet"
+    measured: ClassVar = {
+        **columns("accuracy coverage sscv pccv empty_rate singleton_rate full_rate infinite_rate", SHARE),
+        **columns("mean_size size_given_coverage coverage_sd support eligible test_nodes", POSITIVE),
+        **columns("seconds train_seconds", POSITIVE),
+    }
+    #: No neighbourhood was large enough, nothing was covered, nothing was trained.
+    may_lack: ClassVar = ("pccv", "sscv", "size_given_coverage", "coverage_sd", "train_seconds")
+    protocol: str
+    method: str
+    hops: int
+    alpha: float = 0.1
+    repetitions: int = 100
+    evaluated: int = 1000
+    preset: str = "released-code"
+    inference: str = "sampled"
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        model = f"{self.dataset} {self.model} seed {self.seed} {self.inference}"
+        return f"{model}: {self.protocol}, hops {self.hops}"
+
+    @property
+    def task(self) -> tuple[object, ...]:  # noqa: D102
+        return (self.protocol, self.hops, self.repetitions, self.evaluated)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:  # noqa: D102
+        return (self.dataset, self.model, self.preset, self.inference, str(self.seed))
+
+    def settings(self) -> dict[str, Any]:
+        """Return the cell's own settings and the dataset's."""
+        return {**asdict(self), "setup": setup_of(self.dataset).settings()}
+
+    def can_run(self, root: str | os.PathLike[str]) -> bool:  # noqa: D102
+        return is_available(self.dataset, root)
+
+    def training(self) -> dict[str, Any]:  # noqa: D102
+        return loading(self.dataset)
+
+    def load(self, root: str | os.PathLike[str]) -> NodeDataset:  # noqa: D102
+        return load_dataset(self.dataset, self.seed, root)
+
+    def train(self, data: NodeDataset) -> Iterator[tuple[CoverageCell, NodePredictions]]:
+        """Train the model once, and yield the predictions of both inferences."""
+        from napsets.gnn import fit, predict
+
+        start = time.perf_counter()
+        trained = fit(data, self.model, self.preset, self.seed)
+        fitted = time.perf_counter() - start
+        for inference in INFERENCES:
+            start = time.perf_counter()
+            predictions = predict(trained, data, inference=inference)
+            assert isinstance(predictions, NodePredictions)
+            seconds = round(fitted + time.perf_counter() - start, 2)
+            settings = {**predictions.settings, "preset": self.preset, "train_seconds": seconds}
+            yield replace(self, inference=inference), replace(predictions.take(data.test), settings=settings)
+
+    def prepare(self, data: NodeDataset, predictions: NodePredictions) -> ScoredGraph:  # noqa: D102
+        return ScoredGraph.build(setup_of(self.dataset), data, predictions, self.seed)
+
+    @classmethod
+    def compute(cls, cells: Sequence[CoverageCell], laboratory: Any) -> list[Row]:  # noqa: D102
+        return measure(cells, laboratory.test_graph(cells[0]))
+
+
+def dataset_row(cell: DatasetCell, data: NodeDataset) -> Row:
+    """Return a row of Table 1."""
+    graph = data.graph.subgraph(data.test)
+    return cell.row(
+        nodes=data.num_nodes,
+        edges=data.graph.num_edges,
+        features=data.num_features,
+        classes=data.num_classes,
+        test_nodes=int(data.test.size),
+        test_edges=graph.num_edges,
+        eligible=int(eligible_nodes(graph, setup_of(cell.dataset)).size),
+        node_homophily=node_homophily(data.graph, data.labels),
+        test_homophily=node_homophily(graph, data.labels[data.test]),
+        expected_homophily=expected_homophily(data.labels),
+    )
+
+
+def measure(cells: Sequence[CoverageCell], scored: ScoredGraph) -> list[Row]:
+    """Return the rows of cells that differ in method and alpha only: one search serves them all."""
+    first = cells[0]
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    alphas = list(dict.fromkeys(cell.alpha for cell in cells))
+    if any(_group(cell) != _group(first) for cell in cells) or (BASELINE in methods) != (first.hops == 0):
+        raise InvalidInputError(f"`cells` must differ in method and alpha only, and {BASELINE} must have 0 hops, alone")
+    start = time.perf_counter()
+    protocol = protocol_of(first.protocol)
+    values = _marginal(protocol, scored, first, methods, alphas)
+    violations = _partitioned(protocol, scored, first, methods, alphas)
+    seconds = (time.perf_counter() - start) / len(cells)
+    rows = []
+    for cell in cells:
+        at = (methods.index(cell.method), alphas.index(cell.alpha))
+        measured = {name: float(np.median(table[at])) for name, table in values.items()}
+        measured["pccv"] = _median(violations[at])
+        rows.append(
+            cell.row(
+                accuracy=scored.accuracy,
+                **{name: measured[name] for name in METRICS},
+                coverage_sd=float(values["coverage"][at].std(ddof=1)),
+                infinite_rate=measured["infinite_rate"],
+                support=measured["support"],
+                eligible=int(scored.eligible.size),
+                test_nodes=scored.graph.num_nodes,
+                seconds=seconds,
+                train_seconds=scored.train_seconds,
+            )
+        )
+    return rows
+
+
+def _group(cell: CoverageCell) -> tuple[object, ...]:
+    return tuple(value for name, value in asdict(cell).items() if name not in ("method", "alpha"))
+
+
+def _marginal(
+    protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> dict[str, FloatArray]:
+    """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
+    drawn = scored.draws(cell.repetitions, cell.evaluated)
+    calibration = np.stack([~scored.mask(nodes) for nodes in drawn])
+    thresholds = protocol.thresholds(scored, drawn, calibration, methods, cell.hops, alphas)
+    names = [name for name in METRICS if name != "pccv"]
+    shape = (len(methods), len(alphas), cell.repetitions)
+    values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
+    for repetition, (nodes, part) in enumerate(zip(drawn, thresholds, strict=True)):
+        for m, a, sets in _sets(scored, nodes, part, alphas):
+            at = (m, a, repetition)
+            judged = judgement.judge(sets, scored.labels, strata=scored.setup.strata)
+            for name in names:
+                values[name][at] = getattr(judged, name)
+            values["infinite_rate"][at] = judged.infinite / judged.nodes
+            values["support"][at] = np.median(sets.support)
+    return values
+
+
+def _partitioned(
+    protocol: Protocol, scored: ScoredGraph, cell: CoverageCell, methods: list[str], alphas: list[float]
+) -> FloatArray:
+    """Return PCCV in each repetition: half of the eligible nodes calibrate, the other half is cut into balls."""
+    halves = scored.halves(cell.repetitions)
+    eligible = scored.mask(scored.eligible)
+    calibration = np.stack([eligible & ~scored.mask(half) for half in halves])
+    thresholds = protocol.thresholds(scored, halves, calibration, methods, cell.hops, alphas)
+    values = np.full((len(methods), len(alphas), cell.repetitions), np.nan)
+    for repetition, (half, part) in enumerate(zip(halves, thresholds, strict=True)):
+        balls = protocol.parts(scored, half, repetition)
+        for m, a, sets in _sets(scored, half, part, alphas):
+            values[m, a, repetition] = pccv(sets, scored.labels, balls)
+    return values
+
+
+def _sets(
+    scored: ScoredGraph, nodes: IntArray, thresholds: Thresholds, alphas: list[float]
+) -> Iterator[tuple[int, int, PredictionSets]]:
+    matrix = scored.score_matrix[nodes]
+    for m, a in np.ndindex(thresholds.values.shape[:2]):
+        tau, support, size = thresholds.values[m, a], thresholds.support[m], thresholds.effective_size[m]
+        member = members(matrix, tau)
+        yield m, a, PredictionSets(nodes, member, tau, support, size, alphas[a], num_nodes=scored.graph.num_nodes)
+
+
+def _median(values: FloatArray) -> float:
+    """Return the median of what is known; NaN where no repetition had a neighbourhood large enough."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else float("nan")

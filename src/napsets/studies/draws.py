@@ -1,0 +1,392 @@
+"""Comparing methods on drawn labels: what the leaderboard and the sets study have in common.
+
+Some test nodes of a graph are labelled at random; every method predicts sets for all others and is evaluated on them.
+Models are trained inductively: training sees the graph of the training nodes alone. Only the probabilities of test
+nodes are kept, rounded to multiples of 2⁻¹⁵.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import IntArray, check_alpha
+from napsets.checks.names import choose
+from napsets.datasets import DATASETS, NodeDataset, load
+from napsets.datasets.amazon import round_rows
+from napsets.datasets.collection import COLLECTION
+from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
+from napsets.evaluation.groups import usual_groups
+from napsets.evaluation.judgement import judge
+from napsets.evaluation.promises import level_labels
+from napsets.files.predictions import NodePredictions
+from napsets.graph import Graph
+from napsets.methods import METHODS, CalibrationData, Settings, make_method
+from napsets.studies.study import ModelCell, Row, Study
+
+if TYPE_CHECKING:
+    from napsets.studies.store import RowStore
+
+__all__ = [
+    "GRAPHS", "KINDS", "MODELS", "TRAINING", "Draw", "DrawCell", "DrawScope", "DrawStudy", "PredictedGraph", "draw",
+    "measure_draw", "scaled",
+]  # fmt: skip
+
+#: The groupings over which coverage is to be even: those of `usual_groups`.
+KINDS = ("neighbourhood", "class", "degree", "confidence")
+#: The graphs that methods are compared on by default. Those that keep the direction of another one's edges are the same
+#: graph a second time, and would count double in every mean.
+GRAPHS = ("amazon-computers", *(name for name in COLLECTION if not name.endswith("-directed")))
+#: Two that look at neighbours, and one that does without the graph.
+MODELS = ("graphsage-mean", "gcn", "mlp")
+#: How models are trained: the preset, and what differs from it. With a few hundred training nodes, 30 epochs are too
+#: few, and dropout of 0.2 too little.
+PRESET = "released-code"
+CHANGES: dict[str, Any] = {"sampler": "full", "epochs": 100, "dropout": 0.5, "weight_decay": 5e-4}
+TRAINING: dict[str, Any] = {"preset": PRESET, **CHANGES}
+#: Below so many, features are quantities of different kinds; from there on they are words.
+_FEW_FEATURES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedGraph:
+    """A graph induced on test nodes, with a model's predictions for them.
+
+    Attributes
+    ----------
+    graph : Graph
+        On the test nodes, numbered 0..n−1.
+    probabilities, labels : numpy.ndarray
+        Of these nodes.
+    features : numpy.ndarray or scipy.sparse.csr_array
+        Theirs, as they come with the graph: for methods that compare nodes by them.
+    """
+
+    graph: Graph
+    probabilities: npt.NDArray[Any]
+    labels: IntArray
+    features: Any
+
+    @classmethod
+    def build(cls, data: NodeDataset, predictions: NodePredictions) -> PredictedGraph:
+        """Put together what belongs to the test nodes."""
+        nodes, probabilities = data.test, predictions.take(data.test).probabilities
+        return cls(data.graph.subgraph(nodes), probabilities, data.labels[nodes], data.features[nodes])
+
+    @property
+    def accuracy(self) -> float:
+        """Share of nodes whose most likely label is right."""
+        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
+
+
+@dataclass(frozen=True)
+class DrawCell(ModelCell):
+    """One method on one draw of labelled nodes.
+
+    Attributes
+    ----------
+    dataset, model : str
+        One of the collected graphs or Amazon Computers, and a name from `MODELS`.
+    seed : int
+        Draws the split and trains the model.
+    share : float
+        The share of test nodes that are labelled.
+    repetition : int
+        Which draw of them.
+    method : str
+        A name from the table of methods.
+    alpha : float
+        Error rate.
+    """
+
+    suffix: ClassVar[str] = ".npz"
+    share: float
+    repetition: int
+    method: str
+    alpha: float = 0.1
+
+    @property
+    def draw_name(self) -> tuple[object, ...]:
+        """What the draw of labelled nodes depends on, and nothing else."""
+        return (self.dataset, f"{self.share:g}", self.seed, self.repetition)
+
+    @property
+    def draw_seed(self) -> int:
+        """Seed of the methods' own choices, and of the neighbourhoods that evaluate them."""
+        return 1000 * self.seed + self.repetition
+
+    @property
+    def title(self) -> str:  # noqa: D102
+        return f"{self.dataset} {self.model} seed {self.seed}: {self.share:.0%} labelled, draw {self.repetition}"
+
+    @property
+    def task(self) -> tuple[object, ...]:  # noqa: D102
+        return (self.share, self.repetition, self.alpha)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the cell's own settings, and how its model is trained."""
+        return {**asdict(self), **self.training()}
+
+    def training(self) -> dict[str, Any]:  # noqa: D102
+        return {"training": TRAINING}
+
+    def can_run(self, root: str | os.PathLike[str]) -> bool:
+        """Say whether the graph can be had; a folder that is not there is an error, as no graph file could be found."""
+        if self.dataset in COLLECTION and not Path(root).is_dir():
+            raise InvalidInputError(
+                f"`root` must be the folder that holds {_file(self.dataset)}; there is no folder {os.fspath(root)}"
+            )
+        return has_graph(self.dataset, root)
+
+    def load(self, root: str | os.PathLike[str]) -> NodeDataset:  # noqa: D102
+        takes_root = "root" in choose("dataset", self.dataset, DATASETS).options
+        return load(self.dataset, seed=self.seed, **({"root": root} if takes_root else {}))
+
+    def train(self, data: NodeDataset) -> Iterator[tuple[DrawCell, NodePredictions]]:
+        """Train the model; the time it took stands in the settings of the predictions."""
+        from napsets import gnn
+
+        start = time.perf_counter()
+        # One thread, so that runs side by side do not fight for cores, and so that last digits do not depend on it.
+        everyone = gnn.train(scaled(data), self.model, PRESET, self.seed, threads=1, **CHANGES)
+        settings = {**everyone.settings, "train_seconds": round(time.perf_counter() - start, 2)}
+        rows, labels = round_rows(everyone.probabilities[data.test]), data.labels[data.test]
+        yield self, NodePredictions(data.test, rows, labels, dataset=data.name, model=self.model, settings=settings)
+
+    def prepare(self, data: NodeDataset, predictions: NodePredictions) -> PredictedGraph:  # noqa: D102
+        return PredictedGraph.build(data, predictions)
+
+    @classmethod
+    def compute(cls, cells: Sequence[DrawCell], laboratory: Any) -> list[Row]:  # noqa: D102
+        return measure_draw(cells, laboratory.test_graph(cells[0]), laboratory.skipped)
+
+
+def has_graph(name: str, root: str | os.PathLike[str]) -> bool:
+    """Say whether a graph can be had here: drawn or embedded, or its file is in `root`."""
+    return name not in COLLECTION or (Path(root) / _file(name)).exists()
+
+
+def _file(name: str) -> str:
+    return f"{name.replace('-', '_')}.npz"
+
+
+@dataclass(frozen=True)
+class DrawScope:
+    """How much to compare.
+
+    Attributes
+    ----------
+    datasets, models, seeds, shares
+        Every combination is taken.
+    repetitions : int
+        Draws of labelled nodes for each of them.
+    methods : tuple of str or None
+        Names from the table of methods; None for all of the table.
+    sparing : tuple of str
+        Methods that are run on the first model and the first repetition alone, because they take long.
+    alpha : float
+        Error rate.
+    """
+
+    datasets: tuple[str, ...] = GRAPHS
+    models: tuple[str, ...] = MODELS
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    shares: tuple[float, ...] = (0.05, 0.3)
+    repetitions: int = 2
+    methods: tuple[str, ...] | None = None
+    sparing: tuple[str, ...] = ()
+    alpha: float = 0.1
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the methods."""
+        return tuple(METHODS) if self.methods is None else self.methods
+
+
+class DrawStudy(Study):
+    """A study that compares methods on drawn labels; a subclass says on what, and what is made of the rows.
+
+    Attributes
+    ----------
+    cell : DrawCell class
+        The kind of its cells.
+    full, quick : DrawScope
+        What is compared by default and with ``--quick``. The cells of the quick version are among the full one's.
+    """
+
+    cell: ClassVar[type[DrawCell]]
+    full: ClassVar[DrawScope]
+    quick: ClassVar[DrawScope]
+
+    def scope(self, quick: bool, options: Mapping[str, Any]) -> DrawScope:
+        """Return what to compare, as narrowed or changed by options; names must be known."""
+        methods, graphs = dict.fromkeys(METHODS), dict.fromkeys(("amazon-computers", *COLLECTION))
+        # The option, the part of the scope that it sets, what the option is called in errors, and the names it knows.
+        several = (
+            ("dataset", "datasets", "dataset", graphs), ("model", "models", "model", dict.fromkeys(MODELS)),
+            ("method", "methods", "method", methods), ("sparing", "sparing", "method", methods),
+        )  # fmt: skip
+        changes: dict[str, Any] = {}
+        for option, part, argument, known in several:
+            if options.get(option):
+                for name in options[option]:
+                    choose(argument, name, known)
+                changes[part] = tuple(options[option])
+        if options.get("share"):
+            changes["shares"] = tuple(options["share"])
+        if options.get("seeds") is not None:
+            changes["seeds"] = tuple(range(options["seeds"]))
+        if options.get("repetitions") is not None:
+            changes["repetitions"] = options["repetitions"]
+        if options.get("alpha") is not None:
+            changes["alpha"] = check_alpha(options["alpha"])
+        return replace(self.quick if quick else self.full, **changes)
+
+    def cells(self, scope: DrawScope) -> list[DrawCell]:
+        """Return the cells, seed by seed: whenever a run is stopped, all graphs have about as many."""
+        return [
+            self.cell(dataset, model, seed, share, repetition, method, scope.alpha)
+            for seed, dataset, model, share, repetition, method in product(
+                scope.seeds, scope.datasets, scope.models, scope.shares, range(scope.repetitions), scope.names
+            )
+            if method not in scope.sparing or (model == scope.models[0] and repetition == 0)
+        ]
+
+    def rows(self, store: RowStore, scope: DrawScope) -> list[Row]:
+        """Return the rows to show; sparing says what to run, not what to show: another run may have gone further."""
+        wanted = {cell.key for cell in self.cells(replace(scope, sparing=()))}
+        return [row for row in store.rows(self.cell.study) if row["key"] in wanted]
+
+    def left_out(self, scope: DrawScope, root: str | os.PathLike[str]) -> list[str]:  # noqa: D102
+        return [name for name in scope.datasets if not has_graph(name, root)]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """A draw of labelled nodes: the data that methods may use, and the labels that evaluate them.
+
+    Attributes
+    ----------
+    inputs : CalibrationData
+        With the labels of the labelled nodes alone, so that no method can see another one.
+    rest : numpy.ndarray
+        The other nodes.
+    truth : numpy.ndarray
+        The labels of all nodes.
+    groups : mapping
+        What coverage is to be even over.
+    settings : Settings
+        Those of all methods.
+    """
+
+    inputs: CalibrationData
+    rest: IntArray
+    truth: IntArray
+    groups: Mapping[str, IntArray]
+    settings: Settings
+
+
+def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
+    """Label a share of the nodes at random: the same for every model and method.
+
+    Parameters
+    ----------
+    predicted : PredictedGraph
+        What methods are compared on.
+    share : float
+        Of the nodes; at least one is labelled and one is not.
+    name : sequence
+        What the draw depends on, and nothing else.
+    seed : int
+        Seed of the methods' own choices, and of the neighbourhoods that evaluate them.
+    alpha : float
+        Error rate.
+    """
+    text = "/".join(map(str, name)).encode()
+    rng = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))
+    order, count = rng.permutation(predicted.labels.size), int(share * predicted.labels.size)
+    if not 0 < count < predicted.labels.size:
+        raise InvalidInputError(f"`share` must label some of {predicted.labels.size} nodes and not all; got {share:g}")
+    labelled, rest = np.sort(order[:count]), np.sort(order[count:])
+    seen = np.full(predicted.labels.size, -1, dtype=np.int64)
+    seen[labelled] = predicted.labels[labelled]
+    inputs = CalibrationData.check(predicted.graph, predicted.probabilities, seen, labelled)
+    groups = usual_groups(predicted.graph, predicted.probabilities, predicted.labels, rest, seed=seed)
+    settings = Settings(seed=seed, alpha=alpha, features=predicted.features)
+    return Draw(inputs, rest, predicted.labels, groups, settings)
+
+
+def measure_draw(cells: Sequence[DrawCell], predicted: PredictedGraph, skipped: dict[str, str]) -> list[Row]:
+    """Return the rows of cells that differ in the method only; why a method has none is put into `skipped`.
+
+    Methods share the scores that they have in common, whose time is counted for the first method that needs them.
+    """
+    first = cells[0]
+    drawn = draw(predicted, first.share, first.draw_name, first.draw_seed, first.alpha)
+    rows = []
+    for cell in cells:
+        try:
+            columns = _measure_method(cell.method, drawn, predicted.accuracy)
+        except NapsetsError as error:
+            skipped[cell.method] = str(error)
+            continue
+        rows.append(cell.row(**{name: columns[name] for name in columns if name in (*cell.measured, "choice")}))
+    return rows
+
+
+def _measure_method(name: str, drawn: Draw, accuracy: float) -> Row:
+    """Let a method make the sets of all nodes that are not labelled; return what is measured of them."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        # Caveats of a method on one draw (groups with few labels, say) show in what is measured over many.
+        warnings.simplefilter("ignore", NapsetsWarning)
+        calibrated = make_method(name, drawn.settings).fit(drawn.inputs)
+        sets = calibrated.predict(drawn.rest, drawn.settings.alpha, threads=1)
+    seconds = time.perf_counter() - start
+    judgement = judge(sets, drawn.truth, strata=[(0, sets.num_classes)], groups=drawn.groups)
+    choice = getattr(calibrated, "choice", None)
+    columns: Row = {
+        "labels": int(drawn.inputs.calibration.size),
+        "level_labels": level_labels(calibrated),
+        "exact": calibrated.is_exact,
+        "nodes": judgement.nodes,
+        "classes": sets.num_classes,
+        "accuracy": accuracy,
+        "choice": "" if choice is None else choice.name,
+        "seconds": round(seconds, 4),
+    }
+    for metric in ("coverage", "mean_size", "singleton_rate", "empty_rate", "full_rate"):
+        columns[metric] = getattr(judgement, metric)
+    for kind in KINDS:
+        gap = judgement.gaps[kind]
+        for part in ("gap", "excess", "chance", "under", "over", "share"):
+            columns[f"{part}_{kind}"] = getattr(gap, part)
+        columns[f"groups_{kind}"] = int(gap.groups.size)
+    return columns
+
+
+def scaled(data: NodeDataset) -> NodeDataset:
+    """Bring features to one scale: many of them by the length of the row, a few by mean and deviation."""
+    if data.num_features < _FEW_FEATURES:
+        dense = data.feature_rows(slice(None)).astype(np.float64)
+        return replace(data, features=(dense - dense.mean(axis=0)) / np.maximum(dense.std(axis=0), 1e-9))
+    if isinstance(data.features, np.ndarray):
+        lengths = np.sqrt((data.features.astype(np.float64) ** 2).sum(axis=1))
+        return replace(data, features=data.features / np.maximum(lengths, 1e-9)[:, None])
+    squares = data.features.astype(np.float64)
+    squares.data **= 2
+    lengths = np.sqrt(squares.sum(axis=1))
+    rows = np.repeat(lengths, np.diff(data.features.indptr))
+    kept = data.features.copy()
+    kept.data = (kept.data / np.maximum(rows, 1e-9)).astype(np.float32)
+    return replace(data, features=kept)

@@ -1,0 +1,237 @@
+"""The table of studies, and running their cells: finished ones are skipped, and what is done is written at once.
+
+With several jobs, processes take the cells of a trained model each. They share nothing but the folder of results,
+which many may append to.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from napsets.checks.arguments import check_count
+from napsets.datasets import NodeDataset
+from napsets.errors import InvalidInputError
+from napsets.files.places import note_written
+from napsets.files.predictions import NodePredictions
+from napsets.studies.drift import DriftStudy
+from napsets.studies.leaderboard import LeaderboardStudy
+from napsets.studies.paper import TARGETS, PaperStudy
+from napsets.studies.sets import SetsStudy
+from napsets.studies.store import PredictionCache, RowStore
+from napsets.studies.study import Cell, ModelCell, Row, Study
+
+if TYPE_CHECKING:
+    from napsets.kernels.threads import Progress
+
+__all__ = ["STUDIES", "Laboratory", "cell_kinds"]
+
+#: Studies by the name that `napsets reproduce` knows them by.
+STUDIES: dict[str, Study] = {
+    **{target: PaperStudy(target) for target in TARGETS},
+    "leaderboard": LeaderboardStudy(),
+    "sets": SetsStudy(),
+    "drift": DriftStudy(),
+}
+
+#: Gives the predictions of a cell's model on its dataset.
+Predictor = Callable[[Any, NodeDataset], NodePredictions]
+Stage = Callable[[str], None]
+
+
+@cache
+def cell_kinds() -> dict[str, type[Cell]]:
+    """Return the kinds of cells by the name of the folder of their rows."""
+    return {kind.study: kind for study in STUDIES.values() for kind in study.kinds}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Cells that are computed together, because one search of the graph serves them all."""
+
+    title: str
+    neighbours: tuple[object, ...]
+    cells: list[Cell]
+
+
+class Laboratory:
+    """Turns cells into rows.
+
+    Parameters
+    ----------
+    results : path
+        Folder of the rows, and of the trained models' predictions (in ``predictions``).
+    root : path
+        Folder of the datasets that are read from files: with a subfolder for each of the paper's, and with the npz
+        files of the graphs that methods are compared on.
+    predictor : callable, optional
+        Gives the predictions of a cell's model: ``predictor(cell, dataset)``. By default models are trained, once.
+
+    Attributes
+    ----------
+    skipped : dict
+        Methods that could not run, and why.
+    """
+
+    def __init__(
+        self,
+        results: str | os.PathLike[str] = "results",
+        root: str | os.PathLike[str] = "data",
+        predictor: Predictor | None = None,
+    ) -> None:
+        self.store = RowStore(results)
+        self.root = root
+        self.predictor: Predictor = predictor or PredictionCache(Path(results) / "predictions")
+        self.skipped: dict[str, str] = {}
+        self._test_graph: tuple[tuple[object, ...], Any] | None = None
+
+    def run(
+        self, cells: Sequence[Cell], *, progress: Progress | None = None, stage: Stage | None = None, jobs: int = 1
+    ) -> int:
+        """Run the cells that are not finished and whose dataset is there; return how many ran.
+
+        Rows are written after each task: an interrupted run loses the task under way and nothing else. Another run
+        on the same folder does no harm; what it finishes in the meantime is not run again here.
+
+        Parameters
+        ----------
+        cells : sequence of Cell
+            What to run.
+        progress : callable, optional
+            Called as ``progress(done, total)`` in cells.
+        stage : callable, optional
+            Called as ``stage(title)`` before each task; with several jobs, before the first of a trained model.
+        jobs : int
+            Processes that work at the same time.
+        """
+        count = check_count("jobs", jobs, minimum=1)
+        for cell in cells:
+            if not isinstance(cell, cell_kinds().get(getattr(cell, "study", ""), ())):
+                raise InvalidInputError(f"`cells` must be cells of a study; got {type(cell).__name__}")
+        finished = {study: self.store.keys(study) for study in {cell.study for cell in cells}}
+        missing = [cell for cell in cells if cell.key not in finished[cell.study]]
+        tasks = _tasks([cell for cell in missing if cell.can_run(self.root)])
+        ran = self._work(tasks, progress, stage) if count == 1 else self._share(tasks, progress, stage, count)
+        self._test_graph = None
+        for study in sorted({task.cells[0].study for task in tasks}):
+            self.store.compact(study)
+        return ran
+
+    def compute(self, cells: Sequence[Cell]) -> list[Row]:
+        """Return the rows of cells of one task."""
+        return type(cells[0]).compute(cells, self)
+
+    def test_graph(self, cell: ModelCell) -> Any:
+        """Return what the cells of a trained model are measured on; the last one is kept, as its cells come together.
+
+        It is a `ScoredGraph` for the paper's tables, and a `PredictedGraph` where methods are compared.
+        """
+        if self._test_graph is None or self._test_graph[0] != cell.neighbours:
+            self._test_graph = None  # free the old one before the new one is made
+            data = cell.load(self.root)
+            self._test_graph = (cell.neighbours, cell.prepare(data, self.predictor(cell, data)))
+        return self._test_graph[1]
+
+    def _work(self, tasks: Sequence[Task], progress: Progress | None, stage: Stage | None) -> int:
+        """Run tasks one after the other."""
+        total, done, ran = _size(tasks), 0, 0
+        for task in tasks:
+            if stage:
+                stage(task.title)
+            if progress:
+                progress(done, total)
+            study = task.cells[0].study
+            by_now = self.store.keys(study)
+            missing = [cell for cell in task.cells if cell.key not in by_now]
+            if missing:
+                self.store.append(study, self.compute(missing))
+            done, ran = done + len(task.cells), ran + len(missing)
+        if progress:
+            progress(done, total)
+        return ran
+
+    def _share(self, tasks: Sequence[Task], progress: Progress | None, stage: Stage | None, jobs: int) -> int:
+        """Share tasks among processes, those of one trained model to one of them."""
+        from concurrent.futures import ProcessPoolExecutor, as_completed
+        from multiprocessing import get_context
+
+        bundles: dict[tuple[object, ...], list[Task]] = {}
+        for task in tasks:
+            bundles.setdefault(task.neighbours, []).append(task)
+        total, done, ran = _size(tasks), 0, 0
+        if progress:
+            progress(done, total)
+        predictor = None if isinstance(self.predictor, PredictionCache) else self.predictor
+        there = self._files()
+        try:
+            # Processes start anew, because threads and compiled code do not survive a fork.
+            with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_obey) as pool, _ending(pool):
+                waiting = {
+                    pool.submit(_run_bundle, self.store.folder, self.root, predictor, bundle): bundle
+                    for bundle in bundles.values()
+                }
+                for finished in as_completed(waiting):
+                    count, skipped = finished.result()
+                    self.skipped |= skipped
+                    bundle = waiting[finished]
+                    ran, done = ran + count, done + _size(bundle)
+                    if stage:
+                        stage(bundle[0].title)
+                    if progress:
+                        progress(done, total)
+        finally:
+            for path in sorted(self._files() - there):
+                note_written(path)
+        return ran
+
+    def _files(self) -> set[Path]:
+        """Return what is in the folder of results, drafts not counted."""
+        return {path for path in self.store.folder.rglob("[!.]*") if path.is_file()}
+
+
+@contextmanager
+def _ending(pool: Any) -> Iterator[None]:
+    """End the processes of a pool, and not only what waits for them, if something goes wrong here."""
+    from multiprocessing import active_children
+
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in active_children():
+            process.terminate()
+        raise
+
+
+def _obey() -> None:
+    """Let the process that shares out the work decide when this one ends, and remove drafts then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to both
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+
+
+def _run_bundle(
+    results: Path, root: str | os.PathLike[str], predictor: Predictor | None, tasks: Sequence[Task]
+) -> tuple[int, dict[str, str]]:
+    """Run the tasks of one trained model in a process of their own."""
+    laboratory = Laboratory(results, root, predictor)
+    return laboratory._work(tasks, None, None), laboratory.skipped
+
+
+def _size(tasks: Sequence[Task]) -> int:
+    return sum(len(task.cells) for task in tasks)
+
+
+def _tasks(cells: Sequence[Cell]) -> list[Task]:
+    """Group cells into tasks, and bring the tasks of one trained model together."""
+    tasks: dict[tuple[object, ...], Task] = {}
+    for cell in cells:
+        tasks.setdefault(cell.neighbours + cell.task, Task(cell.title, cell.neighbours, [])).cells.append(cell)
+    order = list(dict.fromkeys(task.neighbours for task in tasks.values()))
+    return sorted(tasks.values(), key=lambda task: order.index(task.neighbours))

@@ -1,0 +1,362 @@
+"""The paper's study: the cells that its tables and figures need, and tables, figures and page from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from napsets.checks.arguments import check_alpha
+from napsets.checks.names import choose
+from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
+from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
+from napsets.studies.paper_claims import claims_table, paragraph
+from napsets.studies.paper_datasets import CUTOFF_HOPS, PAPER_DATASETS, SETUPS, setup_of
+from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, metric, table1
+from napsets.studies.protocols import METHODS
+from napsets.studies.study import Cell, Findings, Page, Row, Study
+from napsets.studies.tables import Table, join_page
+
+if TYPE_CHECKING:
+    from napsets.studies.laboratory import Laboratory
+    from napsets.studies.store import RowStore
+
+__all__ = ["FULL", "QUICK", "TARGETS", "PaperStudy", "Scope", "cells_of", "figures_of", "sentences_of", "tables_of"]
+
+TARGETS = ("table1", "table2", "table3", "ablation", "sbm", "all")
+#: The command that writes the committed rows, tables, figures and page.
+COMMAND = "napsets reproduce all --output results --page docs/reproduction.md"
+#: What rows of Tables 2 and 3 have in common.
+_SETTINGS = ("preset", "alpha", "repetitions", "evaluated")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of the paper to run.
+
+    Attributes
+    ----------
+    datasets, models, seeds, protocols
+        What Tables 1, 2 and 3 go over.
+    preset : str
+        Training settings; the default is the one whose accuracies are nearer to the printed ones.
+    inferences : tuple of str
+        The first is what tables show and the ablation uses; the others are compared with it.
+    alpha, repetitions, evaluated
+        As in `CoverageCell`.
+    hops : int
+        The depth of Tables 2 and 3.
+    ablation_datasets, ablation_model, ablation_hops
+        What the ablation goes over.
+    large_seeds : tuple of int
+        Training seeds on the ablation's datasets that the tables do not go over: trainings there take minutes.
+    blocks : BlockGrid
+        What the block-model study goes over.
+    """
+
+    datasets: tuple[str, ...] = PAPER_DATASETS
+    models: tuple[str, ...] = tuple(MODELS)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    protocols: tuple[str, ...] = PROTOCOLS
+    preset: str = "released-code"
+    inferences: tuple[str, ...] = INFERENCES
+    alpha: float = 0.1
+    repetitions: int = 100
+    evaluated: int = 1000
+    hops: int = 2
+    ablation_datasets: tuple[str, ...] = ("reddit2", "amazon-computers", "reddit2-like")
+    ablation_model: str = "graphsage-mean"
+    ablation_hops: tuple[int, ...] = (1, 2, 3, 4)
+    large_seeds: tuple[int, ...] = (0,)
+    blocks: BlockGrid = field(default_factory=BlockGrid)
+
+    def holds(self, row: Row) -> bool:
+        """Return whether a row of the coverage study was measured with the settings of this scope, for any seed."""
+        wanted = {name: getattr(self, name) for name in _SETTINGS} | {"inference": self.inferences[0]}
+        return all(row[name] == value for name, value in wanted.items()) and row["protocol"] in self.protocols
+
+
+FULL = Scope()
+#: A version that takes a minute: one model, one seed, a tenth of the repetitions, four corners of the block model.
+QUICK = Scope(
+    models=("graphsage-mean",),
+    seeds=(0,),
+    repetitions=10,
+    inferences=("sampled",),
+    ablation_datasets=("amazon-computers",),
+    blocks=BlockGrid(n=(250,), p_in=(0.1, 0.4), p_out=(0.1, 0.4), tv=(0.2,), draws=20),
+)
+
+
+def cells_of(target: str, scope: Scope) -> list[Cell]:
+    """Return the cells that a target needs, those of the same model next to each other."""
+    parts: dict[str, Callable[[Scope], Sequence[Cell]]] = {
+        "table1": _dataset_cells,
+        "table2": _table_cells,
+        "table3": _table_cells,
+        "ablation": _ablation_cells,
+        "sbm": lambda scope: scope.blocks.cells(scope.alpha),
+    }
+    wanted = parts if target == "all" else [target]
+    cells = dict.fromkeys(cell for name in wanted for cell in parts[name](scope))
+    return list(cells)
+
+
+def _dataset_cells(scope: Scope) -> list[Cell]:
+    return [DatasetCell(dataset, seed) for dataset, seed in product(scope.datasets, scope.seeds)]
+
+
+def _table_cells(scope: Scope) -> list[Cell]:
+    return [
+        _cell(scope, (dataset, model, seed, protocol), method, scope.hops, inference)
+        for dataset, seed, model, inference, protocol, method in product(
+            scope.datasets, scope.seeds, scope.models, scope.inferences, scope.protocols, METHODS
+        )
+    ]
+
+
+def _ablation_cells(scope: Scope) -> list[Cell]:
+    return [
+        _cell(scope, (dataset, scope.ablation_model, seed, protocol), method, hops, scope.inferences[0])
+        for dataset in scope.ablation_datasets
+        for seed in (scope.seeds if dataset in scope.datasets else scope.large_seeds)
+        for protocol, hops, method in product(scope.protocols, scope.ablation_hops, METHODS)
+    ]
+
+
+def _cell(scope: Scope, where: tuple[str, str, int, str], method: str, hops: int, inference: str) -> CoverageCell:
+    """Return a cell of the dataset, model, seed and protocol `where`; the baseline has no hops."""
+    depth = 0 if METHODS[method] is None else hops
+    settings = {name: getattr(scope, name) for name in _SETTINGS}
+    return CoverageCell(*where, method, depth, inference=inference, **settings)
+
+
+def coverage_rows(store: RowStore, scope: Scope) -> list[Row]:
+    """Return the rows of Tables 2 and 3 and of the ablation that were measured with the settings of a scope."""
+    return [row for row in store.rows("coverage") if scope.holds(row)]
+
+
+def block_rows(store: RowStore, scope: Scope) -> list[Row]:
+    """Return the rows of the block-model study that belong to a scope."""
+    wanted = (scope.blocks.draws, scope.alpha)
+    return [row for row in store.rows("sbm") if (row["draws"], row["alpha"]) == wanted]
+
+
+def tables_of(target: str, store: RowStore, scope: Scope) -> list[Table]:
+    """Return the tables of a target."""
+    rows = coverage_rows(store, scope)
+    makers: dict[str, Callable[[], list[Table]]] = {
+        "table1": lambda: [table1(store.rows("datasets"))],
+        "table2": lambda: [
+            accuracy(rows, scope),
+            *(metric(rows, scope, name) for name in ("coverage", "mean_size", "size_given_coverage")),
+        ],
+        "table3": lambda: [*(metric(rows, scope, name) for name in ("sscv", "pccv")), claims_table(rows, scope)],
+        "ablation": lambda: [ablation(rows, scope)],
+        "sbm": lambda: block_tables(block_rows(store, scope)),
+    }
+    return [table for name in _parts(target) for table in makers[name]()]
+
+
+def sentences_of(target: str, store: RowStore, scope: Scope) -> list[str]:
+    """Return sentences about the results of a target."""
+    parts, sentences = _parts(target), []
+    if "table2" in parts or "table3" in parts:
+        sentences.append(paragraph(coverage_rows(store, scope), scope))
+    if "sbm" in parts:
+        sentences.append(block_paragraph(block_rows(store, scope)))
+    return [sentence for sentence in sentences if sentence]
+
+
+def figures_of(target: str, store: RowStore, scope: Scope) -> dict[str, Any]:
+    """Return the figures of a target by name."""
+    figures: dict[str, Any] = {}
+    if "ablation" in _parts(target):
+        rows = [row for row in coverage_rows(store, scope) if row["dataset"] in scope.ablation_datasets]
+        for protocol in scope.protocols:
+            if any((row["model"], row["protocol"]) == (scope.ablation_model, protocol) for row in rows):
+                figures[f"ablation-{protocol}"] = ablation_figure(rows, scope, protocol)
+    return figures | (block_figures(block_rows(store, scope)) if "sbm" in _parts(target) else {})
+
+
+def _parts(target: str) -> list[str]:
+    choose("target", target, dict.fromkeys(TARGETS))
+    return [name for name in TARGETS if name != "all"] if target == "all" else [target]
+
+
+class PaperStudy(Study):
+    """One target of the paper's tables and figures, or all of them.
+
+    Parameters
+    ----------
+    target : str
+        One of `TARGETS`.
+    """
+
+    kinds = (DatasetCell, CoverageCell, BlockCell)
+    options = ("protocol", "preset", "inference")
+    activity = "reproducing"
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def scope(self, quick: bool, options: Mapping[str, Any]) -> Scope:
+        """Return the scope as narrowed or changed by options; names must be known."""
+        known: dict[str, Mapping[str, Any]] = {
+            "dataset": SETUPS, "model": MODELS, "protocol": dict.fromkeys(PROTOCOLS),
+            "preset": dict.fromkeys(("released-code", "paper")), "inference": dict.fromkeys(INFERENCES),
+        }  # fmt: skip
+        chosen = {name: value for name, value in options.items() if value is not None and value != []}
+        for name, names in known.items():
+            values = chosen.get(name, [])
+            for value in [values] if isinstance(values, str) else values:
+                choose(name, value, names)
+        changes: dict[str, Any] = {}
+        if "dataset" in chosen:
+            changes |= dict.fromkeys(("datasets", "ablation_datasets"), tuple(chosen["dataset"]))
+        if "model" in chosen:
+            changes |= {"models": tuple(chosen["model"]), "ablation_model": chosen["model"][0]}
+        if "protocol" in chosen:
+            changes["protocols"] = tuple(chosen["protocol"])
+        if "seeds" in chosen:
+            changes["seeds"] = tuple(range(chosen["seeds"]))
+        if "preset" in chosen:
+            changes["preset"] = chosen["preset"]
+        if "inference" in chosen:
+            changes["inferences"] = (chosen["inference"],)
+        if "alpha" in chosen:
+            changes["alpha"] = check_alpha(chosen["alpha"])
+        return replace(QUICK if quick else FULL, **changes)
+
+    def cells(self, scope: Scope) -> list[Cell]:  # noqa: D102
+        return cells_of(self.target, scope)
+
+    def findings(self, laboratory: Laboratory, scope: Scope) -> Findings:  # noqa: D102
+        store = laboratory.store
+        sentences, evaluated = sentences_of(self.target, store, scope), self._evaluated_on(scope)
+        return Findings(
+            [table for table in tables_of(self.target, store, scope) if table.rows],
+            lambda: figures_of(self.target, store, scope),
+            [*sentences, evaluated] if evaluated else sentences,
+            {"sentences": sentences, "judged_on": evaluated},
+        )
+
+    def page(self, store: RowStore, scope: Scope) -> Page:
+        """Return the page about all targets."""
+        return Page(page_text(store, scope), figures_of("all", store, scope))
+
+    def _evaluated_on(self, scope: Scope) -> str:
+        """Describe the evaluated nodes, because the demo evaluates others; empty for targets without sets."""
+        if self.target not in ("table2", "table3", "ablation", "all"):
+            return ""
+        least = ", ".join(f"{setup_of(name).cutoff:,} on {setup_of(name).title}" for name in scope.datasets)
+        return (
+            f"As in the paper, each repetition evaluates {scope.evaluated:,} nodes, drawn from those with enough other "
+            f"test nodes within {CUTOFF_HOPS} hops ({least}). `napsets demo` and `napsets report` evaluate every node "
+            f"that did not calibrate, including those with few nodes nearby, to which NAPS gives large sets."
+        )
+
+
+_PROTOCOLS = """\
+The tables show two protocols next to the published numbers.
+
+- `strict`, the default: the labels of the evaluation nodes of a repetition are not used to calibrate any method.
+  Calibration uses all other test nodes, and quantiles are exact. If the weight of a neighbourhood is too small, the set
+  contains every label. PCCV calibrates on one half of the eligible nodes, tests on the other, and uses neighbourhoods
+  of 30 nodes or more.
+- `as-published`: the protocol of the paper's released code. NAPS thresholds are computed once from the labels of all
+  other test nodes, so that evaluation nodes calibrate one another, while APS calibrates outside the evaluation nodes.
+  APS uses an interpolated quantile. If the weight is too small, the uncalibrated threshold 1 − alpha is used. The
+  geometric weights are 2^−(k−1) on Amazon and Flickr. PCCV uses the largest 5, 10 or 20 neighbourhoods (Amazon, Flickr,
+  Reddit2). That code also redrew the uniform numbers of the calibration nodes for every threshold; here a node has one
+  in both protocols.
+
+In both, a node is eligible (N^cal) if enough other test nodes are within two hops of it in the test subgraph, counted
+once among all test nodes before any draw. No label is used for this. The uniform numbers u, the draws and the splits
+are the same for all methods and protocols of a seed, so that differences are paired.
+"""
+
+
+_INFERENCES = """\
+Sampled inference draws a node's neighbours as in training, as the released code did. Exact inference uses every
+neighbour. Both use the same trained models.
+"""
+
+
+def page_text(store: RowStore, scope: Scope) -> str:
+    """Return the page in Markdown."""
+    rows, blocks = coverage_rows(store, scope), block_rows(store, scope)
+    figures = figures_of("all", store, scope)
+    tables = {name: tables_of(name, store, scope) for name in ("table1", "table2", "table3", "ablation", "sbm")}
+    metrics = [table for table in tables["table3"] if table.name != "claims"]
+    parts = [
+        "# The paper, reproduced",
+        "<!-- Generated from the rows in results/; to change it, run the command below. -->",
+        "All numbers on this page are computed from committed rows. This command runs only what is missing:\n\n"
+        f"```\n{COMMAND}\n```",
+        _settings(rows, scope),
+        "## Which claims hold",
+        paragraph(rows, scope),
+        claims_table(rows, scope).markdown(),
+        *_other_inferences(store, scope),
+        "## Protocols",
+        _PROTOCOLS,
+        "## Table 1",
+        *(table.markdown() for table in tables["table1"]),
+        "## Table 2",
+        *(table.markdown() for table in tables["table2"]),
+        "## Table 3",
+        *(table.markdown() for table in metrics),
+        "## Ablation",
+        *(table.markdown() for table in tables["ablation"]),
+        *_pictures(figures, "ablation"),
+        "## Block model",
+        block_paragraph(blocks),
+        *(table.markdown() for table in tables["sbm"] if table.name == "sbm-summary"),
+        *_pictures(figures, "sbm"),
+    ]
+    return join_page(parts)
+
+
+def _other_inferences(store: RowStore, scope: Scope) -> list[str]:
+    """Return which claims hold with the inferences that the tables do not show."""
+    parts = []
+    for inference in scope.inferences[1:]:
+        other = replace(scope, inferences=(inference,))
+        rows = coverage_rows(store, other)
+        if rows:
+            parts += [f"### With {inference} inference", _INFERENCES, paragraph(rows, other)]
+            parts += [accuracy(rows, other).markdown(), claims_table(rows, other).markdown()]
+    return parts
+
+
+def _settings(rows: list[Row], scope: Scope) -> str:
+    """Describe what was run, and how long it took."""
+    if not rows:
+        return ""
+    seeds = sorted({row["seed"] for row in rows})
+    lines = [
+        f"Training preset `{scope.preset}`, {scope.inferences[0]} inference, seeds {', '.join(map(str, seeds))}; "
+        f"alpha {scope.alpha:g}, {scope.repetitions} repetitions of {scope.evaluated:,} evaluation nodes."
+    ]
+    for dataset in scope.datasets:
+        ours = [row for row in rows if row["dataset"] == dataset and row["hops"] in (0, scope.hops)]
+        if ours:
+            trained = {(row["model"], row["seed"]): row["train_seconds"] for row in ours}
+            times = ", ".join(
+                f"{MODELS[model]} {fmean(seconds):.0f} s"
+                for model in scope.models
+                if (seconds := [s for (m, _), s in trained.items() if m == model and s is not None])
+            )
+            conformal = sum(row["seconds"] for row in ours) / len({row["seed"] for row in ours})
+            lines.append(
+                f"{SETUPS[dataset].title}: training took {times} per seed; the conformal part of Tables 2 and 3, "
+                f"both protocols and all models, {conformal:.1f} s per seed."
+            )
+    return " ".join(lines)
+
+
+def _pictures(figures: dict[str, object], prefix: str) -> list[str]:
+    return [f"![{name}](figures/{name}.svg)" for name in figures if name.startswith(prefix)]

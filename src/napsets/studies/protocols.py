@@ -1,0 +1,288 @@
+"""Who calibrates whom: the two protocols, `strict` and `as-published`, and the scored graph that they work on.
+
+`strict` is what conformal prediction promises: the label of an evaluation node calibrates nothing, in no method.
+`as-published` does what the paper's released code did, to compare with the printed tables: NAPS thresholds come
+once from the labels of *all* other test nodes, evaluation nodes among them. It also takes over how that code treats
+quantiles (an interpolated one for APS; the uncalibrated 1 − α where a neighbourhood's mass falls short), its
+geometric weights, and its choice of neighbourhoods for PCCV. One thing it does not: that code redrew the
+calibration nodes' u for every threshold; here a node has one u.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.names import choose
+from napsets.datasets import NodeDataset
+from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.files.predictions import NodePredictions
+from napsets.graph import Graph
+from napsets.localisers.decay import hop_weights
+from napsets.localisers.neighbourhoods import (
+    CalibrationIndex,
+    HopThresholds,
+    neighbourhood_thresholds,
+    split_thresholds,
+)
+from napsets.methods import PAPER, make_method
+from napsets.quantile import weighted_quantile
+from napsets.randomness import node_uniforms
+from napsets.scores import APS
+from napsets.studies.paper_datasets import CUTOFF_HOPS, Setup
+
+__all__ = ["BASELINE", "METHODS", "Protocol", "ScoredGraph", "Thresholds", "eligible_nodes", "protocol_of"]
+
+#: The paper's methods and the decay that each uses, None for the one that does without the graph.
+METHODS: dict[str, str | None] = {
+    printed: getattr(make_method(name).localiser, "decay", None) for printed, name in PAPER.items()
+}
+#: The one that does without the graph: what the paper compares with.
+BASELINE = next(method for method, decay in METHODS.items() if decay is None)
+
+#: PCCV looks at neighbourhoods of at least so many nodes, says the paper's Section 7.
+MIN_BALL = 30
+#: Keeps the streams of random numbers of one seed apart.
+_EVALUATION, _HALVES = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredGraph:
+    """One trained model on the subgraph induced on a dataset's test nodes.
+
+    Attributes
+    ----------
+    setup : Setup
+        The dataset's settings.
+    graph : Graph
+        The test subgraph; its nodes are 0..n−1.
+    labels, score_matrix : numpy.ndarray
+        Truth, and the APS score of every label, of each of those nodes.
+    eligible : numpy.ndarray
+        Nodes that may be evaluated: the paper's N^cal.
+    accuracy : float
+        Of the model on all test nodes.
+    seed : int
+        Draws the repetitions.
+    train_seconds : float
+        How long the training took when it was run; NaN where that is not known.
+    """
+
+    setup: Setup
+    graph: Graph
+    labels: IntArray
+    score_matrix: FloatArray
+    eligible: IntArray
+    accuracy: float
+    seed: int
+    train_seconds: float = float("nan")
+
+    @classmethod
+    def build(cls, setup: Setup, data: NodeDataset, predictions: NodePredictions, seed: int) -> ScoredGraph:
+        """Score the test nodes of a dataset."""
+        graph = data.graph.subgraph(data.test)
+        # u belongs to the node's id in the whole graph, wherever it stands in the subgraph.
+        matrix = APS().matrix(predictions.take(data.test).probabilities, node_uniforms(data.test, seed))
+        seconds = float(predictions.settings.get("train_seconds", "nan"))
+        eligible = eligible_nodes(graph, setup)
+        return cls(setup, graph, data.labels[data.test], matrix, eligible, predictions.accuracy, seed, seconds)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Score of each node at its label."""
+        scores: FloatArray = self.score_matrix[np.arange(self.labels.size), self.labels]
+        return scores
+
+    @cached_property
+    def index(self) -> CalibrationIndex:
+        """All test nodes in the order of their scores; protocols choose among them."""
+        return CalibrationIndex(self.graph, self.scores, np.arange(self.graph.num_nodes))
+
+    def draws(self, repetitions: int, evaluated: int) -> list[IntArray]:
+        """Return the evaluation nodes of each repetition, drawn from the eligible nodes without replacement."""
+        if evaluated >= self.eligible.size:
+            raise InvalidInputError(
+                f"`evaluated` must be below the number of eligible nodes, {self.eligible.size}; got {evaluated}"
+            )
+        rng = np.random.default_rng([self.seed, _EVALUATION])
+        return [np.sort(rng.choice(self.eligible, evaluated, replace=False)) for _ in range(repetitions)]
+
+    def halves(self, repetitions: int) -> list[IntArray]:
+        """Return the tested half of the eligible nodes in each repetition of PCCV."""
+        rng = np.random.default_rng([self.seed, _HALVES])
+        return [np.sort(rng.permutation(self.eligible)[: self.eligible.size // 2]) for _ in range(repetitions)]
+
+    def balls(self, half: IntArray, repetition: int) -> list[IntArray]:
+        """Cut a tested half into neighbourhoods of radius 2, the largest first."""
+        seed = int(np.random.default_rng([self.seed, _HALVES, repetition]).integers(2**31))
+        return neighbourhood_partition(self.graph, half, radius=2, min_size=1, seed=seed)
+
+    def mask(self, nodes: IntArray) -> BoolArray:
+        """Return which test nodes are among `nodes`."""
+        mask: BoolArray = np.zeros(self.graph.num_nodes, dtype=bool)
+        mask[nodes] = True
+        return mask
+
+
+def eligible_nodes(graph: Graph, setup: Setup) -> IntArray:
+    """Return the nodes with at least `cutoff` other test nodes within `CUTOFF_HOPS` hops of the test subgraph.
+
+    Counted once, among all test nodes and before any draw. No label enters, so that it cannot leak one; a node
+    then has a little less support in a repetition, whose evaluation nodes calibrate nothing.
+    """
+    everyone = np.arange(graph.num_nodes)
+    index = CalibrationIndex(graph, np.zeros(graph.num_nodes), everyone)
+    counts = neighbourhood_thresholds(index, everyone, np.ones(CUTOFF_HOPS), 0.5).hop_counts
+    return np.flatnonzero(counts.sum(axis=1) >= setup.cutoff)
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Thresholds of shape (methods, alphas, nodes) and what they rest on, of shape (methods, nodes)."""
+
+    values: FloatArray
+    support: IntArray
+    effective_size: FloatArray
+
+
+class Protocol(ABC):
+    """How thresholds come about in a repetition of the experiment."""
+
+    name: str
+
+    def weights(self, setup: Setup, method: str, hops: int) -> FloatArray:
+        """Return w(1), …, w(hops) of a NAPS method, as the paper's text has them."""
+        decay = METHODS[method]
+        assert decay is not None
+        return hop_weights(decay, hops)
+
+    @abstractmethod
+    def neighbourhood(
+        self,
+        scored: ScoredGraph,
+        nodes: list[IntArray],
+        calibration: BoolArray,
+        weights: FloatArray,
+        alphas: list[float],
+    ) -> list[Thresholds]:
+        """Return the NAPS thresholds of each repetition's nodes; `weights` has one row per method."""
+
+    @abstractmethod
+    def quantile(self, scores: FloatArray, alpha: float) -> float:
+        """Return the APS threshold from the calibration nodes' scores."""
+
+    @abstractmethod
+    def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
+        """Return the neighbourhoods that PCCV looks at."""
+
+    def thresholds(
+        self,
+        scored: ScoredGraph,
+        nodes: list[IntArray],
+        calibration: BoolArray,
+        methods: list[str],
+        hops: int,
+        alphas: list[float],
+    ) -> list[Thresholds]:
+        """Return the thresholds of several methods in each repetition.
+
+        Parameters
+        ----------
+        scored : ScoredGraph
+            The model under test.
+        nodes : list of arrays
+            The nodes to evaluate in each repetition.
+        calibration : boolean array of shape (repetitions, test nodes)
+            Whose labels the repetition may use.
+        methods : list of str
+            APS alone (with ``hops=0``), or methods that use the graph.
+        """
+        if methods == [BASELINE]:
+            return self._without_graph(scored, nodes, calibration, alphas)
+        weights = np.stack([self.weights(scored.setup, method, hops) for method in methods])
+        return self.neighbourhood(scored, nodes, calibration, weights, alphas)
+
+    def _without_graph(
+        self, scored: ScoredGraph, nodes: list[IntArray], calibration: BoolArray, alphas: list[float]
+    ) -> list[Thresholds]:
+        thresholds = []
+        for part, used in zip(nodes, calibration, strict=True):
+            taus = np.array([self.quantile(scored.scores[used], alpha) for alpha in alphas])
+            values = np.broadcast_to(taus[None, :, None], (1, len(alphas), part.size))
+            support = np.full((1, part.size), int(used.sum()))
+            thresholds.append(Thresholds(values, support, support.astype(np.float64)))
+        return thresholds
+
+
+class Strict(Protocol):
+    """No evaluation label calibrates anything; exact quantiles; the paper's text where it and its code differ."""
+
+    name = "strict"
+
+    def neighbourhood(
+        self,
+        scored: ScoredGraph,
+        nodes: list[IntArray],
+        calibration: BoolArray,
+        weights: FloatArray,
+        alphas: list[float],
+    ) -> list[Thresholds]:
+        parts = split_thresholds(scored.index, calibration, nodes, weights, alphas)
+        return [Thresholds(part.values, part.support, part.effective_size) for part in parts]
+
+    def quantile(self, scores: FloatArray, alpha: float) -> float:
+        return weighted_quantile(scores, np.ones(scores.size), alpha)
+
+    def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
+        return [ball for ball in scored.balls(half, repetition) if ball.size >= MIN_BALL]
+
+
+class AsPublished(Protocol):
+    """What the released code did (see the module's text)."""
+
+    name = "as-published"
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], HopThresholds] = {}
+
+    def weights(self, setup: Setup, method: str, hops: int) -> FloatArray:
+        weights = super().weights(setup, method, hops)
+        return weights * 2.0**setup.geometric_offset if method == "NAPS-G" else weights
+
+    def neighbourhood(
+        self,
+        scored: ScoredGraph,
+        nodes: list[IntArray],
+        calibration: BoolArray,
+        weights: FloatArray,
+        alphas: list[float],
+    ) -> list[Thresholds]:
+        everyone = self._of_everyone(scored, weights, alphas)
+        levels = 1.0 - np.array(alphas)[None, :, None]
+        values = np.where(np.isinf(everyone.values), levels, everyone.values)
+        support, size = everyone.support, everyone.effective_size
+        return [Thresholds(values[:, :, part], support[:, part], size[:, part]) for part in nodes]
+
+    def quantile(self, scores: FloatArray, alpha: float) -> float:
+        return float(np.quantile(scores, min(1.0, (1.0 - alpha) * (1.0 + 1.0 / scores.size))))
+
+    def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
+        return scored.balls(half, repetition)[: scored.setup.largest_balls]
+
+    def _of_everyone(self, scored: ScoredGraph, weights: FloatArray, alphas: list[float]) -> HopThresholds:
+        """Return every test node's threshold from all others: the same for the draws and for the halves."""
+        question = (scored, weights.tobytes(), *alphas)
+        if question not in self._known:
+            everyone = np.arange(scored.graph.num_nodes)
+            self._known = {question: neighbourhood_thresholds(scored.index, everyone, weights, alphas)}
+        return self._known[question]
+
+
+def protocol_of(name: str) -> Protocol:
+    """Return a new protocol by its name; what it remembers goes with it."""
+    return choose("protocol", name, {kind.name: kind for kind in (Strict, AsPublished)})()

@@ -1,0 +1,320 @@
+"""Standings: each method on each graph and over all of them, always compared with the baseline on the same draws.
+
+A method may have been run on fewer draws than others. So nothing is compared across draws: sizes are ratios to the
+baseline's on the draws that both have, gaps are differences to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napsets.methods import PAPER, title
+from napsets.studies.draws import KINDS
+from napsets.studies.study import Row
+from napsets.studies.tables import Interval, interval, load_altair, mean
+
+__all__ = ["BASELINE", "Overall", "Standing", "front", "front_figure", "overall", "standings"]
+
+#: What all others are compared with: split conformal prediction with the paper's score.
+BASELINE = PAPER["APS"]
+#: A mean coverage this many standard errors below 1 − alpha is no accident.
+_CLEARLY = 3.0
+#: A palette that colour-blind readers can distinguish (Okabe and Ito).
+_COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover": "#D55E00", "baseline": "#000000"}
+_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A method on one graph with one share of labels, over models, seeds and draws.
+
+    Attributes
+    ----------
+    dataset, share, method
+        What it is about.
+    draws : int
+        Rows that it rests on.
+    ratio : float
+        Its mean size over the baseline's, on the draws that it has.
+    size : float
+        The baseline's mean size over all draws, times `ratio`: its own mean size where it has all draws.
+    size_error : float
+        Standard error of the mean size over seeds; NaN with one seed.
+    gap : float
+        Mean excess of the gap of coverage over what chance gives, over the kinds of groups that there are: that of the
+        baseline over all draws, plus the mean difference to it on the draws that the method has.
+    gap_error : float
+        Standard error over seeds; NaN with one seed.
+    excess : mapping
+        The same mean excess by kind of group, on the draws that the method has; NaN where there are no groups.
+    under : float
+        Mean excess of what coverage lacks in groups over what it lacks by chance.
+    coverage, empty_rate, full_rate, seconds : float
+        Means, and the median time.
+    coverage_error : float
+        Standard error of the mean coverage by its law: labels and evaluated nodes are draws, and models share them.
+    alpha : float
+        Error rate.
+    """
+
+    dataset: str
+    share: float
+    method: str
+    draws: int
+    ratio: float
+    size: float
+    size_error: float
+    gap: float
+    gap_error: float
+    excess: Mapping[str, float]
+    under: float
+    coverage: float
+    coverage_error: float
+    empty_rate: float
+    full_rate: float
+    seconds: float
+    alpha: float
+
+    @property
+    def covers(self) -> bool:
+        """Whether coverage is not clearly below 1 − alpha."""
+        return self.coverage >= 1.0 - self.alpha - _CLEARLY * self.coverage_error
+
+    def beats(self, other: Standing) -> bool:
+        """Say whether sets are no larger and coverage is no less even, and one of the two is better."""
+        no_worse = self.size <= other.size and self.gap <= other.gap
+        return no_worse and (self.size < other.size or self.gap < other.gap)
+
+
+def standings(rows: Iterable[Row]) -> list[Standing]:
+    """Return the standing of each method on each graph with each share; rows without a baseline are left out."""
+    by_graph: dict[tuple[str, float], dict[str, dict[tuple[object, ...], Row]]]
+    by_graph = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        draw = (row["model"], row["seed"], row["repetition"])
+        by_graph[row["dataset"], row["share"]][row["method"]][draw] = row
+    return [
+        _standing(dataset, share, method, own, methods[BASELINE])
+        for (dataset, share), methods in sorted(by_graph.items())
+        if BASELINE in methods
+        for method, own in methods.items()
+        if own.keys() & methods[BASELINE].keys()
+    ]
+
+
+def _standing(
+    dataset: str, share: float, method: str, own: dict[tuple[object, ...], Row], base: dict[tuple[object, ...], Row]
+) -> Standing:
+    both = [(own[draw], base[draw]) for draw in sorted(own.keys() & base.keys(), key=str)]
+    mine = [row for row, _ in both]
+    ratio = mean([row["mean_size"] for row in mine]) / mean([plain["mean_size"] for _, plain in both])
+    difference = mean([row_excess(row) - row_excess(plain) for row, plain in both])
+    seeds = sorted({row["seed"] for row in mine})
+    by_seed = [[row for row in mine if row["seed"] == seed] for seed in seeds]
+    independent = {(row["seed"], row["repetition"]): row for row in mine}.values()
+    alpha = mine[0]["alpha"]
+    noise = [alpha * (1 - alpha) * (1 / row["level_labels"] + 1 / row["nodes"]) for row in independent]
+    return Standing(
+        dataset,
+        share,
+        method,
+        len(both),
+        ratio=ratio,
+        size=ratio * mean([row["mean_size"] for row in base.values()]),
+        size_error=_error([mean([row["mean_size"] for row in rows]) for rows in by_seed]),
+        gap=difference + mean([row_excess(row) for row in base.values()]),
+        gap_error=_error([mean([row_excess(row) for row in rows]) for rows in by_seed]),
+        excess={kind: mean([_excess(row, "gap", kind) for row in mine]) for kind in KINDS},
+        under=mean([_excess(row, "under", kind) for row in mine for kind in KINDS]),
+        coverage=mean([row["coverage"] for row in mine]),
+        coverage_error=math.sqrt(sum(noise)) / len(noise),
+        empty_rate=mean([row["empty_rate"] for row in mine]),
+        full_rate=mean([row["full_rate"] for row in mine]),
+        seconds=float(np.median([row["seconds"] for row in mine])),
+        alpha=alpha,
+    )
+
+
+def row_excess(row: Row) -> float:
+    """Return the mean excess gap over the kinds of groups that there are."""
+    return mean([_excess(row, "gap", kind) for kind in KINDS])
+
+
+def _excess(row: Row, name: str, kind: str) -> float:
+    """Return what is beyond chance, NaN without groups; by chance half of a gap lies below and half above."""
+    value, chance = row[f"{name}_{kind}"], row[f"chance_{kind}"]
+    return math.nan if value is None else value - (chance if name == "gap" else chance / 2)
+
+
+def front(places: Sequence[Standing]) -> list[Standing]:
+    """Return those that cover and that no other one that covers beats, the smallest sets first."""
+    able = [place for place in places if place.covers]
+    best = [place for place in able if not any(other.beats(place) for other in able)]
+    return sorted(best, key=lambda place: (place.size, place.gap))
+
+
+@dataclass(frozen=True)
+class Overall:
+    """A method over all graphs.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    graphs, draws : int
+        What it rests on.
+    ratio : Interval
+        Geometric mean over graphs of its size over the baseline's.
+    worst, worst_on
+        The largest of these ratios, and the graph.
+    gap : Interval
+        Mean over graphs of the excess gap.
+    gap_difference : Interval
+        Mean over graphs of the excess gap less the baseline's.
+    under : float
+        Mean excess of under-coverage in groups.
+    rank : float
+        Mean rank by size among the methods that cover, 1 for the smallest; NaN where it never does.
+    on_front : int
+        Graphs on whose front it is.
+    fails : list of str
+        Graphs where coverage is clearly below 1 − alpha.
+    coverage, empty_rate, full_rate, seconds : float
+        Means over graphs.
+    """
+
+    method: str
+    graphs: int
+    draws: int
+    ratio: Interval
+    worst: float
+    worst_on: str
+    gap: Interval
+    gap_difference: Interval
+    under: float
+    rank: float
+    on_front: int
+    fails: list[str]
+    coverage: float
+    empty_rate: float
+    full_rate: float
+    seconds: float
+
+    @property
+    def front_text(self) -> str:
+        """On how many fronts it is, for people."""
+        return f"{self.on_front} of {self.graphs}"
+
+
+def overall(places: Sequence[Standing]) -> list[Overall]:
+    """Compare methods over the graphs of one share, the smallest sets first."""
+    by_graph: dict[str, list[Standing]] = defaultdict(list)
+    by_method: dict[str, list[Standing]] = defaultdict(list)
+    for place in places:
+        by_graph[place.dataset].append(place)
+        by_method[place.method].append(place)
+    base = {place.dataset: place for place in by_method.get(BASELINE, [])}
+    fronts = {graph: {place.method for place in front(here)} for graph, here in by_graph.items()}
+    ranks = {graph: _ranks(here) for graph, here in by_graph.items()}
+    summaries = []
+    for method, mine in by_method.items():
+        logs = interval(np.log([place.ratio for place in mine]))
+        worst = max(mine, key=lambda place: place.ratio)
+        placed = [ranks[place.dataset][method] for place in mine if method in ranks[place.dataset]]
+        summaries.append(
+            Overall(
+                method,
+                graphs=len(mine),
+                draws=sum(place.draws for place in mine),
+                ratio=Interval(*(math.exp(end) for end in logs)),
+                worst=worst.ratio,
+                worst_on=worst.dataset,
+                gap=interval(np.array([place.gap for place in mine])),
+                gap_difference=interval(np.array([place.gap - base[place.dataset].gap for place in mine])),
+                under=mean([place.under for place in mine]),
+                rank=mean(placed),
+                on_front=sum(method in fronts[place.dataset] for place in mine),
+                fails=[place.dataset for place in mine if not place.covers],
+                coverage=mean([place.coverage for place in mine]),
+                empty_rate=mean([place.empty_rate for place in mine]),
+                full_rate=mean([place.full_rate for place in mine]),
+                seconds=mean([place.seconds for place in mine]),
+            )
+        )
+    return sorted(summaries, key=lambda summary: summary.ratio.mean)
+
+
+def _ranks(here: Sequence[Standing]) -> dict[str, float]:
+    """Return the rank by size of each method that covers; those of the same size share the mean of theirs."""
+    able = [place for place in here if place.covers]
+    return {
+        place.method: 1
+        + sum(other.size < place.size for other in able)
+        + (sum(other.size == place.size for other in able) - 1) / 2
+        for place in able
+    }
+
+
+def _error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def front_figure(places: Sequence[Standing]) -> Any:
+    """Return one panel per graph: methods by mean size and mean excess gap, with a line along the Pareto front.
+
+    Parameters
+    ----------
+    places : sequence of Standing
+        Of one share of labels.
+    """
+    alt = load_altair()
+    graphs = list(dict.fromkeys(place.dataset for place in places))
+    panels = [_panel(alt, [place for place in places if place.dataset == graph], graph) for graph in graphs]
+    rows = [alt.hconcat(*panels[i : i + _COLUMNS]) for i in range(0, len(panels), _COLUMNS)]
+    return alt.vconcat(*rows).resolve_scale(color="shared")
+
+
+def _panel(alt: Any, here: Sequence[Standing], graph: str) -> Any:
+    best = front(here)
+    on_front = {place.method for place in best}
+    points = [
+        {"method": title(place.method), "size": place.size, "gap": place.gap, "place": _place(place, on_front)}
+        for place in here
+    ]
+    # Logarithmic, because the sets of NAPS as published may be several times as large as the others.
+    wide = alt.Scale(type="log", nice=False, padding=12)
+    x = alt.X("size:Q", title="mean size", scale=wide, axis=alt.Axis(tickCount=5, format="~g"))
+    y = alt.Y(
+        "gap:Q",
+        title="excess gap",
+        scale=alt.Scale(zero=False, padding=12),
+        axis=alt.Axis(format=".3~f", tickCount=5),
+    )
+    colour = alt.Color(
+        "place:N",
+        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+        legend=alt.Legend(title=None, orient="bottom"),
+    )
+    drawn = alt.Chart(alt.Data(values=points)).encode(x=x, y=y, color=colour)
+    named = [point for point in points if point["place"] in ("on the front", "baseline")]
+    words = alt.Chart(alt.Data(values=named)).mark_text(align="left", dx=6, dy=-4, fontSize=9)
+    joined = alt.Chart(alt.Data(values=[{"size": place.size, "gap": place.gap} for place in best]))
+    return alt.layer(
+        joined.mark_line(color=_COLOURS["on the front"], opacity=0.5).encode(x=x, y=y),
+        drawn.mark_point(filled=True, size=45, opacity=0.9),
+        words.encode(x=x, y=y, text="method:N", color=colour),
+    ).properties(width=250, height=210, title=graph)
+
+
+def _place(place: Standing, on_front: set[str]) -> str:
+    if not place.covers:
+        return "does not cover"
+    if place.method in on_front:
+        return "on the front"
+    return "baseline" if place.method == BASELINE else "not on it"

@@ -1,0 +1,281 @@
+"""What people look at: a table as data in its four forms, and the files of tables, figures and pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray
+from napsets.checks.names import choose
+from napsets.errors import MissingDependencyError
+from napsets.files.places import replacing
+from napsets.studies.study import Page
+
+__all__ = [
+    "FORMATS", "Entry", "Interval", "Spread", "Table", "interval", "load_altair", "write_figures", "write_page",
+    "write_tables",
+]  # fmt: skip
+
+#: The forms that are files, and their suffixes.
+FORMATS = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
+
+
+class Spread(NamedTuple):
+    """A mean and its standard deviation; the latter is NaN where there is one value only."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return mean and sample standard deviation."""
+        return cls(fmean(values), stdev(values) if len(values) > 1 else float("nan"))
+
+
+class Interval(NamedTuple):
+    """A mean, and where it lies with 95 % confidence; the ends are NaN where there is one value only."""
+
+    mean: float
+    low: float
+    high: float
+
+    def text(self, digits: int = 3) -> str:
+        """Return it as people read it."""
+        if math.isnan(self.mean):
+            return "–"
+        mean, low, high = (f"{value:.{digits}f}".replace("-", "−") for value in self)
+        return mean if math.isnan(self.low) or self.low == self.high else f"{mean} ({low} to {high})"
+
+
+def interval(values: FloatArray) -> Interval:
+    """Return the mean of values and the 95 % interval that Student's law gives it.
+
+    Examples
+    --------
+    >>> interval(np.array([1.0, 2.0, 3.0])).text(2)
+    '2.00 (−0.48 to 4.48)'
+    """
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if values.size < 2:
+        return Interval(mean, math.nan, math.nan)
+    reach = float(t.ppf(0.975, values.size - 1) * np.std(values, ddof=1)) / math.sqrt(values.size)
+    return Interval(mean, mean - reach, mean + reach)
+
+
+Entry = str | int | float | Spread | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of numbers and words under a title.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix.
+    title : str
+        A sentence above it.
+    columns : list of str
+        Heads.
+    rows : list of rows
+        Entries: text is shown as it is, integers with separators, None and NaN as a dash, a spread as mean ± sd, other
+        numbers with `digits`.
+    digits : mapping
+        Digits after the point by column; 3 unless told. A sign is shown in columns whose head begins with Δ.
+    notes : list of str
+        Sentences below it.
+    for_screen : bool
+        Whether a terminal is wide and long enough for it; files always are.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Entry]]
+    digits: dict[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    for_screen: bool = True
+
+    def text_rows(self) -> list[list[str]]:
+        """Return the cells as people read them."""
+        return [[self._text(head, cell) for head, cell in zip(self.columns, row, strict=True)] for row in self.rows]
+
+    def _text(self, column: str, entry: Entry) -> str:
+        if entry is None or isinstance(entry, str):
+            return entry or "–"
+        if isinstance(entry, Spread):
+            mean, sd = (self._text(column, part) for part in entry)
+            return mean if entry.sd != entry.sd else f"{mean} ± {sd.lstrip('+')}"
+        if isinstance(entry, int):
+            return f"{entry:,}"
+        if entry != entry:
+            return "–"
+        return f"{entry:{'+' if column.startswith('Δ') else ''},.{self.digits.get(column, 3)}f}"
+
+    def markdown(self) -> str:
+        """Return the table in GitHub's Markdown."""
+        heads = [_escape_markdown(head) for head in self.columns]
+        rule = ["---" if self._is_text(i) else "---:" for i in range(len(heads))]
+        lines = [heads, rule, *([_escape_markdown(cell) for cell in row] for row in self.text_rows())]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return "\n\n".join([f"**{self.title}**", body, *self.notes]) + "\n"
+
+    def csv(self) -> str:
+        """Return the table as comma-separated values: numbers in full, a spread in two columns."""
+        wide = [any(isinstance(row[i], Spread) for row in self.rows) for i in range(len(self.columns))]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        heads = zip(self.columns, wide, strict=True)
+        writer.writerow([name for head, two in heads for name in ([head, f"{head} sd"] if two else [head])])
+        for row in self.rows:
+            writer.writerow([part for entry, two in zip(row, wide, strict=True) for part in _parts(entry, two)])
+        return stream.getvalue()
+
+    def latex(self) -> str:
+        """Return a LaTeX table that needs the package booktabs."""
+        form = "".join("l" if self._is_text(i) else "r" for i in range(len(self.columns)))
+        lines = [" & ".join(_escape_latex(cell) for cell in row) + r" \\" for row in self.text_rows()]
+        head = " & ".join(_escape_latex(column) for column in self.columns) + r" \\"
+        caption = _escape_latex(" ".join([f"{self.title}.", *self.notes]).replace("..", "."))
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{caption}}}",
+                rf"\label{{tab:{self.name}}}",
+                rf"\begin{{tabular}}{{{form}}}",
+                r"\toprule",
+                head,
+                r"\midrule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def rich(self) -> Any:
+        """Return a table for Rich's console."""
+        try:
+            from rich.table import Table as RichTable
+        except ImportError as error:
+            raise MissingDependencyError("rich", "cli") from error
+        table = RichTable(title=self.title, caption="\n".join(self.notes) or None, title_justify="left")
+        for i, head in enumerate(self.columns):
+            number = not self._is_text(i)
+            table.add_column(head, justify="right" if number else "left", no_wrap=number)
+        rows = self.text_rows()
+        for row, following in zip(rows, [*rows[1:], []], strict=True):
+            table.add_row(*row, end_section=row[:2] != following[:2])
+        return table
+
+    def _is_text(self, column: int) -> bool:
+        return any(isinstance(row[column], str) for row in self.rows)
+
+
+def _parts(entry: Entry, two: bool) -> list[str | int | float]:
+    values = [*entry] if isinstance(entry, Spread) else [entry, None] if two else [entry]
+    return ["" if value is None or value != value else value for value in values]
+
+
+def _escape_markdown(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: rf"\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "Δ": r"$\Delta$",
+    "−": r"$-$",
+    "–": "--",
+    "|": r"$|$",
+    "≤": r"$\leq$",
+    "α": r"$\alpha$",
+}
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def write_tables(tables: Iterable[Table], folder: str | os.PathLike[str], formats: Iterable[str]) -> list[Path]:
+    """Write each table in each of the formats; return the files."""
+    files = []
+    for name in formats:
+        suffix = choose("format", name, FORMATS)
+        for table in tables:
+            target = Path(folder) / f"{table.name}{suffix}"
+            with replacing(target) as draft:
+                draft.write_text(getattr(table, name)(), encoding="utf-8")
+            files.append(target)
+    return files
+
+
+def load_altair() -> Any:
+    """Return the module that draws, or say which extra brings it."""
+    try:
+        import altair
+    except ImportError as error:
+        raise MissingDependencyError("altair", "report") from error
+    return altair
+
+
+def write_figures(
+    figures: dict[str, Any], folder: str | os.PathLike[str], suffixes: Sequence[str] = (".svg", ".png")
+) -> list[Path]:
+    """Write each figure as SVG and PNG, or as one of the two; return the files."""
+    files = []
+    for name, chart in figures.items():
+        try:
+            import vl_convert
+        except ImportError as error:
+            raise MissingDependencyError("vl-convert-python", "report") from error
+        spec = chart.to_json()
+        for suffix in suffixes:
+            svg = suffix == ".svg"
+            content = vl_convert.vegalite_to_svg(spec).encode() if svg else vl_convert.vegalite_to_png(spec, scale=2)
+            target = Path(folder) / f"{name}{suffix}"
+            with replacing(target) as draft:
+                draft.write_bytes(content)
+            files.append(target)
+    return files
+
+
+def write_page(path: str | os.PathLike[str], page: Page) -> Path:
+    """Write a page in Markdown, and its figures into ``figures`` beside it."""
+    target = Path(path)
+    write_figures(page.figures, target.parent / "figures", [".svg"])
+    with replacing(target) as draft:
+        draft.write_text(page.text, encoding="utf-8")
+    return target
+
+
+def join_page(parts: Iterable[str]) -> str:
+    """Put the parts of a page together, without those that are empty."""
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def fold(summary: str, *parts: str) -> str:
+    """Return parts of a page behind a summary that opens at a click, on GitHub and in the documentation."""
+    return f'<details markdown="1">\n<summary>{summary}</summary>\n\n{join_page(parts)}\n</details>'
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean of the values that are known; NaN where none is."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan

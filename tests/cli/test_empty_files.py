@@ -1,0 +1,84 @@
+"""Files without rows, and files that hold Python objects: said or refused, never taken for something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from number_worlds import number_files
+from worlds import make_world
+
+
+@pytest.fixture
+def world(tmp_path):
+    return make_world(tmp_path / "world", suffix=".csv")
+
+
+def header_only(path, header):
+    path.write_text(f"{header}\n")
+    return path
+
+
+def command(name, world, edges, tmp_path):
+    files = {"-e": edges, "-p": world.probabilities_file, "-l": world.labels_file}
+    if name == "homophily":
+        del files["-p"]
+    rest = {"predict": ["-m", "split", "-o", tmp_path / "sets.csv"], "report": ["-o", tmp_path / "report.html"]}
+    rest |= {"inspect": ["--node", world.ids[0], "-m", "split"]}
+    return [name, *(text for option in files.items() for text in option), *rest.get(name, [])]
+
+
+@pytest.mark.parametrize("name", ["predict", "report", "inspect", "recommend", "homophily"])
+def test_edges_without_rows_are_noted(run, world, tmp_path, name):
+    edges = header_only(tmp_path / "edges.csv", "source,target")
+    shown = run(*command(name, world, edges, tmp_path))
+    assert shown.exit_code == 0, shown.output
+    assert f"note: {edges} has no rows: no node has a neighbour" in shown.stderr
+
+
+def test_edges_without_rows_are_noted_where_numbers_are_predicted_and_where_sets_are_judged(run, world, tmp_path):
+    edges = header_only(tmp_path / "edges.csv", "source,target")
+    told = f"note: {edges} has no rows: no node has a neighbour"
+    files = number_files(tmp_path)
+    files[files.index("--edges") + 1] = edges
+    assert told in run("predict", "--task", "regression", *files, "-m", "split", "-o", tmp_path / "i.csv").stderr
+    assert run(*command("predict", world, world.edges, tmp_path)).exit_code == 0
+    assert told in run("evaluate", tmp_path / "sets.csv", "-l", world.truth, "-e", edges).stderr
+
+
+@pytest.mark.parametrize("column", ["source", "weight", "anything"])
+@pytest.mark.parametrize("name", ["predict", "report", "inspect", "recommend", "homophily"])
+def test_edges_that_hold_a_pickle_are_refused(run, world, tmp_path, name, column):
+    ends = world.ids[world.edge_index]
+    arrays = {"source": ends[0], "target": ends[1]}
+    arrays[column] = np.array([{}] * ends.shape[1], dtype=object)
+    np.savez(tmp_path / "edges.npz", **arrays)
+    shown = run(*command(name, world, tmp_path / "edges.npz", tmp_path))
+    assert shown.exit_code == 1
+    assert f"must hold numbers or text in its array {column}; " in shown.stderr
+    assert "has Python objects" in shown.stderr
+
+
+def test_an_archive_of_something_else_than_arrays_is_refused_in_words(run, world, tmp_path):
+    import pickle
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "edges.npz", "w") as archive:
+        archive.writestr("edge_index.npy", pickle.dumps([[0], [1]]))
+    shown = run(*command("predict", world, tmp_path / "edges.npz", tmp_path))
+    assert shown.exit_code == 1
+    assert "`edges` must hold NumPy arrays; edge_index in" in shown.stderr
+
+
+def test_a_file_of_no_nodes_is_not_taken_for_labels_of_all(run, world, tmp_path):
+    nodes = header_only(tmp_path / "nodes.csv", "node")
+    shown = run(*command("predict", world, world.edges, tmp_path), "--nodes", nodes)
+    assert shown.exit_code == 1
+    assert f"`nodes` must name at least one node; {nodes} names none" in shown.stderr
+
+
+def test_groups_without_rows_are_refused(run, world, tmp_path):
+    groups = header_only(tmp_path / "groups.csv", "node,group")
+    shown = run(*command("predict", world, world.edges, tmp_path), "--by", groups)
+    assert shown.exit_code == 1
+    assert f"`groups` must have at least one row; {groups} has none" in shown.stderr

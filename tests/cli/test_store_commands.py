@@ -1,0 +1,166 @@
+"""A store is made, updated, watched and asked by commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from napsets.cli import serve as serve_command
+from napsets.live.live import Live
+
+
+@pytest.fixture
+def store(world: Any, tmp_path: Path) -> Path:
+    """A store made from files, as `napsets serve` makes one."""
+    from napsets.cli._store import live_from_files
+    from napsets.files.reading import Reading
+
+    notes: list[str] = []
+    files = (world.edges, world.probabilities_file, world.labels_file)
+    live = live_from_files(*files, Reading(), lambda text: None, notes, method="split", alpha=0.2, seed=1)
+    live.save(tmp_path / "store")
+    return tmp_path / "store"
+
+
+def write(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def test_update_enters_nodes_edges_and_labels_from_files(run: Any, store: Path, tmp_path: Path) -> None:
+    with Live.open(store) as live:
+        before, known, classes = live.status(), live.ids(), live.class_names
+        free = str(next(iter(live.predict().row_names)))
+    assert classes is not None
+    p = ",".join(["1"] + ["0"] * (len(classes) - 1))
+    new = "900000001"
+    nodes = write(tmp_path / "n.csv", "node," + ",".join(classes), f"{new},{p}")
+    edges = write(tmp_path / "e.csv", "source,target", f"{new},{known[0]}")
+    labels = write(tmp_path / "l.csv", "node,label", f"{free},{classes[1]}", f"{new},{classes[0]}")
+    result = run("update", store, "--nodes", nodes, "--edges", edges, "--labels", labels, "--key", "day-1", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["entered"] == {"nodes": 1, "edges": 1, "labels": 2}
+    for name, more in (("nodes", 1), ("edges", 1), ("labels", 2), ("events", 4)):
+        assert answer[name] == before[name] + more
+    again = run("update", store, "--nodes", nodes, "--edges", edges, "--labels", labels, "--key", "day-1", "--json")
+    assert json.loads(again.stdout)["repeated"] is True
+    assert json.loads(again.stdout)["events"] == answer["events"]
+
+
+def test_update_with_a_bad_file_enters_nothing(run: Any, store: Path, tmp_path: Path) -> None:
+    with Live.open(store) as live:
+        before, free = live.status(), str(live.predict().row_names[0])
+    labels = write(tmp_path / "l.csv", "node,label", f"{free},no-such-class")
+    result = run("update", store, "--labels", labels)
+    assert result.exit_code == 1
+    assert "no-such-class" in result.stderr
+    assert run("update", store).exit_code == 2
+    with Live.open(store) as live:
+        assert live.status() == before
+
+
+def test_status_says_how_the_sets_have_done(run: Any, store: Path, tmp_path: Path) -> None:
+    figures = json.loads(run("status", store, "--json", "--prometheus", tmp_path / "napsets.prom").stdout)
+    with Live.open(store) as live:
+        assert figures == json.loads(json.dumps(live.status()))
+    assert f"napsets_nodes {figures['nodes']}" in (tmp_path / "napsets.prom").read_text()
+    shown = run("status", store).stdout
+    assert "coverage so far" in shown
+    assert "alarm: exchangeability" in shown
+
+
+def test_status_fails_where_an_alarm_rings(run: Any, store: Path) -> None:
+    assert run("status", store, "--fail-on", "alarm").exit_code == 0
+    with Live.open(store) as live:
+        sets = live.predict()
+        names, missing = sets.row_names[:40], (~sets.member[:40])
+        wrong = np.where(missing.any(axis=1), missing.argmax(axis=1), 0)
+        kinds = type(live.ids()[0])
+        live.add_labels([kinds(name) for name in names], wrong)
+        assert live.status()["judged"]["alarms"]["coverage"]["rang"] is not None
+    result = run("status", store, "--fail-on", "alarm")
+    assert result.exit_code == 3
+    assert "alarm: exchangeability, coverage" in result.stderr
+
+
+def test_a_folder_that_is_no_store_is_refused(run: Any, tmp_path: Path) -> None:
+    for command in ("status", "update"):
+        result = run(command, tmp_path, *(("--labels", tmp_path / "l.csv") if command == "update" else ()))
+        assert result.exit_code == 1
+        assert "living graph" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--host", "0.0.0.0"), "`token` must be set"),
+        (("--edges", "e.csv"), "--probabilities, --labels"),
+    ],
+)
+def test_serve_refuses_what_would_be_unsafe_or_half(
+    run: Any, store: Path, tmp_path: Path, options: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NAPSETS_TOKEN", raising=False)
+    result = run("serve", tmp_path / "new" if "--edges" in options else store, *options)
+    assert result.exit_code in (1, 2)
+    assert sentence in " ".join(result.stderr.split())
+
+
+def test_serve_makes_a_store_from_files_and_says_where_it_listens(
+    run: Any, world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from napsets.service import server
+
+    def served(live: Any, *, ready: Any, **settings: Any) -> None:
+        ready("http://127.0.0.1:1")
+        live.close()
+
+    monkeypatch.setattr(server, "run_server", served)
+    files = world.files
+    result = run("serve", tmp_path / "store", *files, "--method", "split", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["url"] == "http://127.0.0.1:1"
+    again = run("serve", tmp_path / "store", *files)
+    assert again.exit_code == 2
+    assert "there already" in again.stderr
+    assert serve_command.serve.__doc__
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "auto"])
+def test_sets_of_a_saved_method_are_those_of_the_files(run: Any, world: Any, tmp_path: Path, method: str) -> None:
+    once = run("calibrate", *world.files, "--method", method, "--seed", 4, "-o", tmp_path / "method.npz", "--json")
+    assert once.exit_code == 0, once.output
+    assert json.loads(once.stdout)["calibration"] == world.calibration.size
+    saved, direct = tmp_path / "saved.csv", tmp_path / "direct.csv"
+    files = (*world.files, "--method", method, "--seed", 4)
+    for options in (("--method-file", tmp_path / "method.npz", "-o", saved), (*files, "-o", direct)):
+        result = run("predict", *options, "--alpha", 0.2)
+        assert result.exit_code == 0, result.output
+    assert saved.read_text() == direct.read_text()
+
+
+def test_sets_of_a_store_are_those_of_the_living_graph(run: Any, store: Path, tmp_path: Path) -> None:
+    from napsets.files import read_sets
+
+    assert run("predict", "--store", store, "-o", tmp_path / "sets.parquet").exit_code == 0
+    with Live.open(store) as live:
+        expected = live.predict()
+    written = read_sets(tmp_path / "sets.parquet")
+    assert np.array_equal(written.sets.member, expected.member)
+    assert np.array_equal(written.sets.thresholds, expected.thresholds)
+
+
+def test_predict_needs_files_or_something_that_was_calibrated(
+    run: Any, store: Path, world: Any, tmp_path: Path
+) -> None:
+    missing = run("predict", "-o", tmp_path / "sets.csv")
+    assert missing.exit_code == 2
+    assert "--edges" in missing.stderr
+    both = run("predict", *world.files, "--store", store, "-o", tmp_path / "sets.csv")
+    assert both.exit_code == 2
+    assert "--store" in both.stderr

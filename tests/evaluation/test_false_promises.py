@@ -1,0 +1,179 @@
+"""Labels that are no random sample, or that the model was trained on, withdraw the promise; random ones do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import napsets as ns
+from napsets.evaluation.cautions import accuracy_on
+from napsets.evaluation.comparison import compare
+from napsets.evaluation.drift import ALARM, drifts
+from napsets.evaluation.kinds import INTERVALS, SETS
+from napsets.evaluation.verdict import Verdict, foresee
+from worlds import make_numbers
+
+
+@cache
+def amazon() -> dict[str, Any]:
+    """A softmax regression on the words of Amazon Computers, trained on 752 nodes until it knows them by heart."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    data = ns.datasets.load("amazon-computers", seed=0)
+    train = np.asarray(data.train)
+    train = np.flatnonzero(train) if train.dtype == bool else train
+    model = linear.LogisticRegression(C=100.0, max_iter=300).fit(data.features[train], data.labels[train])
+    outputs = model.predict_proba(data.features)
+    rest = np.setdiff1d(np.arange(data.labels.size), train)
+    top = outputs[rest].max(axis=1)
+    rng = np.random.default_rng(0)
+    return {
+        "graph": data.graph, "outputs": outputs, "labels": data.labels, "rest": rest, "train": np.sort(train),
+        "confident": np.sort(rng.choice(rest[top > np.median(top)], 3000, replace=False)),
+        "random": np.sort(rng.choice(rest, 3000, replace=False)),
+    }  # fmt: skip
+
+
+def judged(labelled: str, method: str = "split") -> tuple[Verdict, float]:
+    """The verdict on predictions of all nodes of which no label is known, and their true coverage."""
+    world = amazon()
+    calibrated = ns.make_method(method).calibrate(world["graph"], world["outputs"], world["labels"], world[labelled])
+    nodes = np.setdiff1d(world["rest"], world[labelled])
+    sets = calibrated.predict(nodes)
+    verdict = foresee(
+        calibrated, method, alpha=0.1, nodes=nodes, size=ns.mean_size(sets), infinite=0, outputs=world["outputs"]
+    )
+    return verdict, ns.coverage(sets, world["labels"])
+
+
+@pytest.mark.parametrize("method", ["split", "informed", "thr"])
+def test_labels_that_the_model_was_trained_on_withdraw_the_promise(method: str) -> None:
+    verdict, coverage = judged("train", method)
+    assert coverage < 0.8
+    assert verdict.lines[0].startswith(
+        "No promise of coverage can be made: the model finds the labelled nodes easier than the predicted nodes: the "
+        "average top probability is "
+    )
+    assert "It was probably trained on them: it is right about 100.0 % of them" in verdict.lines[0]
+    assert "guaranteed" not in str(verdict)
+    assert "Coverage: not known" in str(verdict)
+
+
+@pytest.mark.parametrize("method", ["split", "thr"])
+def test_labels_of_the_confident_half_withdraw_the_promise(method: str) -> None:
+    verdict, coverage = judged("confident", method)
+    assert coverage < verdict.band[0]
+    assert verdict.lines[0].startswith("No promise of coverage can be made: the model finds the labelled nodes easier")
+    assert "guaranteed" not in str(verdict)
+
+
+def test_random_labels_keep_it() -> None:
+    verdict, coverage = judged("random")
+    assert verdict.withdrawn == ""
+    assert abs(coverage - 0.9) < 0.02
+    assert "guaranteed if the nodes were labelled at random" in verdict.sure
+
+
+def test_a_report_withdraws_it_too_where_other_nodes_have_no_label() -> None:
+    world = amazon()
+    labels = np.full(world["labels"].size, -1)
+    labels[world["train"]] = world["labels"][world["train"]]
+    half = world["train"].size // 2
+    order = np.random.default_rng(1).permutation(world["train"])
+    told = compare(world["graph"], world["outputs"], labels, order[:half], order[half:], methods=("split",)).verdict()
+    assert told.coverage > 0.85
+    assert told.lines[0].startswith("No promise of coverage can be made: ")
+
+
+def test_random_labels_raise_no_more_false_alarms_than_promised() -> None:
+    world = amazon()
+    rng, alarms, draws = np.random.default_rng(2), 0, 60
+    predicted = SETS.predicted(None, world["outputs"])
+    for size in (60, 300, 3000):
+        for _ in range(draws):
+            labelled = rng.choice(world["rest"], size, replace=False)
+            asked = np.setdiff1d(world["rest"], labelled)
+            looks = drifts(world["graph"], predicted, labelled, asked, outputs=world["outputs"])
+            assert len(looks) == 4
+            alarms += any(look.matters(len(looks)) for look in looks)
+    assert binom.sf(alarms - 1, 3 * draws, ALARM) > 1e-3
+
+
+def test_p_values_of_confidence_and_agreement_are_those_of_chance() -> None:
+    rng = np.random.default_rng(3)
+    outputs = rng.dirichlet(np.full(4, 0.5), size=1500)
+    graph = ns.Graph.from_edge_index(rng.integers(1500, size=(2, 6000)), num_nodes=1500)
+    predicted, draws = outputs.argmax(axis=1), 400
+    p_values = []
+    for _ in range(draws):
+        order = rng.permutation(1500)
+        looks = drifts(graph, predicted, order[:250], order[250:], outputs=outputs)
+        p_values.append([look.p_value for look in looks[2:]])
+    for column in np.array(p_values).T:
+        for level in (0.05, 0.2, 0.5):
+            rejected = int((column < level).sum())
+            assert binom.sf(rejected - 1, draws, level) > 1e-3
+            assert binom.cdf(rejected, draws, level) > 1e-3
+
+
+def test_predicted_nodes_that_are_easier_are_warned_of_but_withdraw_nothing() -> None:
+    world = amazon()
+    calibrated = ns.make_method("split").calibrate(
+        world["graph"], world["outputs"], world["labels"], np.sort(world["random"])
+    )
+    verdict = foresee(
+        calibrated, "split", alpha=0.1, nodes=world["train"], size=1.0, infinite=0, outputs=world["outputs"]
+    )
+    easier = [text for text in verdict.warnings if "finds the predicted nodes easier than the labelled nodes" in text]
+    assert "leave those out (--training)" in easier[0]
+    assert verdict.withdrawn == ""
+
+
+def test_a_model_that_is_right_more_often_than_it_promises_is_suspected() -> None:
+    rng = np.random.default_rng(4)
+    outputs = np.tile([0.8, 0.2], (500, 1))
+    honest = accuracy_on(SETS, outputs, (rng.random(500) > 0.8).astype(np.int64))
+    assert honest is not None
+    assert not honest.too_good
+    trained = accuracy_on(SETS, outputs, np.zeros(500, dtype=np.int64))
+    assert trained is not None
+    assert trained.too_good
+    assert trained.p_value == pytest.approx(0.8**500)
+    assert accuracy_on(INTERVALS, outputs, np.zeros(500)) is None
+
+
+def test_narrow_intervals_of_labelled_nodes_withdraw_the_promise_of_numbers() -> None:
+    world = make_numbers()
+    outputs = world["outputs"].copy()
+    outputs[world["calibration"]] = outputs[world["calibration"]].mean(axis=1, keepdims=True) + np.array([-0.1, 0.1])
+    calibrated = ns.make_method("split", score="cqr").calibrate(
+        world["graph"], outputs, world["targets"], world["calibration"]
+    )
+    told = foresee(calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=outputs)
+    assert "the average width that the model gives is 0.2" in told.lines[0]
+
+
+def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:
+    geometric = pytest.importorskip("torch_geometric.data")
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    n = 200
+    mask = torch.zeros(n, dtype=torch.bool)
+    mask[:60] = True
+    data = geometric.Data(edge_index=torch.as_tensor(rng.integers(n, size=(2, 600))), num_nodes=n, train_mask=mask)
+    p, y = rng.dirichlet(np.ones(3), size=n), rng.integers(3, size=n)
+    with pytest.warns(ns.NapsetsWarning, match="`calibration` holds 20 of the nodes of `train_mask`"):
+        ns.NAPS().calibrate(data, p, y, np.arange(40, 100))
+    with_overlap = ns.methods.CalibrationData.check
+    with pytest.warns(ns.NapsetsWarning):
+        assert with_overlap(data, p, y, np.arange(40, 100)).trained == 20
+    found = compare(ns.Graph.from_any(data) if hasattr(ns.Graph, "from_any") else ns.graph.as_graph(data), p, y,
+                    np.arange(60, 120), np.arange(120, 200), methods=("split",))  # fmt: skip
+    told = replace(found, data=replace(found.data, trained=20)).verdict()
+    assert told.lines[0].startswith(
+        "No promise of coverage can be made: the model was trained on 20 calibration labels (`train_mask`)."
+    )

@@ -1,0 +1,439 @@
+"""Calls of the whole public surface, made from its signatures, with right arguments and with wrong ones.
+
+``python hostile_calls.py CALLS SEED RECORD [FIRST]`` makes so many calls, and prints as JSON what went wrong: foreign
+exceptions, calls that take too long, and results that change when the caller writes to an array that it passed. Before
+each call, the file RECORD gets its description, so that a process that dies says in which. Call i is a function of SEED
+and i alone: ``hostile_calls.py 1 SEED RECORD i`` makes it again.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import faulthandler
+import inspect
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import napsets as ns
+from hostile_values import FOLDER, WORLDS, World, draw
+from napsets import datasets, localisers, scores
+from napsets.advice.inspection import inspect_node
+from napsets.advice.recommendation import recommend
+from napsets.evaluation.comparison import compare
+
+LONGEST = 30  # seconds that a call may take
+ROOMS = {"gnn", "paper", "report", "spark"}  # with surfaces, and tests, of their own
+
+# -- the surface -------------------------------------------------------------------------------------------------------
+
+#: Methods that take what other methods of the package made: a step on the way, which users do not call.
+INNER = {
+    "Calibrated.sets",
+    "Calibrated.intervals",
+    "Calibrated.stand_in",
+    "Calibrated.check_nodes",
+    "Method.with_ranks",
+    "Steering.update",
+    "Method.fit",
+    "Method.on",
+    "answer",
+    "at_rows",
+    "background",
+    "hear",
+    "ranked",
+    "scores_with",
+    "prepare",
+    "unprepared",
+    "weigh",
+    "parts",
+    "from_parts",
+    "formula",
+    "FittedExact.thresholds",
+    "_FittedNominal.thresholds",
+    "html_cells",
+    "one",
+    "of_labels",
+    "rests_on",
+    "calibrated",
+    "check_rows",
+    "explain",
+    "fit",
+    "unchecked",
+    "of_scores",
+    "with_names",
+    "covers",
+    "check_column",
+    "name_rows",
+    "thresholds_at",
+    "top_labels",
+    "size_at",
+    "LocalThresholds.at",
+    "check_truth",
+    "check_outputs",
+    "known",
+    "num_labels",
+    "size_text",
+    "size_phrase",
+    "of_size",
+    "same_as",
+    "informed",
+    "from_description",
+    "concat",
+    *(f"{kind}.predict" for kind in ("BoundRows", "BoundMatrix", "BoundInformed", "BoundByLabel", "BoundCorrected")),
+    *(f"{kind}.predict" for kind in ("BoundIntervals", "BoundInformedIntervals")),
+}
+#: Records that the package makes and hands out: their constructors take what was checked.
+RECORDS = {"Calibrated", "Choice", "CoverageGap", "Prediction", "datasets.DatasetEntry"}
+#: Parameters that stand for any number of others.
+UNNAMED = {"self", "args", "kwargs", "params", "options", "changes"}
+#: What takes long: called less often than the others.
+SLOW = {
+    "Auto.calibrate",
+    "recommend",
+    "compare",
+    "amazon_predictions",
+    "CFGNN.bind",
+    "load",
+    "Live.start",
+    "sbm",
+    "dcsbm",
+    "ByCommunity.fit",
+}
+
+
+def surface() -> dict[str, Callable[[World], Any]]:
+    """Return, by name, how each public function, constructor and method is got hold of in a world."""
+    found: dict[str, Any] = {}
+    for name in (*ns.__all__, *(f"datasets.{each}" for each in datasets.__all__)):
+        if name in ROOMS or name == "datasets":
+            continue
+        value = getattr(datasets, name.removeprefix("datasets.")) if name.startswith("datasets.") else getattr(ns, name)
+        if isinstance(value, type) and issubclass(value, BaseException | Warning):
+            continue
+        if isinstance(value, type):
+            if name not in RECORDS:
+                found[name] = lambda world, value=value: value
+            for method in methods_of(value, of_class=True):
+                found[f"{name}.{method}"] = lambda world, value=value, method=method: getattr(value, method)
+        elif callable(value) and name != "methods":
+            found[name] = lambda world, value=value: value
+    for function in (compare, recommend, inspect_node, localisers.Reference, scores.Labelled):
+        found[function.__qualname__] = lambda world, function=function: function
+    for name, make in SUBJECTS.items():
+        for method in methods_of(type(make(WORLDS[0]))):
+            found[f"{name}: {method}"] = lambda world, make=make, method=method: getattr(make(world), method)
+    return found
+
+
+def methods_of(kind: type, *, of_class: bool = False) -> list[str]:
+    """Return the names of the public methods of instances, or of the class itself."""
+    names = []
+    for name in sorted(set(dir(kind))):
+        if name.startswith("_") and name != "__getitem__":
+            continue
+        raw = inspect.getattr_static(kind, name)
+        of_the_class = isinstance(raw, classmethod | staticmethod)
+        if {name, f"{kind.__name__}.{name}"} & INNER:
+            continue
+        if of_the_class == of_class and (of_the_class or inspect.isfunction(raw)):
+            names.append(name)
+    return names
+
+
+def _bound(score: Any) -> Callable[[World], Any]:
+    def make(world: World) -> Any:
+        labelled = scores.Labelled(world.calibration, world.y[world.calibration])
+        numbers = scores.prediction_type(score) is ns.PredictionIntervals
+        outputs = world.outputs if numbers else world.p
+        if numbers:
+            labelled = scores.Labelled(world.calibration, world.targets[world.calibration])
+        return score.bind(outputs, world.u, world.graph, labelled)
+
+    return make
+
+
+def _once(make: Callable[[World], Any]) -> Callable[[World], Any]:
+    """Make a thing once for each world."""
+    kept: dict[int, Any] = {}
+
+    def get(world: World) -> Any:
+        if id(world) not in kept:
+            kept[id(world)] = make(world)
+        return kept[id(world)]
+
+    return get
+
+
+LOCALISERS = {
+    "Everyone": ns.Everyone(),
+    "Hops": ns.Hops(2),
+    "Hops pooled": ns.Hops(1, "geometric", 5.0, 5.0),
+    "Balls": ns.Balls(5),
+    "PageRank": ns.PageRank(tolerance=1e-2),
+    "InverseDegree": ns.InverseDegree(),
+    "PathLengths": ns.PathLengths(1.5, pool=1.0, alike=1.0),
+}
+SCORES = {
+    "APS": ns.APS(),
+    "THR": ns.THR(),
+    "RAPS": ns.RAPS(),
+    "SAPS": ns.SAPS(),
+    "Sharpened": ns.Sharpened(),
+    "Diffused": ns.Diffused(),
+    "Similarity": ns.Similarity(neighbours=3),
+    "TunedDiffused": ns.TunedDiffused(),
+    "Informed": ns.Informed(),
+    "ByLabel": ns.ByLabel(),
+    "CQR": ns.CQR(),
+    "InformedIntervals": ns.InformedIntervals(),
+}
+GROUPINGS = {"ByClass": ns.ByClass(), "Clustered": ns.Clustered(), "ByDegree": ns.ByDegree(3)}
+
+
+SUBJECTS: dict[str, Callable[[World], Any]] = {
+    "Graph": lambda world: world.graph,
+    "CalibrationIndex": lambda world: world.good["index"][0],
+    "PredictionSets": lambda world: world.sets,
+    "PredictionIntervals": lambda world: world.intervals,
+    "Calibrated": lambda world: world.method,
+    "Method": lambda world: world.method.method,
+    "Nominal": lambda world: ns.Nominal(),
+    "Exact": lambda world: ns.Exact(),
+    "ByGroup": lambda world: ns.ByGroup(world.y),
+    "NodeDataset": _once(
+        lambda world: ns.datasets.NodeDataset(
+            world.graph, np.ones((world.size, 2)), world.y, world.calibration, [], world.nodes
+        )
+    ),
+    "NodePredictions": _once(lambda world: ns.NodePredictions(np.arange(world.size), world.p, world.y)),
+    "NAPS": lambda world: ns.NAPS(),
+    "SplitConformal": lambda world: ns.SplitConformal(),
+    "Auto": lambda world: ns.Auto(),
+    "RandomisedNAPS": lambda world: ns.RandomisedNAPS(5),
+    "NAPS calibrated": _once(
+        lambda world: ns.NAPS(pool=2.0).calibrate(world.graph, world.p, world.y, world.calibration)
+    ),
+    "Steered": lambda world: ns.Steered(),
+    "Live": lambda world: ns.Live.start(WORLDS[0].graph, WORLDS[0].p, WORLDS[0].y, WORLDS[0].calibration),
+    "CoverageGap": _once(lambda world: ns.coverage_gap(world.sets, world.y, world.y)),
+    "Grouping": _once(lambda world: ns.ByDegree(3).fit(world.reference, world.y[world.reference.nodes], 3)),
+    "FittedExact": lambda world: world.method.level,
+    "Reference": lambda world: world.reference,
+    **{f"{name}": (lambda world, each=each: each) for name, each in {**LOCALISERS, **SCORES, **GROUPINGS}.items()},
+    **{f"{name} local": _once(lambda world, each=each: each.fit(world.reference)) for name, each in LOCALISERS.items()},
+    **{f"{name} bound": _once(_bound(each)) for name, each in SCORES.items()},
+}
+SUBJECTS["Balls local"] = _once(  # balls are of undirected graphs
+    lambda world: ns.Balls(5).fit(dataclasses.replace(world.reference, graph=world.graph.both_ways))
+)
+
+# -- one call ----------------------------------------------------------------------------------------------------------
+
+
+def arguments(rng: np.random.Generator, world: World, function: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return arguments for a function, by its signature; those with defaults are left out at times."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    hostile = rng.choice([0.1, 0.3, 0.6])
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "self" or parameter.kind is parameter.VAR_POSITIONAL:
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.default is not parameter.empty and rng.random() < 0.5:
+            continue
+        if parameter.name not in world.good:
+            raise LookupError(f"tests/hostile_calls.py knows no values for the parameter {parameter.name!r}")
+        value = draw(rng, world, parameter.name, hostile)
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(value)
+        else:
+            named[parameter.name] = value
+    return positional, named
+
+
+def described(name: str, world: int, arguments: tuple[list[Any], dict[str, Any]]) -> str:
+    def short(value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            text = np.array2string(value.ravel()[:4], separator=",").replace("\n", "")
+            return f"{type(value).__name__} {value.dtype} {value.shape} {text}"
+        try:
+            return repr(value)[:60]
+        except Exception as error:
+            return f"{type(value).__name__} ({error})"[:60]
+
+    positional, named = arguments
+    parts = [*map(short, positional), *(f"{key}={short(value)}" for key, value in named.items())]
+    return f"{name}({', '.join(parts)}) in world {world}"
+
+
+def scribble(value: Any) -> None:
+    """Write over every array that a caller still holds."""
+    for part in value if isinstance(value, list | tuple) else value.values() if isinstance(value, dict) else [value]:
+        if isinstance(part, np.ndarray) and part.flags.writeable and part.size and part.dtype.kind in "iufbU":
+            part[...] = np.zeros(1, part.dtype)[0] if part.dtype.kind in "bU" else np.array(119, part.dtype)
+        elif isinstance(part, list | tuple | dict):
+            scribble(part)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two results say the same, as far as that can be told."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape == other.shape and (one.tobytes() == other.tobytes() or bool((one == other).all()))
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float | int | str | bool):
+        return one == other or one != one
+    return True
+
+
+def ours(value: Any) -> bool:
+    return type(value).__module__.startswith("napsets.") and not type(value).__module__.startswith("napsets.kernels")
+
+
+class TooLongError(Exception):
+    """A call took longer than it may."""
+
+
+class Fuzz:
+    def __init__(self, seed: int, record: str) -> None:
+        self.seed = seed
+        self.surface = surface()
+        self.names = sorted(self.surface)
+        self.record = os.open(record, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self.problems: dict[str, str] = {}
+        self.fine = self.refused = 0
+        for name, get in self.surface.items():
+            for parameter in set(inspect.signature(get(WORLDS[0])).parameters) - set(WORLDS[0].good) - UNNAMED:
+                self.problems[f"{name}: {parameter}"] = "a parameter for which hostile_values.py has no values"
+
+    def note(self, text: str) -> None:
+        """Write down what comes next: whoever finds this process dead reads it."""
+        os.ftruncate(self.record, 0)
+        os.pwrite(self.record, text.encode("utf-8", "replace"), 0)
+
+    def attempt(self, text: str, call: Callable[[], Any]) -> tuple[bool, Any]:
+        """Make a call; return whether it gave something, and what."""
+        self.note(text)
+        signal.alarm(LONGEST)
+        try:
+            result = call()
+            if inspect.isgenerator(result) or isinstance(result, Iterator):
+                result = list(result)
+            self.fine += 1
+            return True, result
+        except ns.NapsetsError:
+            self.refused += 1
+        except LookupError as error:
+            if "getitem" not in text:
+                self.blame(text, error)
+        except Exception as error:
+            self.blame(text, error)
+        finally:
+            signal.alarm(0)
+        return False, None
+
+    def blame(self, text: str, error: Exception) -> None:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if "napsets/" in f.filename]
+        place = " < ".join(f"{Path(f.filename).stem}:{f.lineno}" for f in reversed(frames[-4:]))
+        self.problems.setdefault(
+            f"{text.partition(': ')[2].partition('(')[0]} {type(error).__name__} {place}", f"{text}: {error} [{place}]"
+        )
+
+    def call(self, i: int) -> None:
+        rng = np.random.default_rng([self.seed, i])
+        which = int(rng.choice(len(WORLDS), p=[0.35, 0.3, 0.2, 0.15]))
+        world = WORLDS[which]
+        name = self.names[rng.integers(len(self.names))]
+        while name.removeprefix("datasets.").replace(": ", ".") in SLOW and rng.random() > 0.02:
+            name = self.names[rng.integers(len(self.names))]
+        done, function = self.attempt(f"{i}: getting {name}", lambda: self.surface[name](world))
+        if not done:
+            return
+        try:
+            mine = arguments(rng, world, function)
+        except LookupError as error:
+            self.problems.setdefault(str(error), f"{name}: {error}")
+            return
+        text = f"{i}: {described(name, which, mine)}"
+        done, result = self.attempt(text, lambda: function(*mine[0], **mine[1]))
+        if not done:
+            return
+        parts = [part for part in (result if isinstance(result, list | tuple) else [result]) if ours(part)]
+        for part in parts[:1]:
+            self.follow(rng, world, which, text, part)
+            if rng.random() < 0.3 and inspect.isclass(function):
+                self.scribbled(rng, world, text, function, mine)
+
+    def follow(self, rng: np.random.Generator, world: World, which: int, text: str, part: Any) -> None:
+        """Look at what came of a call: its properties, and one of its methods."""
+        kind = type(part)
+        for name in dir(kind):
+            if not name.startswith("_") and isinstance(inspect.getattr_static(kind, name), property | cached_property):
+                self.attempt(f"{text} -> .{name}", lambda name=name: getattr(part, name))
+        self.attempt(f"{text} -> repr", lambda: repr(part))
+        names = [name for name in methods_of(kind) if f"{kind.__name__}.{name}" not in SLOW]
+        if names:
+            name = names[rng.integers(len(names))]
+            method = getattr(part, name)
+            try:
+                more = arguments(rng, world, method)
+            except LookupError as error:
+                self.problems.setdefault(str(error), f"{kind.__name__}.{name}: {error}")
+                return
+            self.attempt(f"{text} -> {described(name, which, more)}", lambda: method(*more[0], **more[1]))
+
+    def scribbled(self, rng: np.random.Generator, world: World, text: str, make: Any, mine: Any) -> None:
+        """Make a thing twice, write over the arrays that one was made of, and let both say what they are."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                theirs = copy.deepcopy(mine)
+                one, other = make(*mine[0], **mine[1]), make(*theirs[0], **theirs[1])
+            except Exception:  # what an argument cannot be copied for, or gives out for the second time
+                return
+        scribble(list(mine))
+        for name in dir(type(one)):
+            if name.startswith("_"):
+                continue
+            raw = inspect.getattr_static(type(one), name)
+            if isinstance(raw, property | cached_property) or name in getattr(type(one), "__dataclass_fields__", ()):
+                looks = [partial(getattr, each, name) for each in (other, one)]
+                before, after = (self.attempt(f"{text} -> .{name}", look) for look in looks)
+                if before[0] and after[0] and not same(before[1], after[1]):
+                    self.problems.setdefault(
+                        f"{type(one).__name__}.{name} changed", f"{text}: .{name} changes with the caller's arrays"
+                    )
+
+
+def main(calls: int, seed: int, record: str, first: int = 0) -> None:
+    """Make the calls, and print what came of them."""
+
+    def too_long(*_: Any) -> None:
+        raise TooLongError(f"more than {LONGEST} s")
+
+    faulthandler.enable()
+    signal.signal(signal.SIGALRM, too_long)
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    fuzz = Fuzz(seed, record)
+    os.chdir(FOLDER)  # some calls write to files
+    for i in range(first, first + calls):
+        fuzz.call(i)
+    fuzz.note("the end")
+    print(json.dumps({"problems": fuzz.problems, "fine": fuzz.fine, "refused": fuzz.refused, "names": len(fuzz.names)}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))

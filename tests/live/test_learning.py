@@ -1,0 +1,79 @@
+"""Methods that learn or choose: between refits, sets are those of a batch with the same split, choice and exponents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.live.state import in_reference
+from napsets.methods.data import CalibrationData
+
+NODES = 260
+RNG = np.random.default_rng(2)
+GROUP = RNG.integers(0, 3, NODES)
+P = 0.6 * RNG.dirichlet(np.ones(3), NODES) + 0.4 * np.eye(3)[GROUP]
+P /= P.sum(axis=1, keepdims=True)
+ENDS = RNG.integers(0, NODES, (2, 1500))
+ENDS = ENDS[:, GROUP[ENDS[0]] == GROUP[ENDS[1]]]
+
+
+def started(method, labels):
+    live = ns.Live(method, alpha=0.2)
+    live.add_nodes(np.arange(NODES), P)
+    live.add_edges(*ENDS)
+    live.add_labels(np.arange(labels), GROUP[:labels])
+    return live
+
+
+@pytest.mark.parametrize("method", ["informed", "auto", "auto-small"])
+@pytest.mark.parametrize("labels", [8, 125])
+def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels):
+    live = started(method, labels)
+    fitted = live._calibration.fitted
+    reference = in_reference(0, np.arange(labels), 0.5)
+    known = np.arange(labels)
+    parts = known[reference], known[~reference]
+    if not fitted.method.level.keeps_apart:
+        parts = known, known[:0]
+    data = CalibrationData(ns.Graph.from_edge_index(ENDS, NODES), P, GROUP, known, np.arange(NODES))
+    chosen = fitted.method
+    scored = data.scored_in_parts(chosen.score, 0, *parts, level=chosen.level, learned=fitted.learned)
+    batch = chosen.on(scored).predict(positions=np.arange(labels, NODES), alpha=0.2)
+    sets = live.predict()
+    assert np.array_equal(sets.member, batch.member)
+    assert np.array_equal(sets.thresholds, batch.thresholds)
+
+
+def test_refits_come_when_the_reference_has_grown_by_a_quarter_or_when_asked():
+    live = started("informed", 60)
+    reference = np.cumsum(in_reference(0, np.arange(60), 0.5))
+    due, fitted = 1, 0
+    for size in reference:
+        if size >= due:
+            fitted, due = size, 1.25 * size
+    assert live._calibration.fitted.labels == fitted
+    live.refit()
+    assert live._calibration.fitted.labels == reference[-1]
+
+
+@pytest.mark.parametrize("method", ["informed", "auto"])
+def test_any_batching_and_any_restart_give_the_same_bits(method, tmp_path):
+    live = started(method, 40)
+    other = ns.Live(method, alpha=0.2)
+    other.add_nodes(np.arange(NODES), P)
+    for source, target in ENDS.T:
+        other.add_edges([source], [target])
+    other.add_labels(np.arange(17), GROUP[:17])
+    other.save(tmp_path / "store")
+    with ns.Live.open(tmp_path / "store") as again:
+        for node in range(17, 40):
+            again.add_labels([node], [GROUP[node]])
+        assert again.status() | {"events": 0} == live.status() | {"events": 0}
+        assert np.array_equal(again.predict().member, live.predict().member)
+
+
+def test_methods_that_cannot_follow_are_refused():
+    for method in ("daps", "rlcp", "by-class", "edge-ex", ns.make_method("auto", score="cqr")):
+        with pytest.raises(ns.InvalidInputError, match="must be one that can follow a changing graph"):
+            ns.Live(method)

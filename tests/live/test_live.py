@@ -1,0 +1,94 @@
+"""A living graph gives, at any time, the bits of a batch calibration of what is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.errors import FileFormatError, InvalidInputError
+
+
+@pytest.fixture
+def world():
+    """A graph of 60 nodes with probabilities and labels."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), 60)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    return rng.integers(0, 60, (2, 120)), p, y
+
+
+def grown(world, **settings):
+    """The same graph, node by node in three steps."""
+    edges, p, y = world
+    live = ns.Live("split", alpha=0.2, **settings)
+    live.add_nodes(np.arange(30), p[:30])
+    live.add_nodes(np.arange(30, 60), p[30:])
+    live.add_edges(*edges)
+    live.add_labels(np.arange(40), y[:40])
+    return live
+
+
+def test_the_sets_of_split_are_those_of_a_batch(world):
+    _, p, y = world
+    live = grown(world)
+    batch = ns.SplitConformal().calibrate(p, y, np.arange(40)).predict(np.arange(40, 60), alpha=0.2)
+    sets = live.predict()
+    assert np.array_equal(sets.member, batch.member)
+    assert np.array_equal(sets.thresholds, batch.thresholds)
+    assert sets.ids.tolist() == [str(i) for i in range(40, 60)]
+
+
+def test_a_batch_that_is_wrong_somewhere_changes_nothing(world):
+    live = grown(world)
+    before = live.status()
+    with pytest.raises(InvalidInputError, match="must be new; 1 are there already, 5 first"):
+        live.update([("add_nodes", ["new"], [[1, 0, 0]]), ("add_nodes", [5], [[1, 0, 0]])])
+    with pytest.raises(InvalidInputError, match="'new' first"):
+        live.add_labels(["new"], [0])
+    assert live.status() == before
+
+
+def test_what_was_saved_goes_on_from_where_it_was(world, tmp_path):
+    live = grown(world)
+    live.save(tmp_path / "store")
+    with ns.Live.open(tmp_path / "store") as again:
+        assert again.status() == live.status()
+        again.add_labels([50], [1])
+        status, sets = again.status(), again.predict()
+    with ns.Live.open(tmp_path / "store") as third:
+        assert third.status() == status
+        assert np.array_equal(third.predict().thresholds, sets.thresholds)
+
+
+def test_there_is_one_writer(world, tmp_path):
+    grown(world).save(tmp_path / "store")
+    with ns.Live.open(tmp_path / "store"):
+        with pytest.raises(InvalidInputError, match="open for writing elsewhere"):
+            ns.Live.open(tmp_path / "store")
+        ns.Live.open(tmp_path / "store", read_only=True).close()
+
+
+def test_a_folder_that_is_none_of_ours_is_refused(tmp_path):
+    with pytest.raises(FileFormatError, match=r"holds no log\.sqlite"):
+        ns.Live.open(tmp_path)
+
+
+def test_wrong_arguments_of_changes_are_refused_by_name(tmp_path):
+    live = ns.Live()
+    with pytest.raises(InvalidInputError, match="`ids` must be nodes of the graph; it has none yet"):
+        live.predict()
+    live.add_nodes([1, 2], [[0.5, 0.5], [0.2, 0.8]])
+    for key in (["a"], 3, 10**30):
+        with pytest.raises(InvalidInputError, match="`key` must be text"):
+            live.add_edges([1], [2], key=key)
+    for changes in (3, [3], [()], [("add_edges", [1])], [("save", "x")]):
+        with pytest.raises(InvalidInputError, match="`changes` must"):
+            live.update(changes)
+    with pytest.raises(InvalidInputError, match="`most` must be"):
+        live.labelled_around(1, most=0.3)
+    with pytest.raises(InvalidInputError, match="`ids` must be integers of 64 bits or strings"):
+        ns.node_uniforms([2**70])
+    live.save(tmp_path / "store")
+    with pytest.raises(InvalidInputError, match="opened read_only"):
+        ns.Live.open(tmp_path / "store", read_only=True).refit()

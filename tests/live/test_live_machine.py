@@ -1,0 +1,250 @@
+"""Whatever happens to a living graph, its sets are the bits of a batch calibration of what is there."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+import napsets as ns
+from napsets.live.alarms import smoothed_p_value
+from napsets.live.state import in_reference, uniforms
+from napsets.methods.data import CalibrationData
+
+CLASSES = 3
+METHODS = [
+    ("split", {}),
+    ("split", {"score": "thr", "allow_empty": False}),
+    ("naps", {}),
+    ("naps", {"pool": 5.0}),
+    ("naps", {"hops": 1, "pool": 2.0, "alike": 3.0, "fallback": "global"}),
+    ("naps-h", {"hops": 3}),
+    ("naps-exact", {}),
+    ("naps-exact", {"pool": 0.0}),
+    ("naps-exact", {"hops": 1, "alike": 4.0}),
+    ("split", {"level": "exact"}),
+]
+#: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
+IDS = [0, 1, "1", "", "a\0", "a", "ä 🙂", -7, 2**40, *range(10, 24)]
+#: Few values, so that scores are tied.
+ROWS = st.sampled_from([(0.5, 0.25, 0.25), (0.25, 0.25, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)])
+
+
+class Model:
+    """A living graph in plain Python: what is there, and how a batch would calibrate it."""
+
+    def __init__(self, method, seed):
+        self.method, self.seed = method, seed
+        self.nodes, self.edges, self.labels, self.arrived = {}, set(), {}, 0
+
+    def add_label(self, name, label):
+        self.labels[name] = (label, self.arrived)
+        self.arrived += 1
+
+    def calibrated(self):
+        """Return the names of nodes and their calibration, or None without a reference."""
+        names = list(self.nodes)
+        place = {name: i for i, name in enumerate(names)}
+        ends = np.array([[place[a], place[b]] for a, b in self.edges], dtype=np.int64).reshape(-1, 2).T
+        truth = np.array([self.labels.get(name, (-1, 0))[0] for name in names])
+        known = np.flatnonzero(truth >= 0)
+        numbers = np.array([self.labels[names[i]][1] for i in known], dtype=np.int64)
+        apart = self.method.level.keeps_apart
+        reference = in_reference(self.seed, numbers, 0.5) if apart else np.ones(known.size, dtype=bool)
+        if not reference.any():
+            return names, None
+        ids = np.empty(len(names), dtype=object)
+        ids[:] = names
+        data = CalibrationData(
+            ns.Graph.from_edge_index(ends, len(names)), np.array(list(self.nodes.values())), truth, known, ids
+        )
+        return names, self.method.on(
+            data.scored_in_parts(self.method.score, self.seed, known[reference], known[~reference])
+        )
+
+
+class Growth(RuleBasedStateMachine):
+    """A graph that changes at random, beside its model."""
+
+    @initialize(method=st.sampled_from(METHODS), seed=st.integers(0, 3), row=ROWS)
+    def begin(self, method, seed, row):
+        name, options = method
+        self.live = ns.Live(name, alpha=0.25, seed=seed, **options)
+        self.model = Model(self.live._settings.method, seed)
+        self.judged = []
+        self.log = []
+        self.happens("add_nodes", [IDS[0]], [row])
+        self.model.nodes[IDS[0]] = row
+
+    def happens(self, *change):
+        self.live.update([change])
+        self.log.append(change)
+
+    def some(self, data, names, most=4):
+        return data.draw(st.lists(st.sampled_from(list(names)), min_size=1, max_size=most, unique=True))
+
+    @precondition(lambda self: len(self.model.nodes) < len(IDS))
+    @rule(data=st.data())
+    def nodes_come(self, data):
+        names = self.some(data, [name for name in IDS if name not in self.model.nodes])
+        rows = [data.draw(ROWS) for _ in names]
+        self.happens("add_nodes", names, rows)
+        self.model.nodes |= dict(zip(names, rows, strict=True))
+
+    @rule(data=st.data())
+    def edges_come(self, data):
+        ends = st.sampled_from(list(self.model.nodes))
+        pairs = data.draw(st.lists(st.tuples(ends, ends), min_size=1, max_size=6))
+        self.happens("add_edges", [a for a, _ in pairs], [b for _, b in pairs])
+        self.model.edges |= {tuple(sorted(pair, key=IDS.index)) for pair in pairs if pair[0] != pair[1]}
+
+    @precondition(lambda self: len(self.model.labels) < len(self.model.nodes))
+    @rule(data=st.data())
+    def labels_come(self, data):
+        names = self.some(data, [name for name in self.model.nodes if name not in self.model.labels])
+        labels = [data.draw(st.integers(0, CLASSES - 1)) for _ in names]
+        first = self.live.status()["events"] + 1
+        for event, (name, label) in enumerate(zip(names, labels, strict=True), start=first):
+            self.judged.append(self.judge(event, name, label))
+            self.model.add_label(name, label)
+        self.happens("add_labels", names, labels)
+
+    def judge(self, event, name, label):
+        """What a label says of the set that stands before it comes."""
+        names, calibrated = self.model.calibrated()
+        method = self.model.method
+        tested = not method.level.keeps_apart or not in_reference(self.model.seed, np.array([self.model.arrived]), 0.5)
+        u = float(uniforms(self.model.seed, np.array([event]))[0])
+        if calibrated is None:
+            others = len(self.model.labels)
+            # Without a reference every rank is 0, and scores alone tell labels apart; without labels there is only u.
+            return True, CLASSES, (u if not others else None) if tested else np.nan
+        node = np.array([names.index(name)])
+        sets = calibrated.predict(positions=node, alpha=0.25)
+        score = calibrated.score.at(node, np.array([label]))
+        if method.level.keeps_apart:
+            pairs = [*zip(calibrated.level.shares, calibrated.level.scores, strict=True)]
+            own = (calibrated.local.ranks(node, score)[0], score[0])
+        else:
+            pairs, own = calibrated.scored.reference.scores.tolist(), score[0]
+        greater, equal = sum(pair > own for pair in pairs), sum(pair == own for pair in pairs)
+        p_value = smoothed_p_value(greater, equal, len(pairs), u) if tested else np.nan
+        return bool(sets.member[0, label]), int(sets.sizes[0]), p_value
+
+    @precondition(lambda self: self.model.labels)
+    @rule(data=st.data())
+    def labels_go(self, data):
+        names = self.some(data, self.model.labels, most=2)
+        self.happens("remove_labels", names)
+        for name in names:
+            del self.model.labels[name]
+
+    @precondition(lambda self: self.model.edges)
+    @rule(data=st.data())
+    def edges_go(self, data):
+        pairs = self.some(data, sorted(self.model.edges, key=repr), most=3)
+        self.happens("remove_edges", [a for a, _ in pairs], [b for _, b in pairs])
+        self.model.edges -= set(pairs)
+
+    @precondition(lambda self: len(self.model.nodes) > 3)
+    @rule(data=st.data())
+    def nodes_go(self, data):
+        names = self.some(data, self.model.nodes, most=2)
+        self.happens("remove_nodes", names)
+        for name in names:
+            del self.model.nodes[name]
+            self.model.labels.pop(name, None)
+        self.model.edges = {pair for pair in self.model.edges if not set(pair) & set(names)}
+
+    @rule(data=st.data())
+    def the_model_changes_its_mind(self, data):
+        names = self.some(data, self.model.nodes)
+        rows = [data.draw(ROWS) for _ in names]
+        self.happens("set_probabilities", names, rows)
+        self.model.nodes |= dict(zip(names, rows, strict=True))
+
+    @rule()
+    def refit(self):
+        self.happens("refit")
+
+    @rule(snapshot=st.booleans())
+    def it_stops_and_starts_again(self, snapshot):
+        with TemporaryDirectory() as folder:
+            store = Path(folder) / "store"
+            self.live.save(store)
+            if not snapshot:
+                (store / "snapshot.npz").unlink()
+            with ns.Live.open(store, read_only=True) as again:
+                self.live = ns.Live.open(store)
+                assert again.status() == self.live.status()
+
+    @rule(name=st.sampled_from(IDS))
+    def what_cannot_be_is_refused(self, name):
+        before = self.live.status()
+        there, labelled = name in self.model.nodes, name in self.model.labels
+        wrong = [
+            ("add_nodes", [name], [[0.2, 0.3, 0.5]]) if there else ("add_edges", [name], [name]),
+            ("add_labels", [name], [0]) if labelled or not there else ("add_labels", [name], [CLASSES]),
+        ]
+        for change in wrong:
+            with pytest.raises(ns.InvalidInputError):
+                self.live.update([("add_nodes", ["new"], [[0.2, 0.3, 0.5]]), change])
+        assert self.live.status() == before
+
+    def check_invariants(self, *arguments, **named):
+        if hasattr(self, "model"):
+            self.compare()
+
+    def compare(self):
+        names, calibrated = self.model.calibrated()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ns.NapsetsWarning)
+            for alpha in (0.25, 0.5):
+                sets = self.live.predict(names, alpha)
+                if calibrated is None:
+                    assert np.isposinf(sets.thresholds).all()
+                    continue
+                batch = calibrated.predict(positions=np.arange(len(names)), alpha=alpha)
+                for name in ("member", "thresholds", "support", "effective_size", "level"):
+                    assert np.array_equal(getattr(sets, name), getattr(batch, name)), name
+        record = self.live._record
+        for row, expected in enumerate(self.judged):
+            seen = tuple(record.column(name)[row] for name in ("covered", "size", "p_value"))
+            assert seen[:2] == expected[:2]
+            assert expected[2] is None or np.array_equal(seen[2], expected[2], equal_nan=True)
+
+    def teardown(self):
+        if hasattr(self, "live"):
+            again = ns.Live(self.live._settings.method, alpha=0.25)
+            again.update(self.log)  # all of it as one batch
+            assert again.status() == self.live.status()
+            for one, other in zip(again._record.arrays().values(), self.live._record.arrays().values(), strict=True):
+                assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def grow(examples, steps):
+    run_state_machine_as_test(
+        Growth,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            phases=(Phase.reuse, Phase.generate),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_sets_are_those_of_a_batch_after_every_step():
+    grow(25, 30)
+
+
+@pytest.mark.slow
+def test_sets_are_those_of_a_batch_after_each_of_a_hundred_thousand_steps():
+    grow(2000, 50)

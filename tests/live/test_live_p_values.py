@@ -1,0 +1,22 @@
+"""A candidate is in the set at alpha exactly where its p-value exceeds alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+
+RNG = np.random.default_rng(4)
+P = RNG.dirichlet(np.ones(3), 60)
+Y = (P.cumsum(axis=1) > RNG.random((60, 1))).argmax(axis=1)
+EDGES = RNG.integers(0, 60, (2, 150))
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed"])
+def test_p_values_say_which_candidates_are_in_the_set(method):
+    live = ns.Live.start(EDGES, P, Y, np.arange(50), method=method)
+    nodes = np.arange(50, 60)
+    p_values = live.p_values(nodes)
+    for alpha in (0.07, 0.31, 0.62):
+        assert np.array_equal(live.predict(nodes, alpha).member, p_values > alpha)

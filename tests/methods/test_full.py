@@ -1,0 +1,249 @@
+"""Full conformal prediction: every candidate, every bag counted anew gives the same bits, and coverage is exact."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import napsets as ns
+from napsets.levels import Exact, Full, rank_place
+from napsets.localisers import Everyone, Hops
+from napsets.methods import Method
+from napsets.methods.data import CalibrationData
+from napsets.scores import APS, RAPS, SAPS, THR, ByLabel, Diffused, Informed, Labelled, Sharpened
+
+BASES = [APS(), THR(), Sharpened(APS(), 2.0), RAPS(), Sharpened(THR(), 1.6), SAPS()]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ns.NapsetsWarning)
+        yield
+
+
+def random_case(seed):
+    """A small graph with hubs, isolated nodes, one-way edges and ties, a model, labels of some nodes and a score."""
+    rng = np.random.default_rng(seed)
+    nodes, classes = int(rng.integers(5, 40)), int(rng.integers(2, 5))
+    ends = rng.integers(nodes, size=(2, int(rng.integers(0, 3 * nodes))))
+    if rng.random() < 0.5:  # a hub
+        ends[1, rng.random(ends.shape[1]) < 0.5] = 0
+    graph = ns.Graph.from_edge_index(ends, num_nodes=nodes, directed=bool(rng.random() < 0.5))
+    p = np.full((nodes, classes), 1 / classes) if rng.random() < 0.2 else rng.dirichlet(np.full(classes, 0.7), nodes)
+    p = p.astype(np.float32) if rng.random() < 0.3 else p
+    labels = rng.integers(classes, size=nodes)
+    for v in range(nodes):
+        near = graph.neighbours(v)
+        if near.size and rng.random() < 0.7:
+            labels[v] = labels[near[rng.integers(near.size)]]
+    score = Informed(BASES[int(rng.integers(len(BASES)))], int(rng.integers(0, 3)), bool(rng.random() < 0.3))
+    score = ByLabel(score, 0.5) if rng.random() < 0.4 else score
+    calibration = rng.permutation(nodes)[: rng.integers(4, nodes + 1)]
+    data = CalibrationData.check(graph, p, labels, calibration, score=score)
+    return (
+        data,
+        Method(score, Everyone(), Full(float(rng.choice([0.3, 0.5]))), seed),
+        float(rng.choice([0.1, 0.3, 0.5])),
+    )
+
+
+def scores_of_bag(calibrated, data, nodes, labels, wanted):
+    """Count the evidence of a bag from scratch, and score some of its nodes at their labels."""
+    scored = calibrated.scored
+    reference, order = scored.reference.nodes, np.argsort(nodes)
+    bag, known = Labelled(nodes[order], labels[order]), Labelled(reference, data.truth[reference])
+    learned = ns.scores.informed.evidence_of(calibrated.score).learned
+    _, bound = scored.score.hear(data.outputs, scored.u, data.graph, known, bag, learned)
+    return bound, bound.at(wanted, data.truth[wanted])
+
+
+def slow_thresholds(calibrated, data, v, alpha, judges=None):
+    """The threshold of each candidate of a node by the definition: the bag anew for each."""
+    held_out, classes = calibrated.scored.level_nodes, data.outputs.shape[1]
+    others = held_out[held_out != v]
+    judging = others if judges is None else others[np.isin(others, judges)]
+    needed = rank_place(judging.size, alpha)
+    thresholds = np.full(classes, np.inf)
+    for y in range(classes if needed <= judging.size else 0):
+        nodes, labels = np.append(others, v), np.append(data.truth[others], y)
+        if v in calibrated.scored.reference.nodes:  # whose label has spoken
+            nodes, labels = held_out, data.truth[held_out]
+        thresholds[y] = np.sort(scores_of_bag(calibrated, data, nodes, labels, judging)[1])[needed - 1]
+    return thresholds
+
+
+def check_case(seed, some=None):
+    """Compare the thresholds of all nodes, or of some, with those of the definition."""
+    data, method, alpha = random_case(seed)
+    calibrated = method.fit(data)
+    nodes = np.arange(data.outputs.shape[0])
+    sets = calibrated.predict(nodes, alpha)
+    for v in nodes if some is None else np.random.default_rng(seed).choice(nodes, some):
+        assert np.array_equal(sets.label_thresholds[v], slow_thresholds(calibrated, data, v, alpha)), (seed, v)
+    assert np.array_equal(sets.member, calibrated.score.matrix(nodes) <= sets.label_thresholds)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([1, 16]), st.sampled_from([1, 64]))
+def test_thresholds_are_those_of_every_bag_counted_anew(seed, window, crowd):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("napsets.methods.full._WINDOW", window)
+        patch.setattr("napsets.scores.evidence.CROWD", crowd)
+        check_case(seed)
+
+
+@pytest.mark.slow
+def test_thresholds_are_those_of_every_bag_counted_anew_on_many_graphs(monkeypatch):
+    monkeypatch.setattr("napsets.methods.full._WINDOW", 1)
+    for seed in range(100_000):
+        monkeypatch.setattr("napsets.scores.evidence.CROWD", (1, 3, 64)[seed % 3])
+        check_case(seed, some=2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("by", ["class", "node"])
+def test_within_groups_only_their_own_labels_judge_and_all_speak(by, seed):
+    data, method, _ = random_case(seed)
+    groups = "class" if by == "class" else np.arange(data.outputs.shape[0]) % 2
+    calibrated = Method(method.score, Everyone(), Full(), seed, groups=groups).fit(data)
+    held_out, nodes = calibrated.scored.level_nodes, np.arange(data.outputs.shape[0])
+    sets = calibrated.predict(nodes, 0.5)
+    grouping = calibrated.grouped.grouping
+    member = grouping.of_labelled(held_out, data.truth[held_out])
+    enough = calibrated.grouped.suffice(0.5)
+    for v in nodes[::3]:
+        for y in range(data.outputs.shape[1]):
+            group = grouping.groups[y] if by == "class" else grouping.groups[v]
+            if enough[group]:
+                slow = slow_thresholds(calibrated, data, v, 0.5, held_out[member == group])
+                assert sets.label_thresholds[v, y] == slow[y]
+
+
+def world(rng, nodes=260, classes=3, degree=6):
+    """A homophilous graph, a weak model, and labels."""
+    labels = rng.integers(classes, size=nodes)
+    ends = rng.integers(nodes, size=(2, 4 * nodes * degree))
+    alike = labels[ends[0]] == labels[ends[1]]
+    kept = np.flatnonzero(alike | (rng.random(alike.size) < 0.15))[: nodes * degree // 2]
+    graph = ns.Graph.from_edge_index(ends[:, kept], num_nodes=nodes)
+    logits = 0.8 * (np.arange(classes) == labels[:, None]) + rng.normal(size=(nodes, classes))
+    p = np.exp(logits)
+    return graph, p / p.sum(axis=1, keepdims=True), labels
+
+
+def test_threads_batches_and_the_order_of_nodes_change_nothing(monkeypatch):
+    graph, p, labels = world(np.random.default_rng(0))
+    calibrated = Method(Informed(), Everyone(), Full()).calibrate(graph, p, labels, np.arange(0, 260, 2))
+    nodes = np.arange(1, 260, 2)
+    whole = calibrated.predict(nodes, 0.1)
+    for threads in (1, 3):
+        assert np.array_equal(calibrated.predict(nodes, 0.1, threads=threads).label_thresholds, whole.label_thresholds)
+    backwards = calibrated.predict(nodes[::-1], 0.1)
+    assert np.array_equal(backwards.label_thresholds[::-1], whole.label_thresholds)
+    monkeypatch.setattr("napsets.methods.full._PAIRS", 7)
+    monkeypatch.setattr("napsets.methods.full._ENTRIES", 50)
+    assert np.array_equal(calibrated.predict(nodes, 0.1).label_thresholds, whole.label_thresholds)
+    for row, node in enumerate(nodes[:20]):
+        assert np.array_equal(calibrated.predict([node], 0.1).label_thresholds[0], whole.label_thresholds[row])
+    several = calibrated.predict(nodes, [0.3, 0.1])
+    assert np.array_equal(several[1].label_thresholds, whole.label_thresholds)
+
+
+def test_labels_that_are_hidden_change_nothing():
+    rng = np.random.default_rng(1)
+    graph, p, labels = world(rng)
+    known, hidden = np.arange(0, 260, 2), np.arange(1, 260, 2)
+    shuffled = labels.copy()
+    shuffled[hidden] = rng.permutation(labels[hidden])
+    sets = [
+        Method(Informed(), Everyone(), Full()).calibrate(graph, p, y, known).predict(hidden) for y in (labels, shuffled)
+    ]
+    assert np.array_equal(sets[0].label_thresholds, sets[1].label_thresholds)
+    assert np.array_equal(sets[0].member, sets[1].member)
+
+
+@pytest.mark.parametrize(
+    "labelled", [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("score", [Informed(), Informed(THR()), ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5)])
+def test_coverage_is_that_of_the_law(score, labelled):
+    """Of one node per draw, covered with probability ⌈(|Q|+1)(1−α)⌉/(|Q|+1) exactly, where no scores tie."""
+    rng = np.random.default_rng(labelled)
+    graph, p, labels = world(rng, nodes=max(200, labelled + 150))
+    held_out = labelled - Full().reference_size(labelled)
+    chance = rank_place(held_out, 0.1) / (held_out + 1)
+    draws, covered = 400 if labelled < 500 else 150, 0
+    for draw in range(draws):
+        order = rng.permutation(labels.size)
+        calibrated = Method(score, Everyone(), Full(), seed=draw).calibrate(graph, p, labels, order[:labelled])
+        sets = calibrated.predict(order[labelled : labelled + 1], 0.1)
+        covered += int(sets.contains(labels)[0])
+    low, high = binom.cdf(covered, draws, chance), binom.sf(covered - 1, draws, chance)
+    assert min(low, high) > 1e-4, (covered / draws, chance)
+
+
+def test_a_full_level_needs_one_threshold_for_all_and_a_score_of_rows():
+    with pytest.raises(ns.InvalidInputError, match="`localiser` must be Everyone"):
+        Method(Informed(), Hops(2), Full())
+    with pytest.raises(ns.InvalidInputError, match="`score` must look at a node's own row"):
+        Method(Informed(Diffused()), Everyone(), Full())
+    with pytest.raises(ns.InvalidInputError, match="`score` must look at a node's own row"):
+        Method(Diffused(Informed()), Everyone(), Full())
+    assert Method.from_description(Method(Informed(), Everyone(), Full()).describe()).level == Full()
+
+
+def test_a_score_without_evidence_is_at_a_full_level_what_it_is_at_an_exact_one():
+    graph, p, labels = world(np.random.default_rng(3))
+    sets = [
+        Method(APS(), Everyone(), level).calibrate(graph, p, labels, np.arange(100)).predict(np.arange(100, 260))
+        for level in (Full(), Exact())
+    ]
+    assert np.array_equal(sets[0].member, sets[1].member)
+    assert sets[0].label_thresholds is None
+
+
+def test_a_split_and_a_map_that_are_given_give_the_same_sets():
+    """What a living graph is tested against: the parts and what was learned are passed in again."""
+    data, method, alpha = random_case(11)
+    calibrated = method.fit(data)
+    scored = calibrated.scored
+    learned = ns.scores.informed.evidence_of(calibrated.score).learned
+    parts = scored.reference.nodes, scored.level_nodes
+    again = method.on(data.scored_in_parts(method.score, method.seed, *parts, level=method.level, learned=learned))
+    nodes = np.arange(data.outputs.shape[0])
+    assert np.array_equal(
+        again.predict(nodes, alpha).label_thresholds, calibrated.predict(nodes, alpha).label_thresholds
+    )
+
+
+def test_a_saved_method_gives_the_same_sets(tmp_path):
+    graph, p, labels = world(np.random.default_rng(4))
+    for score, groups in ((Informed(), None), (ByLabel(Informed(THR())), "class")):
+        calibrated = Method(score, Everyone(), Full(), groups=groups).calibrate(graph, p, labels, np.arange(120))
+        calibrated.save(tmp_path / "method.npz")
+        loaded = ns.load(tmp_path / "method.npz")
+        nodes = np.arange(120, 260)
+        assert np.array_equal(loaded.predict(nodes).label_thresholds, calibrated.predict(nodes).label_thresholds)
+        assert loaded.method == calibrated.method
+
+
+def test_an_inspection_says_what_the_candidate_itself_changed():
+    graph, p, labels = world(np.random.default_rng(5))
+    calibrated = Method(Informed(), Everyone(), Full()).calibrate(graph, p, labels, np.arange(120))
+    seen = ns.inspect_node(calibrated, 200)
+    held_out = calibrated.scored.level_nodes
+    near = set(graph.neighbours(200).tolist())
+    far = {int(w) for u in near for w in graph.neighbours(u)}
+    assert set(seen.listeners.tolist()) == (near | far) & set(held_out.tolist())
+    needed = rank_place(held_out.size, 0.1)
+    assert seen.base_threshold == np.sort(calibrated.scored.level_scores)[needed - 1]
+    assert np.array_equal(seen.label_thresholds, calibrated.predict([200], 0.1).label_thresholds[0])
+    assert "with itself among their evidence" in seen.reason()
+    alone = ns.inspect_node(calibrated, int(np.flatnonzero(graph.degrees == graph.degrees.min())[0]))
+    assert alone.neighbours.size in (held_out.size, held_out.size - 1)

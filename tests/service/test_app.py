@@ -1,0 +1,253 @@
+"""The service answers as the living graph does, refuses in sentences, and keeps what it has acknowledged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import numpy as np
+import pytest
+
+from napsets.live.live import Live
+from napsets.service.app import make_app
+from napsets.service.limits import Limits
+
+from .conftest import CLASSES, Client, small_live
+
+TOKEN = "a token of thirty characters!!".replace(" ", "-")
+
+
+def labels_of(sets: Any) -> list[list[str]]:
+    return [[CLASSES[column] for column in np.flatnonzero(row)] for row in sets.member]
+
+
+def test_a_set_is_that_of_the_living_graph(client: httpx.Client) -> None:
+    twin = small_live()
+    for node in ("n1", "n30", "n59"):
+        answer = client.get(f"/sets/{node}").json()
+        sets = twin.predict([node])
+        assert answer["node"] == node
+        assert answer["labels"] == labels_of(sets)[0]
+        assert answer["size"] == sets.sizes[0]
+        assert answer["threshold"] == sets.thresholds[0]
+        assert answer["support"] == sets.support[0]
+        assert answer["alpha"] == 0.2
+
+
+def test_sets_come_in_the_order_of_the_nodes_and_at_any_alpha(client: httpx.Client) -> None:
+    nodes = ["n7", "n1", "n7"]
+    answer = client.post("/sets", json={"nodes": nodes, "alpha": 0.05}).json()["sets"]
+    assert [row["node"] for row in answer] == nodes
+    assert [row["labels"] for row in answer] == labels_of(small_live().predict(nodes, 0.05))
+    assert client.get("/sets/n7?alpha=0.05").json() == answer[0]
+
+
+def test_changes_take_effect_and_are_in_the_store_afterwards(store: Path) -> None:
+    twin = small_live()
+    with Client(make_app(Live.open(store))) as http:
+        before = http.get("/status").json()
+        assert http.post("/nodes", json={"nodes": [{"node": 7, "probabilities": [0.5, 0.25, 0.25]}]}).status_code == 200
+        assert http.post("/edges", json={"edges": [{"source": 7, "target": "n1"}]}).status_code == 200
+        assert http.post(
+            "/labels", json={"labels": [{"node": "n1", "label": "spam"}, {"node": 7, "label": 0}]}
+        ).is_success
+        changed = {"nodes": [{"node": "n3", "probabilities": [0, 1, 0]}]}
+        assert http.post("/probabilities", json=changed).json() == {"events": before["events"] + 5, "repeated": False}
+        status = http.get("/status").json()
+        sets = http.post("/sets", json={"nodes": ["n3", 7, "n1"]}).json()["sets"]
+    assert status["nodes"] == before["nodes"] + 1
+    assert status["edges"] == before["edges"] + 1
+    assert status["labels"] == before["labels"] + 2
+    twin.add_nodes([7], [[0.5, 0.25, 0.25]])
+    twin.add_edges([7], ["n1"])
+    twin.add_labels(["n1", 7], [1, 0])
+    twin.set_probabilities(["n3"], [[0.0, 1.0, 0.0]])
+    assert [row["labels"] for row in sets] == labels_of(twin.predict(["n3", 7, "n1"]))
+    with Live.open(store) as again:
+        assert again.predict(["n3", 7]).same_as(twin.predict(["n3", 7]))
+        assert again.status()["events"] == status["events"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/nodes", {"nodes": [{"node": "new", "probabilities": [0.2, 0.3, 0.5]}]}),
+        ("/edges", {"edges": [{"source": "n0", "target": "n59"}]}),
+        ("/labels", {"labels": [{"node": "n1", "label": "ham"}]}),
+        ("/probabilities", {"nodes": [{"node": "n1", "probabilities": [0.2, 0.3, 0.5]}]}),
+    ],
+)
+def test_a_batch_that_is_sent_again_with_its_key_does_nothing(client: httpx.Client, path: str, body: Any) -> None:
+    first = client.post(path, json=body, headers={"Idempotency-Key": "k1"})
+    again = client.post(path, json=body, headers={"Idempotency-Key": "k1"})
+    assert first.json()["repeated"] is False
+    assert again.json() == {"events": first.json()["events"], "repeated": True}
+    other = {"labels": [{"node": "n3", "label": "ham"}]}
+    conflict = client.post("/labels", json=other, headers={"Idempotency-Key": "k1"})
+    assert conflict.status_code == 409
+    assert "key" in conflict.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "sentence"),
+    [
+        ("/labels", {"labels": [{"node": "n1", "label": "ham"}, {"node": "nobody", "label": "ham"}]}, 422, "nobody"),
+        ("/labels", {"labels": [{"node": "n1", "label": "bacon"}]}, 422, "bacon"),
+        ("/labels", {"labels": [{"node": "n1", "label": 3}]}, 422, "label"),
+        ("/labels", {"labels": [{"node": True, "label": 0}]}, 422, "node"),
+        ("/labels", {"label": []}, 422, "labels"),
+        ("/nodes", {"nodes": [{"node": "n1", "probabilities": [1, 0, 0]}]}, 422, "n1"),
+        ("/nodes", {"nodes": [{"node": "x", "probabilities": [0.5, 0.25]}]}, 422, "probabilities"),
+        ("/nodes", {"nodes": [{"node": "x", "probabilities": [0.5, 0.25, 0.5]}]}, 422, "sum to 1"),
+        ("/nodes", {"nodes": [{"node": 2**64, "probabilities": [1, 0, 0]}]}, 422, "2^63"),
+        ("/edges", {"edges": [{"source": "n1", "target": 5}]}, 422, "5"),
+        ("/sets", {"nodes": ["n1"], "alpha": 1.5}, 422, "alpha"),
+        ("/sets", {"nodes": ["n1", "nobody"]}, 422, "nobody"),
+        ("/nothing", {}, 404, "/nothing"),
+    ],
+)
+def test_what_is_refused_is_said_in_a_sentence_and_changes_nothing(
+    client: httpx.Client, path: str, body: Any, status: int, sentence: str
+) -> None:
+    before = client.get("/status").json()["events"]
+    answer = client.post(path, json=body)
+    assert answer.status_code == status
+    assert sentence in answer.json()["error"]
+    assert client.get("/status").json()["events"] == before
+
+
+def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
+    kind = {"content-type": "application/json"}
+    assert client.post("/labels", content=b"{", headers=kind).status_code == 400
+    assert client.post("/labels", content=b'{"labels": []}', headers={"content-type": "text/plain"}).status_code == 415
+    nan = b'{"nodes": [{"node": "x", "probabilities": [NaN, 0.5, 0.5]}]}'
+    assert client.post("/nodes", content=nan, headers=kind).status_code == 422
+
+
+def test_ids_may_hold_any_character(client: httpx.Client) -> None:
+    names = [
+        "a/b",
+        "a b",
+        "ü",
+        "?x=1&y",
+        "100%",
+        "<b>",
+        "'; DROP TABLE log; --",
+        "🙂",
+        " ",
+        "a\nb",
+        "\u202e",
+        "#",
+        "1e3",
+    ]
+    entries = [{"node": name, "probabilities": [0.7, 0.2, 0.1]} for name in names]
+    assert client.post("/nodes", json={"nodes": entries}).is_success
+    for name in names:
+        answer = client.get(f"/sets/{quote(name, safe='')}")
+        assert answer.status_code == 200, name
+        assert answer.json()["node"] == name
+        assert client.get(f"/nodes/{quote(name, safe='')}").json()["node"] == name
+
+
+def test_an_integer_and_a_text_that_look_alike_are_told_apart(client: httpx.Client) -> None:
+    assert client.post("/nodes", json={"nodes": [{"node": 12, "probabilities": [0, 1, 0]}]}).is_success
+    assert client.get("/sets/12").json()["node"] == 12
+    assert client.post("/nodes", json={"nodes": [{"node": "12", "probabilities": [1, 0, 0]}]}).is_success
+    assert client.get("/sets/12").status_code == 422
+    assert [row["node"] for row in client.post("/sets", json={"nodes": [12, "12"]}).json()["sets"]] == [12, "12"]
+
+
+def test_an_unknown_node_is_not_found(client: httpx.Client) -> None:
+    assert client.get("/sets/nobody").status_code == 404
+    assert client.get("/nodes/nobody").status_code == 404
+
+
+def test_a_node_is_explained(client: httpx.Client) -> None:
+    node = client.get("/nodes/n1").json()
+    row = client.get("/sets/n1").json()
+    assert {key: node[key] for key in row} == row
+    assert [entry["label"] for entry in node["candidates"]] == list(CLASSES)
+    assert [entry["label"] for entry in node["candidates"] if entry["member"]] == row["labels"]
+    for entry in node["candidates"]:
+        assert 0 < entry["p_value"] <= 1
+        assert (entry["p_value"] > 0.2) == entry["member"]
+    assert node["reason"]
+
+
+def test_nothing_is_answered_without_the_token(store: Path) -> None:
+    with Client(make_app(Live.open(store), token=TOKEN)) as http:
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer é"}):
+            encoded = {name: value.encode("utf-8") for name, value in headers.items()}
+            assert http.get("/sets/n1", headers=encoded).status_code == 401
+            assert http.post("/labels", json={"labels": []}, headers=encoded).status_code == 401
+            assert http.get("/metrics", headers=encoded).status_code == 401
+            assert http.get("/openapi.json", headers=encoded).status_code == 401
+        assert http.get("/livez").status_code == http.get("/readyz").status_code == http.get("/").status_code == 200
+        assert http.get("/sets/n1", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_other_sites_cannot_reach_a_service_without_a_token(client: httpx.Client) -> None:
+    assert client.get("/status", headers={"host": "evil.example"}).status_code == 403
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:80"):
+        assert client.get("/status", headers={"host": host}).status_code == 200
+
+
+def test_bodies_and_batches_beyond_the_limits_are_refused(store: Path) -> None:
+    with Client(make_app(Live.open(store), limits=Limits(body_bytes=200, batch=2))) as http:
+        assert http.post("/sets", json={"nodes": ["n1"] * 3}).status_code == 413
+        assert http.post("/sets", json={"nodes": ["n" * 300]}).status_code == 413
+        chunks = (b" " * 150 for _ in range(3))
+        assert http.post("/sets", content=chunks, headers={"content-type": "application/json"}).status_code == 413
+        assert http.post("/sets", json={"nodes": ["n1"] * 2}).status_code == 200
+
+
+def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
+    client.get("/sets/n1")
+    client.get("/sets/nobody")
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    figures = dict(line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
+    assert figures["napsets_nodes"] == "60"
+    assert figures["napsets_labels"] == "30"
+    assert figures['napsets_requests_total{method="GET",route="/sets/{node:id}",status="404"}'] == "1"
+    assert figures['napsets_request_seconds_bucket{le="+Inf"}'] == figures["napsets_request_seconds_count"]
+    assert 'napsets_alarm{name="coverage"}' in figures
+
+
+def test_the_status_over_time_has_a_point_for_each_of_its_columns(client: httpx.Client) -> None:
+    history = client.get("/status?history=true").json()["history"]
+    assert len({len(column) for column in history.values()}) == 1
+    assert len(history["judged"]) == 30
+    assert history["judged"][-1] == 30
+
+
+def test_the_description_has_an_example_for_every_body(client: httpx.Client) -> None:
+    description = client.get("/openapi.json").json()
+    bodies = [name for name in description["components"]["schemas"] if name.endswith("Body")]
+    assert len(bodies) == 5
+    for name in bodies:
+        assert description["components"]["schemas"][name]["examples"]
+    assert {
+        "/sets",
+        "/labels",
+        "/nodes",
+        "/edges",
+        "/probabilities",
+        "/status",
+        "/metrics",
+        "/livez",
+        "/readyz",
+    } <= set(description["paths"])
+
+
+def test_a_fault_of_the_service_ends_its_answers_and_not_its_log(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Live.open(store)
+    monkeypatch.setattr(live, "predict", lambda *_: 1 / 0)
+    with Client(make_app(live)) as http:
+        assert http.get("/sets/n1").status_code == 503
+        assert "start it again" in http.get("/readyz").json()["error"]
+        assert http.get("/livez").status_code == 200
+    with Live.open(store) as again:
+        assert again.status()["nodes"] == 60

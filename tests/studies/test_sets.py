@@ -1,0 +1,112 @@
+"""The sets study: numbers that can be counted out by hand, and the command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+import napsets as ns
+from napsets.cli.reproduce import Target
+from napsets.studies import STUDIES, RowStore
+from napsets.studies.draws import KINDS
+from napsets.studies.sets import SetsCell, page_text, tables
+from napsets.studies.split_comparison import averages, compare_with_split, coverage_tests
+
+STUDY = STUDIES["sets"]
+
+
+def row(method, size, gap, *, graph="dblp", model="gcn", share=0.3, repetition=0, coverage=0.9, level_labels=100):
+    groups = {f"excess_{kind}": gap for kind in KINDS} | {f"gap_{kind}": gap + 0.02 for kind in KINDS}
+    groups |= {f"share_{kind}": 1.0 for kind in KINDS} | {f"groups_{kind}": 5 for kind in KINDS}
+    if graph == "minesweeper":
+        groups |= {"excess_neighbourhood": None, "gap_neighbourhood": None}
+    return SetsCell(graph, model, 0, share, repetition, method).row(
+        labels=200, level_labels=level_labels, exact=level_labels < 200, nodes=1000, classes=4, accuracy=0.8,
+        choice="APS", seconds=0.1, coverage=coverage, mean_size=size, empty_rate=0.0, full_rate=0.5, **groups,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def rows():
+    return [
+        row(method, size * (1 + repetition), gap, graph=graph, share=share, model=model, repetition=repetition)
+        for graph, scale in (("dblp", 1.0), ("minesweeper", 2.0))
+        for method, size, gap in (("split", 2.0, 0.04), ("auto", scale, 0.02), ("auto-small", scale / 2, 0.06))
+        for share in (0.05, 0.3)
+        for model in ("gcn", "graphsage-mean")
+        for repetition in (0, 1)
+    ]
+
+
+def test_averages_are_over_repetitions_and_ratios_over_graphs(rows):
+    table = averages(rows)
+    auto = compare_with_split(table, "auto", 0.3, ["gcn"])
+    assert table["dblp", "gcn", 0.3, "auto"].mean_size == 1.5
+    assert (auto.arithmetic, auto.worst, auto.worst_on) == (0.75, 1.0, "minesweeper, gcn")
+    assert auto.geometric == pytest.approx(np.sqrt(0.5))
+    assert auto.gaps == pytest.approx(0.5)
+    assert auto.gaps_by_kind["neighbourhood"] == pytest.approx(0.5)  # of the graph that has neighbourhoods
+    assert table["minesweeper", "gcn", 0.3, "auto"].total == pytest.approx(3 * 0.02)
+
+
+def test_the_p_value_of_one_repetition_is_the_tail_of_the_beta_binomial_law():
+    (test,) = coverage_tests([row("auto", 1.0, 0.0, coverage=0.85)], "auto")
+    law = betabinom(1000, 91, 10)  # the 91st of 100 labels sets the level
+    assert test.p_value == pytest.approx(2 * law.cdf(850), rel=1e-6)
+    assert test.expected == 91 / 101
+    with pytest.raises(ns.InvalidInputError, match="different numbers of labels"):
+        coverage_tests([row("auto", 1.0, 0.0), row("auto", 1.0, 0.0, repetition=1, level_labels=99)], "auto")
+
+
+def test_p_values_over_repetitions_are_uniform_where_the_law_holds():
+    rng = np.random.default_rng(3)
+    covered = betabinom.rvs(1000, 91, 10, size=(400, 3), random_state=rng) / 1000
+    p_values = [
+        coverage_tests([row("auto", 1.0, 0.0, repetition=i, coverage=c) for i, c in enumerate(some)], "auto")[0].p_value
+        for some in covered
+    ]
+    # Kolmogorov's distance at 1e-6; p-values of counts are a little too large, never too small.
+    excess = np.arange(1, 401) / 400 - np.sort(p_values)
+    assert excess.max() < np.sqrt(-np.log(5e-7) / 800)
+
+
+def test_the_page_and_the_tables_show_every_method_on_every_graph(rows):
+    text = page_text(rows)
+    assert "on 2 graphs of different kinds, with 2 models per\ngraph" in text
+    assert "| `auto`, 30 % labelled: at most 2 % larger on any graph | 1.02 | 1.0000 met |" in text
+    assert "| minesweeper | 200 | 0.800 | 3.00 | 3.00 | 1.50 |" in text
+    assert "| dblp | APS (4) | APS (4) |" in text
+    assert len({table.name for table in tables(rows)}) == len(tables(rows))
+    few = [one for one in rows if one["share"] == 0.3 and one["method"] != "auto-small"]
+    assert "## Goals" not in page_text(few)
+    assert "napsets reproduce sets" in page_text([])
+    assert tables([]) == []
+
+
+def test_rows_that_were_changed_by_hand_are_refused(tmp_path, rows):
+    store = RowStore(tmp_path)
+    store.append("sets", rows)
+    assert len(store.rows("sets")) == len(rows)
+    store.append("sets", [rows[0] | {"excess_class": 1.5}])
+    with pytest.raises(ns.FileFormatError, match="a excess_class that is between -1 and 1"):
+        RowStore(tmp_path).rows("sets")
+
+
+def test_the_command_shows_the_rows_and_refuses_what_the_study_does_not_have(run, tmp_path, rows):
+    RowStore(tmp_path / "results").append("sets", rows)
+    call = ("reproduce", "sets", "--results", tmp_path / "results")
+    options = ("--repetitions", 2, "--dataset", "dblp", "--dataset", "minesweeper", "--rows-only")
+    shown = run(*call, *options, "--page", tmp_path / "sets.md")
+    assert shown.exit_code == 0, shown.output
+    assert "30% labelled, all models: ratio of mean sizes" in shown.stdout
+    assert (tmp_path / "sets.md").read_text(encoding="utf-8") == page_text(rows)
+    assert json.loads(run(*call, *options, "--json").stdout)["rows"] == len(rows)
+    assert "is no option of sets" in run(*call, "--sparing", "auto").stderr
+    assert "`seeds` must be 1 in the study of sets; got 3" in run(*call, "--seeds", 3).stderr
+
+
+def test_the_command_has_every_study_of_the_table():
+    assert {target.value for target in Target} == set(STUDIES)
