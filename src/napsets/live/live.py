@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 import os
 import threading
@@ -43,6 +44,8 @@ from napsets.predictions import PredictionSets
 __all__ = ["Live"]
 
 Array = npt.NDArray[Any]
+
+log = logging.getLogger("napsets")
 
 #: Events that a restart may have to fold again, at the least, before a snapshot is written.
 _TAIL = 50_000
@@ -101,19 +104,25 @@ class Live:
         self._store = store
         self._busy = threading.RLock()
         snapshot = read_snapshot(store.path)
-        self._begin(snapshot)
-        for row in store.rows():
-            if snapshot is not None and row.last <= snapshot.events:
-                if row.last == snapshot.events and row.checksum == snapshot.checksum:
-                    snapshot = None  # which has all that came so far
-                continue
-            if snapshot is not None:  # which is not of this log
-                break
-            self._fold(row.first, row.change())
-        if snapshot is not None:
-            self._begin(None)
+        with store.one_moment():
+            store.refuse_lost(snapshot)
+            try:
+                self._begin(snapshot)
+            except Exception:  # the log has all that a snapshot holds
+                snapshot = None
+                self._begin(None)
             for row in store.rows():
+                if snapshot is not None and row.last <= snapshot.events:
+                    if row.last == snapshot.events and row.checksum == snapshot.checksum:
+                        snapshot = None  # which has all that came so far
+                    continue
+                if snapshot is not None:  # which is not of this log
+                    break
                 self._fold(row.first, row.change())
+            if snapshot is not None:
+                self._begin(None)
+                for row in store.rows():
+                    self._fold(row.first, row.change())
         self._kept = self._state.events if self._state.events and store.path else 0
 
     def _begin(self, snapshot: Snapshot | None) -> None:
@@ -221,11 +230,17 @@ class Live:
             write_snapshot(folder, self._store.checksum, self._state, self._record, self._calibration.arrays())
 
     def _keep(self, events: int) -> None:
-        """Write a snapshot, where there is a folder and so many events have come since the last."""
+        """Write a snapshot, where there is a folder and so many events have come since the last.
+
+        The log has all that it holds: where the disk is full, the next start takes longer, and nothing else.
+        """
         state, store = self._state, self._store
         if store.path is not None and not store.read_only and state.events - self._kept >= events:
-            write_snapshot(store.path, store.checksum, state, self._record, self._calibration.arrays())
             self._kept = state.events
+            try:
+                write_snapshot(store.path, store.checksum, state, self._record, self._calibration.arrays())
+            except OSError as error:
+                log.warning("no snapshot of %s could be written (%s); the log is whole", store.path, error)
 
     #: Copy the events before a log's damage to a new folder.
     recover = staticmethod(recover)
@@ -234,8 +249,10 @@ class Live:
         """Let go of the folder, so that another process may write to it."""
         with self._busy:
             if self._store.is_open:
-                self._keep(1)
-                self._store.close()
+                try:
+                    self._keep(1)
+                finally:
+                    self._store.close()
 
     def __enter__(self) -> Live:
         return self
@@ -331,9 +348,13 @@ class Live:
         """Enter a batch that was checked in the log, and let it take effect."""
         if changes:
             first = self._store.append(changes, key)
-            for change in changes:
-                self._fold(first, change)
-                first += len(change)
+            try:
+                for change in changes:
+                    self._fold(first, change)
+                    first += len(change)
+            except BaseException:
+                self._store.close()  # the log is ahead of the state; opening it again brings them together
+                raise
             self._keep(max(_TAIL, self._state.events // 4))
 
     # -- the fold ------------------------------------------------------------------------------------------------------
@@ -509,6 +530,16 @@ class Live:
     def class_names(self) -> tuple[str, ...] | None:
         """What the classes are called."""
         return self._settings.class_names
+
+    def check_writable(self) -> None:
+        """Raise what the disk raises where the log cannot be written to now."""
+        with self._busy:
+            self._store.check_writable()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the log can still be written to."""
+        return self._store.is_open
 
     @property
     def events(self) -> int:

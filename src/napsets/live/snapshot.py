@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,5 +74,5 @@ def read_snapshot(folder: Path | None) -> Snapshot | None:
         if head["version"] != _VERSION:
             return None
         return Snapshot(int(head["events"]), bytes.fromhex(head["checksum"]), arrays)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zipfile.zlib.error):  # type: ignore[attr-defined]
-        return None  # the log has all of it
+    except Exception:  # zip files fail in many ways, and the log has all of it
+        return None

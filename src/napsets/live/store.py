@@ -12,15 +12,19 @@ import json
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from napsets.checks.arguments import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.drafts import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack
+
+if TYPE_CHECKING:
+    from napsets.live.snapshot import Snapshot
 
 __all__ = ["VERSION", "Store", "recover"]
 
@@ -30,6 +34,9 @@ FORMAT = "napsets live graph"
 LOG, LOCK = "log.sqlite", "lock.sqlite"
 #: Bytes of one row at the most, before the arrays of a batch are spread over several.
 _ROW_BYTES = 1 << 24
+
+#: What reading a damaged database raises: SQLite's own errors, messages that are no text, and values of another kind.
+_UNREADABLE = (sqlite3.DatabaseError, ValueError, TypeError)
 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -78,8 +85,12 @@ class Store:
         self._lock = lock
         self.settings: dict[str, Any] = json.loads(self._meta("settings"))
         self.events: int
-        self.events, checksum = json.loads(self._meta("head"))
-        self.checksum = bytes.fromhex(checksum)
+        self.checksum: bytes
+        self._read_head()
+
+    def _read_head(self) -> None:
+        events, checksum = json.loads(self._meta("head"))
+        self.events, self.checksum = int(events), bytes.fromhex(checksum)
 
     # -- making and opening --------------------------------------------------------------------------------------------
 
@@ -104,8 +115,11 @@ class Store:
             with _closed_on_error(connection):
                 try:
                     _check_version(connection, folder)
-                    return cls(connection, folder, lock)
-                except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+                    store = cls(connection, folder, lock)
+                    with store.one_moment():
+                        next(store.rows(), None)  # the settings must be those that the first row follows from
+                    return store
+                except _UNREADABLE as error:
                     if isinstance(error, InvalidInputError):
                         raise
                     raise _damaged(folder, 0, f"its head cannot be read ({error})") from error
@@ -132,7 +146,9 @@ class Store:
             with closing(_connect(draft / LOG)) as copy:
                 self._connection.backup(copy)
                 copy.execute("PRAGMA journal_mode=WAL")
+            _sync_folder(draft)
             os.replace(draft, target)
+            _sync_folder(target.parent)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
@@ -165,6 +181,25 @@ class Store:
         self.events, self.checksum = first - 1, checksum
         return start
 
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Read head and rows as they are at one moment, whatever a writer does meanwhile."""
+        self._connection.execute("BEGIN")
+        try:
+            self._read_head()
+            yield
+        finally:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def refuse_lost(self, snapshot: Snapshot | None) -> None:
+        """Refuse a log that ends before the snapshot beside it: events that were acknowledged are gone."""
+        if snapshot is not None and snapshot.events > self.events:
+            raise FileFormatError(
+                f"`path` must hold a whole log; in {self.path}, it ends at event {self.events}, and snapshot.npz has "
+                f"seen {snapshot.events}. Put back a newer log, or delete snapshot.npz to go on without these events."
+            )
+
     def rows(self) -> Iterator[Row]:
         """Yield all rows, checking the chain."""
         name = self.path
@@ -173,7 +208,7 @@ class Store:
         try:
             for values in self._connection.execute("SELECT * FROM log ORDER BY first"):
                 row = Row(*values)
-                if row.first != last + 1 or row.events < 1 or row.kind not in KINDS:
+                if row.first != last + 1 or not isinstance(row.events, int) or row.events < 1 or row.kind not in KINDS:
                     raise _damaged(name, last, f"event {last + 1} is missing or out of order")
                 if not isinstance(row.payload, bytes):
                     raise _damaged(name, last, f"event {row.first} holds no bytes")
@@ -182,10 +217,16 @@ class Store:
                     raise _damaged(name, last, f"event {row.first} does not have the checksum that it should have")
                 last += row.events
                 yield row
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise _damaged(name, last, f"the file cannot be read on ({error})") from error
         if (last, checksum) != (self.events, self.checksum):
             raise _damaged(name, last, f"it ends at event {last}, and its head names {self.events}")
+
+    def check_writable(self) -> None:
+        """Write to the disk what stands there already; what fails, fails as a batch would."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("UPDATE meta SET value = value WHERE name = 'head'")
 
     def batch(self, key: str) -> list[tuple[str, bytes]]:
         """Return kinds and payloads of the batch with a key; none where there is no such batch."""
@@ -217,17 +258,21 @@ def recover(path: str | os.PathLike[str], into: str | os.PathLike[str]) -> int:
     with closing(_connect(folder / LOG, read_only=True)) as connection:
         try:
             _check_version(connection, folder)
-            text = connection.execute("SELECT value FROM meta WHERE name = 'settings'").fetchone()[0]
-        except (sqlite3.DatabaseError, TypeError) as error:
+            settings = json.loads(connection.execute("SELECT value FROM meta WHERE name = 'settings'").fetchone()[0])
+        except _UNREADABLE as error:
+            if isinstance(error, InvalidInputError):
+                raise
             raise FileFormatError(f"`path` must hold settings that can be read; {folder} does not ({error})") from error
         damaged = Store.__new__(Store)
-        damaged.path, damaged._connection, damaged.settings = folder, connection, json.loads(text)
+        damaged.path, damaged._connection, damaged.settings = folder, connection, settings
         damaged.events, damaged.checksum = -1, b""
         saved = Store.create(damaged.settings)
         with suppress(FileFormatError):  # the damage itself, or that nothing says where the log should end
             for row in damaged.rows():
                 saved.append([row.change()], row.key)
     with closing(saved):
+        if not saved.events:
+            raise FileFormatError(f"`path` must hold an event that can be read; {folder} holds none")
         saved.copy_to(target)
         return int(saved.events)
 
@@ -252,26 +297,58 @@ def _folder(path: str | os.PathLike[str]) -> Path:
 
 def _connect(path: Path | str, *, read_only: bool = False) -> sqlite3.Connection:
     """Open a database with transactions under our own control; of an empty name, a temporary one."""
-    name = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else os.fspath(path)
+    name = f"{Path(path).absolute().as_uri()}?{_read_mode(Path(path))}" if read_only else os.fspath(path)
     connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False, uri=read_only)
-    with suppress(sqlite3.DatabaseError):  # whether it is one is found out when it is read
+    with suppress(sqlite3.DatabaseError, UnicodeDecodeError):  # whether it is one is found out when it is read
         if not read_only:
             connection.execute(f"PRAGMA journal_mode={'WAL' if path else 'MEMORY'}")
         connection.execute(f"PRAGMA synchronous={'FULL' if path else 'OFF'}")
     return connection
 
 
+def _read_mode(log: Path) -> str:
+    """Return how a log is opened to be read: as unchanging where SQLite cannot make the files of a reader."""
+    if log.with_name(f"{LOG}-wal").exists() or _can_write(log.parent):
+        return "mode=ro"
+    return "mode=ro&immutable=1"
+
+
+def _can_write(folder: Path) -> bool:
+    """Return whether files can be made in a folder; asked of the disk itself, since root may do all but that."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
 def _take_lock(folder: Path) -> sqlite3.Connection:
     """Hold a lock that ends with the process, in a database of its own: readers of the log are not in its way."""
+    if not _can_write(folder):
+        raise InvalidInputError(
+            f"`path` must be a folder that can be written to; {folder} cannot. Free or mend its disk, or pass "
+            f"read_only=True."
+        )
     lock = sqlite3.connect(folder / LOCK, timeout=0.0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         lock.close()
         raise InvalidInputError(
-            f"`path` must not be open for writing elsewhere; {folder} is. Close it there, or pass read_only=True."
+            f"`path` must not be open for writing elsewhere; {folder} is ({error}). Close it there, or pass "
+            f"read_only=True."
         ) from error
     return lock
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names of a folder's files to the disk, where the system can."""
+    if os.name == "posix":
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
 
 
 class _closed_on_error:  # noqa: N801

@@ -163,7 +163,7 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
 
     @app.get("/readyz", response_class=PlainTextResponse, responses=FAILURES, summary="Whether it can answer and write")
     async def readyz() -> str:
-        await owner.call(lambda live: None)
+        await owner.check_ready()
         return "ok"
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)

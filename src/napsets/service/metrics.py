@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from threading import Lock
-from time import time
 from typing import Any
 
 __all__ = ["Requests", "prometheus_text"]
@@ -42,7 +42,8 @@ class Requests:
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self._buckets = [0] * (len(_BUCKETS) + 1)
         self._seconds = 0.0
-        self._slowest: list[tuple[float, float, str, str, int]] = []
+        #: Seconds, when by a clock that never jumps, when by the clock on the wall, method, route, status.
+        self._slowest: list[tuple[float, float, float, str, str, int]] = []
         self._lock = Lock()
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -51,10 +52,13 @@ class Requests:
             self.counts[method, route, status] += 1
             self._buckets[bisect_left(_BUCKETS, seconds)] += 1
             self._seconds += seconds
-            now = time()
-            if len(self._slowest) < _SLOWEST or seconds > self._slowest[0][0]:
-                kept = [entry for entry in self._slowest if now - entry[1] < _REMEMBERED]
-                self._slowest = heapq.nlargest(_SLOWEST, [*kept, (seconds, now, method, route, status)])[::-1]
+            if len(self._slowest) < _SLOWEST or seconds > self._slowest[-1][0] or not self._is_recent(self._slowest[0]):
+                entry = (seconds, time.monotonic(), time.time(), method, route, status)
+                self._slowest = heapq.nlargest(_SLOWEST, [entry, *filter(self._is_recent, self._slowest)])
+
+    @staticmethod
+    def _is_recent(entry: tuple[float, float, float, str, str, int]) -> bool:
+        return time.monotonic() - entry[1] < _REMEMBERED
 
     def slowest(self) -> list[dict[str, Any]]:
         """Return the slowest requests of the last hour, slowest first."""
@@ -62,8 +66,7 @@ class Requests:
             return [
                 {"milliseconds": round(1000 * seconds, 3), "at": round(at, 3), "method": method, "route": route,
                  "status": status}
-                for seconds, at, method, route, status in reversed(self._slowest)
-                if time() - at < _REMEMBERED
+                for seconds, _, at, method, route, status in filter(self._is_recent, self._slowest)
             ]  # fmt: skip
 
     def lines(self) -> Iterator[str]:

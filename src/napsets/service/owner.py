@@ -35,6 +35,7 @@ class Owner:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="napsets-live")
         #: Why no call can be made any more; None while all is well.
         self.broken: str | None = None
+        self._unwritable = False
 
     async def call(self, work: Callable[[Live], Result]) -> Result:
         """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
@@ -53,14 +54,28 @@ class Owner:
                 f"finished; send it again with the same Idempotency-Key.",
             ) from None
 
+    async def check_ready(self) -> None:
+        """Refuse where calls cannot be made, or where the last that failed on the disk would fail again."""
+
+        def check(live: Live) -> None:
+            if self._unwritable:
+                live.check_writable()
+                self._unwritable = False
+
+        await self.call(check)
+
     def _run(self, work: Callable[[Live], Result]) -> Result:
+        if self.broken is not None:
+            raise RefusedError(503, self.broken)
         try:
             return work(self._live)
-        except (NapsetsError, RefusedError):
-            raise
-        except (sqlite3.Error, OSError) as error:
-            raise RefusedError(503, f"the store cannot be read or written ({error}). Nothing was changed.") from error
         except BaseException as error:
+            if self._live.is_open and isinstance(error, NapsetsError | RefusedError):
+                raise
+            if self._live.is_open and isinstance(error, sqlite3.Error | OSError):
+                self._unwritable = True
+                text = f"the store cannot be read or written ({error}). Nothing was changed."
+                raise RefusedError(503, text) from error
             # The log is the truth; whether the state still follows from it is not known any more.
             self.broken = "the service met a fault of its own and answers no more; start it again: the log is whole"
             log.exception("a fault of napsets")

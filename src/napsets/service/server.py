@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,14 +64,23 @@ def run_server(
     )
     listener = _listen(host, port)
     with listener:
-        if ready is not None:
-            name = f"[{host}]" if ":" in host else host
-            ready(f"http://{name}:{listener.getsockname()[1]}")
-        _Server(config).run(sockets=[listener])
+        name = f"[{host}]" if ":" in host else host
+        url = f"http://{name}:{listener.getsockname()[1]}"
+        _Server(config, lambda: None if ready is None else ready(url)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     """A server for which being told to stop is a good end, and no interruption."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so once a signal would end it well."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
