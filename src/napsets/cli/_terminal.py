@@ -47,28 +47,16 @@ def prepare_streams() -> None:
 
 
 def _fill_gaps() -> None:
-    """Put something where a stream was closed (``>&-``), or the next file that is opened would take its number.
+    """Open something in place of a closed stream (``>&-``), or the next file that is opened would take its number.
 
-    Nothing can be read or printed there, and trying to print says so. What goes to standard error is lost, as asked.
+    Nothing can be written there, and trying to print says so. What goes to standard error is lost.
     """
-    for number, how in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        if not _is_open(number):
-            opened = os.open(os.devnull, how)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
-    if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (stays open)
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
+    while (number := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(number)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115  (stays open)
 
 
 def flush() -> None:
