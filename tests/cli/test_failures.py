@@ -163,7 +163,7 @@ def test_debug_shows_where_bad_input_was_found(run, world, target):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_behind(tmp_path, number):
     # Deep neighbourhoods of many nodes: far more work than is done before the signal comes.
-    world = make_world(tmp_path / "world", nodes=150_000, degree=16)
+    world = make_world(tmp_path / "world", nodes=30_000, degree=16)
     target = tmp_path / "out" / "sets.parquet"
     target.parent.mkdir()
     target.write_text("what was there before")

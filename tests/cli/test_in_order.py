@@ -13,36 +13,34 @@ import napsets as ns
 SIZE = 900
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, must_run):
     """Sets of nodes of which the last third, in the order of `date`, is much harder; rows are in another order."""
-    rng = np.random.default_rng(0)
+    folder, rng = tmp_path_factory.mktemp("ordered"), np.random.default_rng(0)
     labels, date = rng.integers(3, size=SIZE), rng.permutation(SIZE)
     logits = rng.normal(size=(SIZE, 3))
     logits[np.arange(SIZE), labels] += np.where(date < 600, 2.5, 0.0)
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     rows = ["node,a,b,c", *(f"{i},{','.join(map(repr, map(float, row)))}" for i, row in enumerate(probabilities))]
-    (tmp_path / "probabilities.csv").write_text("\n".join(rows))
+    (folder / "probabilities.csv").write_text("\n".join(rows))
     known = np.flatnonzero(date < 300)
-    (tmp_path / "known.csv").write_text("\n".join(["node,label", *(f"{i},{'abc'[labels[i]]}" for i in known)]))
+    (folder / "known.csv").write_text("\n".join(["node,label", *(f"{i},{'abc'[labels[i]]}" for i in known)]))
     later = np.flatnonzero(date >= 300)
     rows = [f"{i},{'abc'[labels[i]]},{date[i]}" for i in later]
-    (tmp_path / "truth.csv").write_text("\n".join(["node,label,date", *rows]))
+    (folder / "truth.csv").write_text("\n".join(["node,label,date", *rows]))
     edges = rng.integers(SIZE, size=(500, 2))
-    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *(f"{a},{b}" for a, b in edges)]))
+    (folder / "edges.csv").write_text("\n".join(["source,target", *(f"{a},{b}" for a, b in edges)]))
+    must_run(
+        "predict", "--edges", folder / "edges.csv", "--probabilities", folder / "probabilities.csv", "--labels",
+        folder / "known.csv", "--method", "split", "--output", folder / "sets.parquet",
+    )  # fmt: skip
     split = ns.SplitConformal().calibrate(probabilities, labels, known)
     sets = split.predict(later, 0.1)
     order = np.argsort(date[later])
-    return tmp_path, ~sets.contains(labels)[order], sets.sizes[order], np.argsort(order)
+    return folder, ~sets.contains(labels)[order], sets.sizes[order], np.argsort(order)
 
 
 def evaluated(run, folder, column):
-    if not (folder / "sets.parquet").exists():
-        done = run(
-            "predict", "--edges", folder / "edges.csv", "--probabilities", folder / "probabilities.csv", "--labels",
-            folder / "known.csv", "--method", "split", "--output", folder / "sets.parquet",
-        )  # fmt: skip
-        assert done.exit_code == 0, done.output
     call = ("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", column)
     shown, text = run(*call, "--json"), run(*call)
     assert shown.exit_code == text.exit_code == 0, shown.output
@@ -76,7 +74,6 @@ def test_the_order_of_the_rows_is_another(run, files):
 
 def test_a_column_that_is_not_there_is_told(run, files):
     folder = files[0]
-    evaluated(run, folder, "date")
     done = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "day")
     assert done.exit_code != 0
     assert "day" in done.stderr
@@ -89,12 +86,11 @@ def test_numbers_that_are_text_are_sorted_as_numbers_and_dates_as_dates():
     assert np.argsort(_sortable(["2024-02-01", "2023-12-31"])).tolist() == [1, 0]
 
 
-def test_empty_cells_in_the_column_are_refused(run, files):
+def test_empty_cells_in_the_column_are_refused(run, files, tmp_path):
     folder = files[0]
-    evaluated(run, folder, "date")
     rows = (folder / "truth.csv").read_text().splitlines()
     rows[5] = rows[5].rpartition(",")[0] + ","
-    (folder / "truth.csv").write_text("\n".join(rows))
-    done = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "date")
+    (tmp_path / "truth.csv").write_text("\n".join(rows))
+    done = run("evaluate", folder / "sets.parquet", "--labels", tmp_path / "truth.csv", "--in-order", "date")
     assert done.exit_code != 0
     assert "without empty cells" in done.stderr

@@ -107,7 +107,7 @@ def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("world"), suffix=".csv", nodes=3000)
+    return make_world(tmp_path_factory.mktemp("world"), suffix=".csv", nodes=600)
 
 
 @moments
