@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,9 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import napsets as ns
+from napsets.levels import Full
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import in_reference, uniforms
+from napsets.localisers import Everyone
 from napsets.methods.data import CalibrationData
+from napsets.methods.method import Method
+from napsets.scores import APS, THR, ByLabel, Informed, Sharpened, learns
 
 CLASSES = 3
 METHODS = [
@@ -29,6 +34,16 @@ METHODS = [
     ("naps-exact", {"pool": 0.0}),
     ("naps-exact", {"hops": 1, "alike": 4.0}),
     ("split", {"level": "exact"}),
+]
+#: Methods in which labels are evidence: fitted anew when the rule of the log says so, and compared with a batch that
+#: takes what was fitted.
+LEARNING = [
+    (ns.make_method("informed"), {}),
+    (ns.make_method("informed", score="thr", allow_empty=False), {}),
+    (Method(Informed(Sharpened(APS(), 1.6), hops=1), Everyone(), Full()), {}),
+    (Method(ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5), Everyone(), Full()), {}),
+    (Method(ByLabel(Informed(THR()), 0.25), Everyone(), Full(0.3), allow_empty=False), {}),
+    (Method(Informed(APS(), wide=True), Everyone(), Full()), {}),  # calibrated anew after each change
 ]
 #: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
 IDS = [0, 1, "1", "", "a\0", "a", "ä 🙂", -7, 2**40, *range(10, 24)]
@@ -47,8 +62,8 @@ class Model:
         self.labels[name] = (label, self.arrived)
         self.arrived += 1
 
-    def calibrated(self):
-        """Return the names of nodes and their calibration, or None without a reference."""
+    def calibrated(self, learned=None):
+        """Return the names of nodes and their calibration with what was learned, or None where there is none."""
         names = list(self.nodes)
         place = {name: i for i, name in enumerate(names)}
         ends = np.array([[place[a], place[b]] for a, b in self.edges], dtype=np.int64).reshape(-1, 2).T
@@ -56,8 +71,9 @@ class Model:
         known = np.flatnonzero(truth >= 0)
         numbers = np.array([self.labels[names[i]][1] for i in known], dtype=np.int64)
         apart = self.method.level.keeps_apart
-        reference = in_reference(self.seed, numbers, 0.5) if apart else np.ones(known.size, dtype=bool)
-        if not reference.any():
+        share = getattr(self.method.level, "share", 0.5)
+        reference = in_reference(self.seed, numbers, share) if apart else np.ones(known.size, dtype=bool)
+        if not reference.any() or (learns(self.method.score) and reference.all()):
             return names, None
         ids = np.empty(len(names), dtype=object)
         ids[:] = names
@@ -65,17 +81,24 @@ class Model:
             ns.Graph.from_edge_index(ends, len(names)), np.array(list(self.nodes.values())), truth, known, ids
         )
         return names, self.method.on(
-            data.scored_in_parts(self.method.score, self.seed, known[reference], known[~reference])
-        )
+            data.scored_in_parts(
+                self.method.score, self.seed, known[reference], known[~reference], level=self.method.level,
+                learned=learned,
+            )
+        )  # fmt: skip
 
 
 class Growth(RuleBasedStateMachine):
     """A graph that changes at random, beside its model."""
 
-    @initialize(method=st.sampled_from(METHODS), seed=st.integers(0, 3), row=ROWS)
-    def begin(self, method, seed, row):
-        name, options = method
-        self.live = ns.Live(name, alpha=0.25, seed=seed, **options)
+    methods = METHODS
+
+    @initialize(data=st.data(), seed=st.integers(0, 3), row=ROWS)
+    def begin(self, data, seed, row):
+        name, options = data.draw(st.sampled_from(self.methods))
+        self.live = ns.Live(
+            name if isinstance(name, str) else replace(name, seed=seed), alpha=0.25, seed=seed, **options
+        )
         self.model = Model(self.live._settings.method, seed)
         self.judged = []
         self.log = []
@@ -201,8 +224,12 @@ class Growth(RuleBasedStateMachine):
         if hasattr(self, "model"):
             self.compare()
 
+    def calibrated(self):
+        fitted = self.live._calibration.fitted
+        return self.model.calibrated(None if fitted is None else fitted.learned)
+
     def compare(self):
-        names, calibrated = self.model.calibrated()
+        names, calibrated = self.calibrated()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ns.NapsetsWarning)
             for alpha in (0.25, 0.5):
@@ -211,8 +238,10 @@ class Growth(RuleBasedStateMachine):
                     assert np.isposinf(sets.thresholds).all()
                     continue
                 batch = calibrated.predict(positions=np.arange(len(names)), alpha=alpha)
-                for name in ("member", "thresholds", "support", "effective_size", "level"):
-                    assert np.array_equal(getattr(sets, name), getattr(batch, name)), name
+                for name in ("member", "thresholds", "support", "effective_size", "level", "label_thresholds"):
+                    one, other = getattr(sets, name), getattr(batch, name)
+                    assert (one is None) == (other is None), name
+                    assert one is None or np.array_equal(one, other), name
         record = self.live._record
         for row, expected in enumerate(self.judged):
             seen = tuple(record.column(name)[row] for name in ("covered", "size", "p_value"))
@@ -228,9 +257,50 @@ class Growth(RuleBasedStateMachine):
                 assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
-def grow(examples, steps):
+class Learning(Growth):
+    """The same with methods in which labels are evidence, and a crowd of three instead of 64."""
+
+    methods = LEARNING
+
+    @precondition(lambda self: len(self.model.labels) < len(self.model.nodes))
+    @rule(data=st.data())
+    def labels_come(self, data):
+        for name in self.some(data, [name for name in self.model.nodes if name not in self.model.labels]):
+            label = data.draw(st.integers(0, CLASSES - 1))
+            self.judged.append(self.judge(self.live.status()["events"] + 1, name, label))
+
+    def judge(self, event, name, label):
+        names, before = self.calibrated()
+        covered, size = True, CLASSES
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ns.NapsetsWarning)
+            if before is not None:
+                sets = before.predict(positions=np.array([names.index(name)]), alpha=0.25)
+                covered, size = bool(sets.member[0, label]), int(sets.sizes[0])
+        held_out = not in_reference(self.model.seed, np.array([self.model.arrived]), self.model.method.level.share)
+        self.model.add_label(name, label)
+        self.happens("add_labels", [name], [label])
+        if not held_out:
+            return covered, size, np.nan
+        u = float(uniforms(self.model.seed, np.array([event]))[0])
+        names, after = self.calibrated()
+        if after is None:
+            return covered, size, u
+        scores, own = after.scored.level_scores, after.scored.level_nodes == names.index(name)
+        greater, equal = int((scores > scores[own]).sum()), int((scores == scores[own]).sum()) - 1
+        return covered, size, smoothed_p_value(greater, equal, scores.size - 1, u)
+
+
+@pytest.fixture
+def small_crowds(monkeypatch):
+    """Let nodes with over three reference neighbours be crowded."""
+    for module in ("scores.evidence", "live.hearing"):
+        monkeypatch.setattr(f"napsets.{module}.CROWD", 3)
+
+
+def grow(examples, steps, machine=Growth):
     run_state_machine_as_test(
-        Growth,
+        machine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -243,6 +313,11 @@ def grow(examples, steps):
 
 def test_sets_are_those_of_a_batch_after_every_step():
     grow(25, 30)
+
+
+@pytest.mark.usefixtures("small_crowds")
+def test_sets_are_those_of_a_batch_after_every_step_where_labels_are_evidence():
+    grow(25, 30, Learning)
 
 
 @pytest.mark.slow

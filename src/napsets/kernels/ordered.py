@@ -151,6 +151,22 @@ def _remove(blocks, a, b):
 
 
 @jit
+def _insert_all(blocks, first, second):
+    """Enter pairs until there is no block left, and return how many."""
+    for i in range(first.size):
+        if not _insert(blocks, first[i], second[i]):
+            return i
+    return first.size
+
+
+@jit
+def _remove_all(blocks, first, second):
+    """Take pairs out, which must be there."""
+    for i in range(first.size):
+        _remove(blocks, first[i], second[i])
+
+
+@jit
 def _count(blocks, a, b, after):
     return count_pairs(blocks, a, b, after)
 
@@ -178,17 +194,39 @@ class OrderedPairs:
     def add(self, first: float, second: float) -> None:
         """Enter a pair."""
         while not _insert(self.blocks, first, second):
-            old = self.blocks
-            self.blocks = _room(2 * old.sizes.size)
-            for new, array in zip(self.blocks[:4], old[:4], strict=True):
-                new[: old.sizes.size] = array
-            self.blocks.used[0] = old.used[0]
+            self._grow()
         self.size += 1
+
+    def add_all(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
+        """Enter pairs."""
+        if self.size == 0:
+            self.fill(first, second)
+            return
+        done = 0
+        while True:
+            done += _insert_all(self.blocks, first[done:], second[done:])
+            if done == first.size:
+                break
+            self._grow()
+        self.size += first.size
+
+    def _grow(self) -> None:
+        old = self.blocks
+        self.blocks = _room(2 * old.sizes.size)
+        for new, array in zip(self.blocks[:4], old[:4], strict=True):
+            new[: old.sizes.size] = array
+        self.blocks.used[0] = old.used[0]
 
     def remove(self, first: float, second: float) -> None:
         """Take a pair out that is there."""
         _remove(self.blocks, first, second)
         self.size -= 1
+
+    def remove_all(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
+        """Take pairs out that are there."""
+        if first.size:
+            _remove_all(self.blocks, first, second)
+            self.size -= first.size
 
     def count(self, first: float, second: float, *, after: bool = False) -> int:
         """Return how many pairs are below one; with `after`, up to and including it."""

@@ -1,221 +1,212 @@
-"""Sets of a living graph as it is now: those of a batch calibration of the present state, with its own split."""
+"""The sets of a living graph as it is now, whichever way they are kept up to date, and when methods are fitted anew."""
 
 from __future__ import annotations
 
-import json
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.errors import NapsetsWarning
-from napsets.live.alarms import smoothed_p_value
+from napsets.levels import Full
+from napsets.live.fitted import Fitted, fit
+from napsets.live.following import Following
+from napsets.live.hearing import Hearing
 from napsets.live.settings import LiveSettings
 from napsets.live.state import Batch, State
+from napsets.live.whole import Whole
+from napsets.localisers import Everyone
 from napsets.methods.auto import AutoMethod
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.choice import Choice
-from napsets.methods.method import Method
 from napsets.predictions import PredictionSets
-from napsets.scores import Labelled, learns
-from napsets.scores.exponents import Learned
-from napsets.scores.informed import evidence_of
+from napsets.scores import learns
 
-__all__ = ["BatchCalibration"]
+__all__ = ["Calibration"]
 
 #: By how much the reference must have grown for a new choice and new exponents.
 _GROWTH = 1.25
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """What was chosen and fitted last, and on how many reference labels.
-
-    Attributes
-    ----------
-    method : Method
-        What was chosen, or the only method there is.
-    learned : Learned or None
-        What an informed score learned.
-    labels : int
-        Reference labels then.
-    choice : Choice or None
-        How the method was chosen; not known any more after a restart from a snapshot.
-    """
-
-    method: Method
-    learned: Learned | None = None
-    labels: int = 0
-    choice: Choice | None = None
-
-
-class BatchCalibration:
-    """A calibration of the whole present state, made anew after every change: the specification of all others.
+class Calibration:
+    """What the state says of its nodes now: a fitted method, and an engine that keeps its sets up to date.
 
     Methods that learn or choose do so when the reference has grown by a quarter, or when asked; in between, the choice
     and what was learned stay as they are.
-    """
 
-    #: A label's p-value is that among the labels held out once it is one of them: then it is evidence for them too.
-    judges_after = True
+    Parameters
+    ----------
+    settings : LiveSettings
+        The method.
+    state : State
+        Whose changes it is told of.
+    """
 
     def __init__(self, settings: LiveSettings, state: State) -> None:
         self.settings, self.state = settings, state
         method: Any = settings.method
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
         self.fitted = None if self.learns else Fitted(method)
-        self._present: tuple[Batch, Calibrated | None] | None = None
+        self._engine: Any = None if self.fitted is None else self._make_engine(self.fitted)
+
+    def _make_engine(self, fitted: Fitted) -> Any:
+        """Return what keeps the sets of a fitted method up to date: as little anew as the method allows."""
+        method, directed = fitted.method, self.settings.directed
+        if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
+            return Following(method, self.state)
+        if not directed and isinstance(method.level, Full) and Hearing.suits(method.score):
+            return Hearing(method, self.state)
+        return Whole(fitted, self.state)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
-    def changed(self, *_: object) -> None:
-        """Forget the calibration: the state is another."""
-        self._present = None
+    def load(self) -> None:
+        """Take over a state with all its labels."""
+        if self._engine is not None:
+            self._engine.load()
 
-    load = grow = leave = touch = see_outputs = changed
+    def grow(self, count: int) -> None:
+        """Make room for new nodes."""
+        if self._engine is not None:
+            self._engine.grow(count)
 
-    def enter(self, *_: object) -> None:
+    def leave(self, slot: int) -> None:
+        """Let a node's label, which it still has, count no more."""
+        if self._engine is not None:
+            self._engine.leave(slot)
+
+    def touch(self, *ends: IntArray) -> None:
+        """Note that edges at some slots have come or gone, or are about to go."""
+        if self._engine is not None:
+            self._engine.touch(*ends)
+
+    def see_outputs(self, slots: IntArray) -> None:
+        """Note that the model says something else of nodes; labelled ones leave before, and enter after."""
+        if self._engine is not None:
+            self._engine.see_outputs(slots)
+
+    def enter(self, slot: int, score: float | None = None) -> None:
         """Let a label count; where the reference has grown by a quarter, choose and fit anew."""
-        self.changed()
-        reference = self.state.sizes[0]
-        if self.learns and reference and (self.fitted is None or reference >= _GROWTH * max(self.fitted.labels, 1)):
+        if self._engine is not None:
+            self._engine.enter(slot, score)
+        if self.learns and (self.fitted is None or self.state.sizes[0] >= _GROWTH * max(self.fitted.labels, 1)):
             self.refit()
 
     def refit(self) -> None:
         """Choose and fit anew, on the reference as it is."""
         if not self.learns or not self.state.sizes[0]:
             return
-        self.changed()
-        batch, method = self.state.batch(), self.settings.method
-        parts = batch.reference, batch.level_nodes
-        if isinstance(method, AutoMethod):
-            calibrated = method.fit(replace(batch.data, split=parts))
-            chosen, score, choice = calibrated.method, calibrated.score, calibrated.choice
+        method, ear = self.settings.method, None
+        if isinstance(method, AutoMethod) or Hearing.suits(method.score):
+            ear = self._ear()
+        self._go_on(fit(method, self.state, ear), ear)
+
+    def _ear(self) -> Hearing | None:
+        """Return what has counted the labels around nodes, where that is what a refit needs."""
+        method = self.settings.method
+        if isinstance(self._engine, Hearing):
+            return self._engine
+        if self.settings.directed or isinstance(method, AutoMethod):
+            return None
+        engine = Hearing(method, self.state)
+        engine.load()
+        return engine
+
+    def _go_on(self, fitted: Fitted, ear: Hearing | None) -> None:
+        """Go on with another choice, or with what was learned anew."""
+        self.fitted = fitted
+        engine = self._make_engine(fitted)
+        if isinstance(engine, Hearing):
+            assert fitted.learned is not None
+            if ear is None:
+                engine.load()
+            else:
+                engine = ear
+                engine.take_score(fitted.method)
+            engine.learn(fitted.learned)
         else:
-            scored = batch.data.scored_in_parts(method.score, method.seed, *parts, level=method.level)
-            chosen, score, choice = method, scored.bound, None
-        informed = evidence_of(score)
-        learned = None if informed is None else informed.learned
-        self.fitted = Fitted(chosen, learned, batch.reference.size, choice)
+            engine.load()
+        self._engine = engine
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def present(self) -> tuple[Batch, Calibrated | None]:
-        """Return the present state and its calibration; None while there are too few labels to calibrate on."""
-        if self._present is None:
-            self._present = self._calibrate(self.state.batch())
-        return self._present
+    @property
+    def judges_after(self) -> bool:
+        """Whether a label's p-value is asked for once it has entered, or before."""
+        return self._engine is None or bool(self._engine.judges_after)
 
-    def _calibrate(self, batch: Batch) -> tuple[Batch, Calibrated | None]:
-        fitted = self.fitted
-        if fitted is None:
-            return batch, None
-        method, parts = fitted.method, (batch.reference, batch.level_nodes)
-        if not method.level.keeps_apart:
-            parts = batch.data.calibration, batch.level_nodes[:0]
-        elif not parts[1].size and self.learns:
-            return batch, None
-        if not parts[0].size:
-            return batch, None
-        scored = batch.data.scored_in_parts(
-            method.score, method.seed, *parts, level=method.level, learned=fitted.learned
-        )
-        return batch, replace(method.on(scored), choice=fitted.choice)
+    @property
+    def _is_ready(self) -> bool:
+        """Whether there are labels to calibrate on; a method that learns nothing says so itself."""
+        if not self.learns:
+            return True
+        reference, held_out = self.state.sizes
+        if self.fitted is None:
+            return False
+        return bool(reference and held_out) if self.fitted.method.level.keeps_apart else bool(reference + held_out)
+
+    def present(self) -> tuple[Batch, Calibrated] | None:
+        """Return the present state and its batch calibration; None while there are too few labels."""
+        if self.fitted is None or not self._is_ready or not sum(self.state.sizes):
+            return None
+        if self.fitted.method.level.keeps_apart and not self.state.sizes[0]:
+            return None
+        return (self._engine if isinstance(self._engine, Whole) else Whole(self.fitted, self.state)).present()
 
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
-        batch, calibrated = self.present()
-        nodes = np.searchsorted(batch.slots, slots)
-        if calibrated is None:
-            shape = (nodes.size, batch.data.outputs.shape[1])
-            return PredictionSets.unchecked(
-                nodes=slots,
-                member=np.ones(shape, dtype=bool),
-                thresholds=np.full(nodes.size, np.inf),
-                support=np.zeros(nodes.size, dtype=np.int64),
-                effective_size=np.zeros(nodes.size),
-                alpha=alpha,
-                class_names=self.settings.class_names,
-                level=np.inf if self.settings.keeps_apart else None,
-            )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NapsetsWarning)
-            sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
-        object.__setattr__(sets, "nodes", slots)
-        return sets
+        if self._is_ready:
+            sets: PredictionSets = self._engine.predict(slots, alpha)
+            return sets
+        return PredictionSets.unchecked(
+            nodes=slots,
+            member=np.ones((slots.size, int(self.state.classes or 0)), dtype=bool),
+            thresholds=np.full(slots.size, np.inf),
+            support=np.zeros(slots.size, dtype=np.int64),
+            effective_size=np.zeros(slots.size),
+            alpha=alpha,
+            class_names=self.settings.class_names,
+            level=np.inf if self.settings.keeps_apart else None,
+        )
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, and nothing else.
+        """Yield, label by label, what it says of the set that stands before it comes: covered, size, its score.
 
         Each label must have entered before the next is asked for.
         """
-        for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
-            member = self.predict(np.array([slot]), alpha).member[0]
-            yield bool(member[label]), int(member.sum()), 0.0
+        place = 0
+        while place < slots.size:
+            if not self._is_ready:
+                yield True, int(self.state.classes or 0), 0.0
+                place += 1
+                continue
+            engine = self._engine
+            for judgement in engine.judge(slots[place:], labels[place:], alpha):
+                yield judgement
+                place += 1
+                if self._engine is not engine:  # another choice was made
+                    break
 
-    def p_value(self, slot: int, _: float, u: float) -> float:
-        """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
-        batch, calibrated = self.present()
-        if calibrated is None:
-            return u
-        node, scored = np.searchsorted(batch.slots, slot), calibrated.scored
-        if calibrated.is_exact:
-            own, scores = scored.level_nodes == node, scored.level_scores
-            shares = calibrated.local.ranks(scored.level_nodes, scores)
-        else:
-            own, scores = scored.reference.nodes == node, scored.reference.scores
-            shares = np.zeros(scores.size)
-        if not own.any():
-            return u
-        tied = shares == shares[own]
-        greater = (shares > shares[own]) | (tied & (scores > scores[own]))
-        equal = tied & (scores == scores[own])
-        return smoothed_p_value(int(greater.sum()), int(equal.sum()) - 1, scores.size - 1, u)
+    def p_value(self, slot: int, score: float, u: float) -> float:
+        """Return the smoothed p-value of a node's label among those that set the level."""
+        return float(self._engine.p_value(slot, score, u)) if self._is_ready else u
 
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
-        batch, calibrated = self.present()
-        if calibrated is None:
-            return np.ones((slots.size, batch.data.outputs.shape[1]))
-        nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
-        if not calibrated.is_exact:
-            scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
-            local: FloatArray = 1.0 - calibrated.local.ranks(np.repeat(nodes, classes), scores)
-            return local.reshape(nodes.size, classes)
-        # The smallest j of n + 1 at which a candidate is left out of the set at alpha = j / (n + 1), by halving.
-        size = calibrated.scored.level_nodes.size
-        low, high = np.zeros((nodes.size, classes), dtype=np.int64), np.full((nodes.size, classes), size + 1)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            inside = np.ones(low.shape, dtype=bool)
-            for j in np.unique(middle[high - low > 1]).tolist():
-                rows = np.flatnonzero((middle == j).any(axis=1))
-                inside[rows] = np.where(
-                    middle[rows] == j, self.predict(slots[rows], j / (size + 1)).member, inside[rows]
-                )
-            open_ = high - low > 1
-            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
-        return high / (size + 1)
+        if not self._is_ready:
+            return np.ones((slots.size, int(self.state.classes or 0)))
+        values: FloatArray = self._engine.p_values(slots)
+        return values
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what was chosen and learned, for a snapshot."""
-        if not self.learns or self.fitted is None:
-            return {}
-        exponents, tables = (None, {}) if self.fitted.learned is None else self.fitted.learned.parts()
-        text = json.dumps([self.fitted.method.describe(), exponents, self.fitted.labels])
-        return tables | {"fitted": np.frombuffer(text.encode(), dtype=np.uint8)}
+        return {} if not self.learns or self.fitted is None else self.fitted.arrays()
 
     def take(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Take what was chosen and learned from a snapshot."""
+        """Take what was chosen and learned from a snapshot, for a state that was restored."""
         if "fitted" in arrays and self.state.outputs is not None:
-            described, exponents, labels = json.loads(arrays["fitted"].tobytes())
-            none = Labelled(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-            rows = self.state.outputs.values[:1]
-            learned = None if exponents is None else Learned.from_parts(exponents, arrays, none, rows)
-            self.fitted = Fitted(Method.from_description(described), learned, labels)
+            self._go_on(Fitted.from_arrays(arrays, self.state.outputs.values[:1]), None)
+        else:
+            self.load()

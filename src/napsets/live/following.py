@@ -7,7 +7,7 @@ is about: scores stand in ordered blocks, and every held-out label knows how man
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from napsets.checks.arguments import FloatArray, IntArray
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.nodes import Column
-from napsets.live.settings import LiveSettings
 from napsets.live.state import State
 from napsets.localisers import Cut, Everyone, Hops
 from napsets.localisers.base import RULES
@@ -44,7 +43,7 @@ class Following:
 
     Parameters
     ----------
-    settings : LiveSettings
+    method : Method
         With a score of rows, the localiser `Everyone` or `Hops`, and any level.
     state : State
         Whose changes it is told of.
@@ -53,11 +52,10 @@ class Following:
     #: A label's p-value is that among the labels before it.
     judges_after = False
 
-    def __init__(self, settings: LiveSettings, state: State) -> None:
+    def __init__(self, method: Method, state: State) -> None:
         from napsets.kernels import ordered
 
-        self.settings, self.state = settings, state
-        self.method = cast("Method", settings.method)
+        self.method, self.state = method, state
         localiser: Any = self.method.localiser
         self.everyone = isinstance(localiser, Everyone)
         self.weighting = Weighting(np.empty(0)) if self.everyone else _weighting(localiser)
@@ -90,7 +88,7 @@ class Following:
         scores = np.concatenate(
             [self.scores(part, state.labels.values[part]) for part in np.array_split(slots, slots.size // _LABELS + 1)]
         )
-        groups, reference = self._groups.values[slots], state.is_reference.values[slots]
+        groups, reference = self._groups.values[slots], state.is_reference.values[slots] | (not self.exact)
         known = slots[reference]
         self._member.values[known], self._scores.values[known] = True, scores[reference]
         self._ordered.fill(np.zeros(known.size), scores[reference])
@@ -103,16 +101,6 @@ class Following:
         for column in self._held_out[3:]:
             column.extend(np.ones((slots.size - known.size, *column.values.shape[1:]), dtype=column.values.dtype))
         following.count_all(0, self._known(), self._entries())
-
-    def arrays(self) -> dict[str, Array]:
-        """Return what was learned, for a snapshot: nothing."""
-        return {}
-
-    def take(self, arrays: dict[str, Array]) -> None:
-        """Take what was learned from a snapshot: nothing."""
-
-    def refit(self) -> None:
-        """Fit anew: nothing is fitted."""
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -135,7 +123,7 @@ class Following:
         if score is None:
             score = self.scores(np.array([slot]), self.state.labels.values[[slot]]).tolist()[0]
         group = int(self._groups.values[slot])
-        if self.state.is_reference.values[slot]:
+        if not self.exact or self.state.is_reference.values[slot]:
             self._member.values[slot], self._scores.values[slot] = True, score
             self._ordered.add(0.0, score)
             if self.weighting.alike:
@@ -153,7 +141,7 @@ class Following:
     def leave(self, slot: int) -> None:
         """Let a node's label, which it still has, count no more."""
         score, group = float(self._scores.values[slot]), int(self._groups.values[slot])
-        if self.state.is_reference.values[slot]:
+        if not self.exact or self.state.is_reference.values[slot]:
             self._member.values[slot] = False
             self._ordered.remove(0.0, score)
             if self.weighting.alike:

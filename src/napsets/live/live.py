@@ -25,10 +25,9 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
-from napsets.live.calibration import BatchCalibration
+from napsets.live.calibration import Calibration
 from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change, as_ids
-from napsets.live.following import Following
 from napsets.live.history import History
 from napsets.live.monitoring import Monitor
 from napsets.live.record import Record
@@ -132,10 +131,9 @@ class Live:
         self._record = Record()
         self._monitor = Monitor(settings.alpha)
         self._history = History(settings.alpha)
-        self._calibration = (Following if settings.follows else BatchCalibration)(settings, self._state)
+        self._calibration = Calibration(settings, self._state)
         if snapshot is not None:
             snapshot.restore(self._state, self._record)
-            self._calibration.load()
             self._calibration.take(snapshot.arrays)
 
     # -- from what is there already ------------------------------------------------------------------------------------
@@ -378,6 +376,7 @@ class Live:
                     neighbours = state.adjacency.neighbours(slot).astype(np.int64)
                     self._calibration.touch(neighbours, np.array([slot]))
                     state.adjacency.remove_node(slot)
+                    self._calibration.touch(neighbours, np.array([slot]))
                     state.remove_node(slot)
         state.events = first + len(change) - 1
 
@@ -397,6 +396,7 @@ class Live:
             else:
                 calibration.touch(*ends)
                 state.adjacency.remove_edges(*ends)
+                calibration.touch(*ends)
 
     def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
         """Replace what the model says: labels count with their new scores."""
@@ -424,11 +424,12 @@ class Live:
         for place, (covered, size, score) in enumerate(judgements):
             slot, p_value = int(slots[place]), math.nan
             delay = state.arrived_labels - int(state.arrivals.values[slot])
-            if tested[place] and not calibration.judges_after:
+            judges_after = calibration.judges_after
+            if tested[place] and not judges_after:
                 p_value = calibration.p_value(slot, score, us[place])
             state.add_label(slot, int(labels[place]), bool(reference[place]))
             calibration.enter(slot, score)
-            if tested[place] and calibration.judges_after:
+            if tested[place] and judges_after:
                 p_value = calibration.p_value(slot, score, us[place])
             self._record.add((first + place, covered, size, p_value, delay))
 
@@ -470,12 +471,11 @@ class Live:
 
         with self._busy:
             slot = np.array([self._one("id", id)])
-            now = self._calibration
-            whole = now if isinstance(now, BatchCalibration) else BatchCalibration(self._settings, self._state)
-            batch, calibrated = whole.present()
-            if calibrated is None:
+            present = self._calibration.present()
+            if present is None:
                 raise InvalidInputError("`id` can be inspected once there is a label; there is none yet")
             rate = self._settings.alpha if alpha is None else check_alpha(alpha)
+            batch, calibrated = present
             return inspect_node(calibrated, int(np.searchsorted(batch.slots, slot[0])), rate)
 
     def __contains__(self, id: object) -> bool:

@@ -14,7 +14,7 @@ from napsets.methods.auto import AutoMethod
 from napsets.methods.method import Method
 from napsets.methods.predictor import Predictor
 from napsets.methods.table import make_method
-from napsets.scores import ByLabel, Informed, RowScore, learns
+from napsets.scores import ByLabel, Informed, RowScore
 
 __all__ = ["LiveSettings"]
 
@@ -54,14 +54,6 @@ class LiveSettings:
     def share(self) -> float:
         """Which share of the labels is the reference: all of them where none is held out."""
         return float(getattr(getattr(self.method, "level", None), "share", 0.5)) if self.keeps_apart else 1.0
-
-    @property
-    def follows(self) -> bool:
-        """Whether sets are kept up to date change by change, instead of calibrated anew."""
-        method = self.method
-        if isinstance(method, AutoMethod) or learns(method.score):
-            return False
-        return isinstance(method.localiser, Everyone) or not self.directed
 
     @classmethod
     def check(

@@ -139,8 +139,17 @@ class AutoMethod(Calibrates[Calibrated]):
             score = SCORES.rebuild("score", score)
         return cls(**{**description, "by": rebuild_groups(description.get("by"), groups), "score": score})
 
-    def fit(self, data: CalibrationData) -> Calibrated:
-        """Choose, and calibrate what was chosen, with arguments that were checked."""
+    def fit(self, data: CalibrationData, *, followed: bool = False) -> Calibrated:
+        """Choose, and calibrate what was chosen, with arguments that were checked.
+
+        Parameters
+        ----------
+        data : CalibrationData
+            What was checked.
+        followed : bool
+            Choose only what can be kept up to date in a graph that changes: no walks through all of it, and one
+            threshold for all where every label is evidence.
+        """
         if data.graph is None:
             raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")
         plain = self.score or (APS() if self.prefer == "even" else THR())
@@ -157,9 +166,9 @@ class AutoMethod(Calibrates[Calibrated]):
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
             return replace(method.fit(data), choice=choice)
         score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
-        scored, score_candidates = self._choose_score(data, plain)
+        scored, score_candidates = self._choose_score(data, plain, followed=followed)
         score_chosen()
-        localiser, local_candidates = self._choose_localiser(scored)
+        localiser, local_candidates = self._choose_localiser(scored, followed=followed)
         localiser_chosen()
         # Where thresholds are local, the labels held out stay silent; everywhere else they speak too.
         full = getattr(scored.score, "hears", False) and isinstance(localiser, Everyone)
@@ -187,12 +196,14 @@ class AutoMethod(Calibrates[Calibrated]):
 
     # -- the score -----------------------------------------------------------------------------------------------------
 
-    def _choose_score(self, data: CalibrationData, plain: Any) -> tuple[Scored, list[Candidate]]:
+    def _choose_score(
+        self, data: CalibrationData, plain: Any, *, followed: bool = False
+    ) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the score that is chosen, and what spoke for and against each."""
         sizes = _Sizes(self.alpha, self.seed)
         sizes.add("the model alone", data.scored(plain, Exact(), self.seed))
         many = data.calibration.size >= FEWEST_BY_LABEL
-        informed = self._informed(data, many=many)
+        informed = self._informed(data, many=many, followed=followed)
         evident = data.scored(informed, Full(), self.seed)
         sizes.add("neighbours' labels as evidence", evident)
         chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
@@ -205,21 +216,21 @@ class AutoMethod(Calibrates[Calibrated]):
                     break
         return sizes.scored[chosen], sizes.candidates(chosen)
 
-    def _informed(self, data: CalibrationData, *, many: bool) -> Any:
+    def _informed(self, data: CalibrationData, *, many: bool, followed: bool = False) -> Any:
         """Return the score that lets the labels around a node speak; those far away too, where that clearly helps."""
         if self.score is not None:
             return self.score.informed(self.alpha)
         base: Any = Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR()
         nodes = data.parts(Full().reference_size(data.calibration.size), self.seed)[0]
         graph: Any = data.graph
-        if nodes.size > _MOST_WIDE or graph.num_edges * data.outputs.shape[1] > _MOST_WALKED:
+        if followed or nodes.size > _MOST_WIDE or graph.num_edges * data.outputs.shape[1] > _MOST_WALKED:
             return Informed(base)
         reference = Labelled(nodes, data.truth[nodes])
         return Informed(base, wide=Evidence(data.outputs, graph, reference, 2, wide=True).wide_helps())
 
     # -- the localiser -------------------------------------------------------------------------------------------------
 
-    def _choose_localiser(self, scored: Scored) -> tuple[Localiser, list[Candidate]]:
+    def _choose_localiser(self, scored: Scored, *, followed: bool = False) -> tuple[Localiser, list[Candidate]]:
         """Return the localiser with the smallest pinball loss on reference nodes, or the simplest if it is close."""
         reference = scored.reference
         rows = _some(reference.nodes.size, _JUDGED)
@@ -227,6 +238,7 @@ class AutoMethod(Calibrates[Calibrated]):
         cut = [Cut(1.0 - self.alpha)]
         everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
         local = self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL
+        local = local and not (followed and getattr(scored.score, "hears", False))
         localisers: list[tuple[str, Localiser]] = []
         taus = [everyone]
         if local:

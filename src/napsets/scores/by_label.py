@@ -40,7 +40,7 @@ __all__ = ["ByLabel"]
 #: So many reference nodes of a label count as much as all others do for it.
 SHRINK = 20.0
 #: Ranks are steps between two reference scores; so much of the score itself tells scores on one step apart.
-_SLOPE = 1e-6
+SLOPE = 1e-6
 
 
 @SCORES.add("by-label")
@@ -149,7 +149,7 @@ class BoundByLabel(Sealed, BoundAround):
         ranked = (1.0 - mix) * shares
         if mix:
             ranked = ranked + mix * _share_below(own, values)
-        ranks: FloatArray = ranked + _SLOPE * values
+        ranks: FloatArray = ranked + SLOPE * values
         return ranks
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -28,7 +28,8 @@ from napsets.graph import Graph
 from napsets.scores.base import Labelled
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, conditional_logit, log_likelihoods
 
-__all__ = ["CROWD", "Evidence", "label_weights", "normalised", "passed_shares", "sums_over_way_back"]
+__all__ = ["CROWD", "Evidence", "fitted_rows", "label_shares", "label_weights", "normalised", "passed_shares"]
+__all__ += ["sums_over_way_back"]
 
 #: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
 _LEAST = 1e-6
@@ -84,11 +85,7 @@ class Evidence:
         self.names = ("model", "around", *("near", "far")[:hops], "alike", *("wide",) * wide)
         self.learned = learned
         if learned is None:
-            counts = np.bincount(reference.labels, minlength=classes) + SHARES_PRIOR * outputs.mean(
-                axis=0, dtype=np.float64
-            )
-            counts = np.maximum(counts, _LEAST * counts.sum())
-            self.shares: FloatArray = counts / counts.sum()
+            self.shares: FloatArray = label_shares(outputs, reference.labels)
             self.table = alike_table(outputs, reference)
         else:
             self.shares, self.table = learned.shares, learned.table
@@ -100,6 +97,36 @@ class Evidence:
             self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
         if hops == 2:
             self.counts["far"] = self._passed_on(self.counts["near"], reference, self.parts)
+
+    @classmethod
+    def of_rows(
+        cls,
+        outputs: npt.NDArray[Any],
+        around: FloatArray,
+        label_of: IntArray,
+        counts: dict[str, FloatArray],
+        learned: Learned,
+    ) -> Evidence:
+        """Return the evidence of some nodes, whose surroundings were counted elsewhere.
+
+        Parameters
+        ----------
+        outputs, around : numpy.ndarray
+            What the model says of them, and of their surroundings.
+        label_of : numpy.ndarray
+            Their labels where they are in the reference, −1 elsewhere.
+        counts : dict of arrays
+            The labels counted near, and far, as far as they are looked at.
+        learned : Learned
+            Shares and table, and the exponents where they are known.
+        """
+        some = object.__new__(cls)
+        some.outputs, some.hops = outputs, len(counts)
+        some.names = ("model", "around", *counts, "alike")
+        some.learned, some.shares, some.table = learned, learned.shares, learned.table
+        some.label_of, some.predicted, some.counts = label_of, outputs.argmax(axis=1), counts
+        some.__dict__["around"] = around
+        return some
 
     @cached_property
     def around(self) -> FloatArray:
@@ -184,13 +211,12 @@ class Evidence:
         counts[own] = np.maximum(counts[own] - 1.0, 0.0)
         return counts
 
-    def fit(self) -> Learned:
+    def fit(self, reference: Labelled | None = None) -> Learned:
         """Return the exponents under which the reference labels are most likely, near "the model alone"."""
-        nodes, labels = self.reference.nodes, self.reference.labels
-        most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // self.outputs.shape[1]))
-        if nodes.size > most:
-            kept = np.linspace(0, nodes.size - 1, most).astype(np.int64)
-            nodes, labels = nodes[kept], labels[kept]
+        reference = self.reference if reference is None else reference
+        nodes, labels = reference.nodes, reference.labels
+        kept = fitted_rows(nodes.size, self.outputs.shape[1])
+        nodes, labels = nodes[kept], labels[kept]
         exponents = conditional_logit(self.features(nodes), labels)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
         self.learned = Learned(Exponents(**named), self.shares, self.table)
@@ -234,6 +260,20 @@ class Evidence:
             counts = self.count("near", rows), self.count("far", rows)
             out[rows] = normalised(label_weights(learned, self.fixed(learned.exponents, rows), *counts))
         return out
+
+
+def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
+    """Return the shares of labels in the reference, drawn a little towards the mean predictions."""
+    counts = np.bincount(labels, minlength=outputs.shape[1]) + SHARES_PRIOR * outputs.mean(axis=0, dtype=np.float64)
+    counts = np.maximum(counts, _LEAST * counts.sum())
+    shares: FloatArray = counts / counts.sum()
+    return shares
+
+
+def fitted_rows(size: int, classes: int) -> IntArray:
+    """Return which of so many reference nodes the exponents are fitted on."""
+    most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes))
+    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
 
 
 def passed_shares(graph: Graph) -> FloatArray:

@@ -1,0 +1,118 @@
+"""Sets of a living graph calibrated anew after every change: the specification of all that is kept up to date."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.errors import NapsetsWarning
+from napsets.live.alarms import smoothed_p_value
+from napsets.live.fitted import Fitted
+from napsets.live.state import Batch, State
+from napsets.methods.calibrated import Calibrated
+from napsets.predictions import PredictionSets
+
+__all__ = ["Whole"]
+
+
+class Whole:
+    """A calibration of the whole present state, made anew after every change.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        What was chosen and learned.
+    state : State
+        Whose changes it is told of.
+    """
+
+    #: A label's p-value is that among the labels held out once it is one of them: then it is evidence for them too.
+    judges_after = True
+
+    def __init__(self, fitted: Fitted, state: State) -> None:
+        self.fitted, self.state = fitted, state
+        self._present: tuple[Batch, Calibrated] | None = None
+
+    def changed(self, *_: object) -> None:
+        """Forget the calibration: the state is another."""
+        self._present = None
+
+    load = grow = enter = leave = touch = see_outputs = changed
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    def present(self) -> tuple[Batch, Calibrated]:
+        """Return the present state and its calibration; there must be a label of the reference."""
+        if self._present is None:
+            batch, method = self.state.batch(), self.fitted.method
+            parts = batch.reference, batch.level_nodes
+            if not method.level.keeps_apart:
+                parts = batch.data.calibration, batch.level_nodes[:0]
+            scored = batch.data.scored_in_parts(
+                method.score, method.seed, *parts, level=method.level, learned=self.fitted.learned
+            )
+            self._present = batch, replace(method.on(scored), choice=self.fitted.choice)
+        return self._present
+
+    def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
+        """Return the sets of slots now."""
+        batch, calibrated = self.present()
+        nodes = np.searchsorted(batch.slots, slots)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NapsetsWarning)
+            sets: PredictionSets = calibrated.predict(positions=nodes, alpha=alpha)
+        object.__setattr__(sets, "nodes", slots)
+        return sets
+
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
+        """Yield, label by label, what it says of the set that stands before it comes: covered, size, and nothing else.
+
+        Each label must have entered before the next is asked for.
+        """
+        for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
+            member = self.predict(np.array([slot]), alpha).member[0]
+            yield bool(member[label]), int(member.sum()), 0.0
+
+    def p_value(self, slot: int, _: float, u: float) -> float:
+        """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
+        batch, calibrated = self.present()
+        node, scored = np.searchsorted(batch.slots, slot), calibrated.scored
+        if calibrated.is_exact:
+            own, scores = scored.level_nodes == node, scored.level_scores
+            shares = calibrated.local.ranks(scored.level_nodes, scores)
+        else:
+            own, scores = scored.reference.nodes == node, scored.reference.scores
+            shares = np.zeros(scores.size)
+        if not own.any():
+            return u
+        tied = shares == shares[own]
+        greater = (shares > shares[own]) | (tied & (scores > scores[own]))
+        equal = tied & (scores == scores[own])
+        return smoothed_p_value(int(greater.sum()), int(equal.sum()) - 1, scores.size - 1, u)
+
+    def p_values(self, slots: IntArray) -> FloatArray:
+        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
+        batch, calibrated = self.present()
+        nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
+        if not calibrated.is_exact:
+            scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
+            local: FloatArray = 1.0 - calibrated.local.ranks(np.repeat(nodes, classes), scores)
+            return local.reshape(nodes.size, classes)
+        # The smallest j of n + 1 at which a candidate is left out of the set at alpha = j / (n + 1), by halving.
+        size = calibrated.scored.level_nodes.size
+        low, high = np.zeros((nodes.size, classes), dtype=np.int64), np.full((nodes.size, classes), size + 1)
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            inside = np.ones(low.shape, dtype=bool)
+            for j in np.unique(middle[high - low > 1]).tolist():
+                rows = np.flatnonzero((middle == j).any(axis=1))
+                inside[rows] = np.where(
+                    middle[rows] == j, self.predict(slots[rows], j / (size + 1)).member, inside[rows]
+                )
+            open_ = high - low > 1
+            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
+        return high / (size + 1)
