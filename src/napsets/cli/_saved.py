@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,10 @@ class _Store:
         self.unlabelled = np.array([place for place, name in enumerate(self.ids) if name in free], dtype=np.int64)
         self.labels = len(self.ids) - len(free)
 
-    def predict(self, nodes: IntArray, alpha: float, progress: Any = None) -> Any:
-        return self.live.predict([self.ids[node] for node in nodes.tolist()], alpha)
+    def predict(self, nodes: IntArray, alpha: float, progress: Any = None, p_values: Any = False) -> Any:
+        ids = [self.ids[node] for node in nodes.tolist()]
+        sets = self.live.predict(ids, alpha)
+        return replace(sets, p_values=self.live.p_values(ids)) if p_values else sets
 
 
 class _SavedMethod:
@@ -54,23 +57,25 @@ class _SavedMethod:
         self.unlabelled = np.setdiff1d(np.arange(calibrated.num_nodes), scored.calibration)
         self.labels = int(scored.calibration.size)
 
-    def predict(self, nodes: IntArray, alpha: float, progress: Any = None) -> Any:
-        return self.calibrated.predict(positions=nodes, alpha=alpha, progress=progress)
+    def predict(self, nodes: IntArray, alpha: float, progress: Any = None, p_values: Any = False) -> Any:
+        return self.calibrated.predict(positions=nodes, alpha=alpha, progress=progress, p_values=p_values)
 
 
 def predict_saved(
     run: Output,
-    store: Path | None,
-    method_file: Path | None,
+    source_files: tuple[Path | None, Path | None],
     nodes: Path | None,
     target: Path,
     alpha: float | None,
     reading: Reading,
+    p_values: Any = False,
 ) -> dict[str, Any]:
-    """Predict from a store or a saved method, and return what is said of it.
+    """Predict from a store or else a saved method, and return what is said of it.
 
-    Without a file of nodes, all are predicted that have no label; without an alpha, a store has its own.
+    Without a file of nodes, all are predicted that have no label; without an alpha, a store has its own. `p_values` is
+    what `predict` is told.
     """
+    store, method_file = source_files
     with wrong_use("--output"):
         check_writable(target, reading=reading)
     with run.steps() as steps:
@@ -90,6 +95,7 @@ def predict_saved(
         )  # fmt: skip
         steps.stage("making sets")
         summary = write_prediction(
-            inputs, target, source, alpha=alpha, metadata=metadata, reading=reading, progress=steps.advance
-        )
+            inputs, target, source,
+            alpha=alpha, metadata=metadata, reading=reading, p_values=p_values, progress=steps.advance,
+        )  # fmt: skip
     return summary.row() | {"calibration": source.labels, "settings": settings}

@@ -40,7 +40,7 @@ EXAMPLES = [
     "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",
     "napsets predict -e edges.parquet -p p.parquet -l y.parquet --method naps-h --hops 3 -o sets.parquet",
-    "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class -o sets.parquet",
+    "napsets predict -e edges.parquet -p p.parquet -l y.parquet --by class --p-values plain -o sets.parquet",
     "napsets predict --task regression -e edges.csv -p quantiles.csv -l targets.csv --method naps-exact -o out.parquet",
     "napsets predict --config napsets.toml --hops 3 -o sets.parquet --json",
     "napsets predict -e edges.csv -p p.csv -l y.csv --separator ';' --columns node=id,label=class -o sets.jsonl",
@@ -62,6 +62,18 @@ class Engine(str, Enum):
 
     local = "local"
     spark = "spark"
+
+
+class PValues(str, Enum):
+    """Which p-values a sets file has."""
+
+    none = "none"
+    plain = "plain"
+    smoothed = "smoothed"
+
+
+#: What `predict` is told of them.
+_WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,14 @@ def predict(
     method: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
     read: ReadingOptions = ReadingOptions(),  # noqa: B008
     engine: EngineOptions = EngineOptions(),  # noqa: B008
+    p_values: Annotated[
+        PValues,
+        typer.Option(
+            "--p-values",
+            help="Also write the p-value of every class, in a column p_values: plain (a label is in the set if its "
+            "p-value is over alpha), or smoothed (ties broken at random, uniform).",
+        ),
+    ] = PValues.none,
     fail_on: FailOnOption = FailOn.never,
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
@@ -160,7 +180,11 @@ def predict(
     began = perf_counter()
     if source.is_calibrated(context):
         alpha = method.alpha if is_given(context, "alpha") or source.store is None else None
-        result = predict_saved(run, source.store, source.method_file, nodes, output, alpha, read.reading)
+        if source.store is not None and p_values == "smoothed":
+            raise typer.BadParameter("a living graph has plain p-values only", param_hint="--p-values")
+        result = predict_saved(
+            run, (source.store, source.method_file), nodes, output, alpha, read.reading, _WANTED[p_values]
+        )
         result |= result.pop("settings") | {"output": str(context.params["output"])}
         run.result(result, _summary_table(read.prediction, result))
         return
@@ -170,13 +194,18 @@ def predict(
     elsewhere = engine.on_spark or any(engine.flags().values())
     unused = {"--logits": read.logits, "--features": method.features is not None}
     read.refuse(unused, works="works with --engine local, without", elsewhere=elsewhere)
+    if p_values != "none" and (engine.on_spark or read.prediction is PredictionIntervals):
+        where = (
+            "works with --engine local only" if engine.on_spark else "must be left out: intervals have no candidates"
+        )
+        raise typer.BadParameter(where, param_hint="--p-values")
     if engine.on_spark:
         result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
     else:
         for flag, given in engine.flags().items():
             if given:
                 raise typer.BadParameter("needs --engine spark", param_hint=flag)
-        result = _predict_here(run, context, files, (nodes, training), output, method, read)
+        result = _predict_here(run, context, files, (nodes, training), output, method, read, p_values)
     settings = result.pop("settings")
     result |= {"output": str(context.params["output"])}
     result |= {"seconds": round(perf_counter() - began, 3), "engine": engine.engine, **settings}
@@ -197,6 +226,7 @@ def _predict_here(
     target: Path,
     options: MethodOptions,
     read: ReadingOptions,
+    p_values: str,
 ) -> dict[str, Any]:
     """Predict in this process; return what is said of it, the settings that the file records among it.
 
@@ -220,6 +250,7 @@ def _predict_here(
         calibrated = inputs.calibrate(method)
         steps.stage(f"making {read.prediction.noun}s")
         settings = _settings(options, read, method, inputs.score)
+        settings |= {} if p_values == "none" else {"p_values": str(p_values)}
         metadata = describe_settings(
             settings,
             inputs.class_names,
@@ -230,7 +261,8 @@ def _predict_here(
         )
         summary = write_prediction(
             inputs, target, calibrated,
-            alpha=options.alpha, metadata=metadata, reading=read.reading, progress=steps.advance,
+            alpha=options.alpha, metadata=metadata, reading=read.reading, p_values=_WANTED[p_values],
+            progress=steps.advance,
         )  # fmt: skip
         verdict = foresee(
             calibrated,

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_count, check_share
+from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 from napsets.quantile import ROUNDING
 
 __all__ = ["select"]
 
 
-def select(p_values: ArrayLike, label: int, fdr: float = 0.1) -> IntArray:
-    """Return the rows whose node can be said to have a label, so that few of these statements are false.
+def select(
+    p_values: ArrayLike, label: int, fdr: float = 0.1, *, dependence: Literal["positive", "any"] = "positive"
+) -> IntArray:
+    """Return the rows whose node is declared to have a label, with the false discovery rate controlled.
 
-    The hypothesis against a node is that it has another label; its p-value is the largest among the p-values of the
-    other labels. The Benjamini–Hochberg procedure then selects rows such that the expected share of those that have
-    another label is at most `fdr`.
+    The p-value of a candidate tests "the node has this label", and is small where that is unlikely. To declare that a
+    node *has* the label, the hypothesis "it has another one" must be rejected, and so each of the other labels: the
+    p-value of that hypothesis is the largest p-value of the other labels. It is valid, because it is at least the
+    p-value of the true label whenever that is another one. The Benjamini–Hochberg procedure on these p-values selects
+    rows such that the expected share of selected nodes that have another label is at most `fdr`.
 
-    *Assumption.* Labelled nodes and the nodes in question are drawn independently from one population, and p-values
-    come from split conformal prediction of scores that look at a node's own outputs: then they depend on each other
-    positively, as the procedure needs (Bates et al., 2023; Jin and Candès, 2023). Of scores that look at neighbours'
-    labels each p-value is valid by itself, but no proof covers their dependence; the rate has been simulated.
+    *Assumptions.* (1) The labelled nodes are a random sample of all nodes in question, so that all of these are
+    exchangeable, and the rows are all of the others, or a random part of them: not those that looked promising.
+    (2) With ``dependence="positive"``, the p-values are those of scores that use no label of the nodes that set the
+    level: split conformal prediction, diffusion, and all methods at ``Exact()``, with groups of nodes or of classes
+    or without. For these the rate is proven (see the page on guarantees; Bates et al., 2023; Jin and Candès, 2023). At
+    ``Full()``, as in `informed` and `auto`, each p-value is valid by itself, but held-out labels are evidence for
+    each other, and no proof covers the dependence of the p-values. ``dependence="any"`` divides `fdr` by
+    1 + 1/2 + … + 1/rows (Benjamini and Yekutieli, 2001), which is proven for any dependence and selects fewer rows.
 
     Parameters
     ----------
     p_values : array of shape (nodes, labels)
-        Those of every candidate, as ``sets.p_values`` or `Calibrated.p_values` give them; with ``by="class"`` each
-        label is judged by its own kind, which selects more where the label is rare.
+        Those of every candidate, not smoothed or smoothed, as ``sets.p_values`` or `Calibrated.p_values` give them.
+        With ``by="class"`` each label is compared with nodes of that label, which selects more where the label is
+        rare.
     label : int
         The label.
     fdr : float
         The expected share of false statements among all that are made.
+    dependence : {"positive", "any"}
+        What is known of the dependence between the p-values of different nodes.
 
     Examples
     --------
@@ -48,6 +62,8 @@ def select(p_values: ArrayLike, label: int, fdr: float = 0.1) -> IntArray:
         raise InvalidInputError("`p_values` must lie in [0, 1]")
     chosen = check_count("label", label, maximum=p.shape[1] - 1)
     rate = check_share("fdr", fdr)
+    if choose("dependence", dependence, {"positive": False, "any": True}):
+        rate /= float((1.0 / np.arange(1, max(p.shape[0], 1) + 1)).sum())
     against = np.delete(p, chosen, axis=1).max(axis=1)
     order = np.argsort(against, kind="stable")
     allowed = rate * np.arange(1, order.size + 1) / max(order.size, 1)

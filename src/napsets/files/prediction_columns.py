@@ -3,7 +3,8 @@
 Both have ``node`` (as the user's files had it), ``threshold`` (+∞ where the neighbourhood has too little mass),
 ``support``, ``effective_size`` and ``alpha``. Sets have ``labels`` (a list of class names, or of integers where the
 user's labels are integers) and ``size``; then, where they are known, ``prediction`` (the most probable label) and
-``probability`` (how probable it is). Intervals have ``lower``, ``upper`` and ``width``, and ``prediction``.
+``probability`` (how probable it is); and on request ``p_values``, the p-value of every class by its name (a structure;
+a JSON object in CSV, a matrix in npz). Intervals have ``lower``, ``upper`` and ``width``, and ``prediction``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,15 @@ from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, I
 from napsets.checks.values import check_size
 from napsets.errors import FileFormatError
 from napsets.files import places
+from napsets.files.cells import (
+    class_codes,
+    cuts,
+    label_lists,
+    named_fields,
+    p_value_fields,
+    p_value_matrix,
+    predicted_names,
+)
 from napsets.files.classes import sorted_names
 from napsets.files.formats import METADATA_KEY, TableFile, arrow
 from napsets.files.npz_format import npz_array
@@ -55,6 +65,8 @@ class PredictionColumns(ABC):
     required: ClassVar[tuple[str, ...]]
     #: Further columns, each of which a file may lack.
     optional: ClassVar[tuple[str, ...]]
+    #: Further columns, which a file has where they were asked for.
+    on_request: ClassVar[tuple[str, ...]] = ()
     #: Columns that hold no numbers.
     texts: ClassVar[tuple[str, ...]] = ("node",)
     #: What null stands for in JSON Lines, which has no infinity.
@@ -65,12 +77,19 @@ class PredictionColumns(ABC):
         """Return the Arrow type of each column but the ids."""
 
     def schema(
-        self, id_type: Any, metadata: Mapping[str, Any], *, optional: bool = True, integer_labels: bool = False
+        self,
+        id_type: Any,
+        metadata: Mapping[str, Any],
+        *,
+        optional: bool = True,
+        integer_labels: bool = False,
+        valued: Sequence[str] = (),
     ) -> Any:
-        """Return the Arrow schema of a file, with the optional columns or without."""
+        """Return the Arrow schema of a file, with the optional columns or without, and p-values of some classes."""
         pa = arrow()
         types = self.types(integer_labels=integer_labels) | {"node": id_type}
-        names = (*self.required, *(self.optional if optional else ()))
+        types["p_values"] = pa.struct([pa.field(name, pa.float64(), nullable=False) for name in valued])
+        names = (*self.required, *(self.optional if optional else ()), *(("p_values",) if valued else ()))
         fields = [pa.field(name, types[name], nullable=False) for name in names]
         return pa.schema(fields, metadata={METADATA_KEY: json.dumps(dict(metadata)).encode()})
 
@@ -84,7 +103,7 @@ class PredictionColumns(ABC):
 
     def present(self, table: TableFile) -> tuple[str, ...]:
         """Return the columns that a file has: the required ones, and those of the optional ones that are there."""
-        return (*self.required, *(name for name in self.optional if name in table.columns))
+        return (*self.required, *(name for name in (*self.optional, *self.on_request) if name in table.columns))
 
     def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
         """Give record batches of the columns."""
@@ -127,7 +146,8 @@ class SetColumns(PredictionColumns):
     prediction = PredictionSets
     required = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
     optional = ("prediction", "probability")
-    texts = ("node", "labels", "prediction")
+    on_request = ("p_values",)
+    texts = ("node", "labels", "prediction", "p_values")
     endless: ClassVar[Mapping[str, float]] = {"threshold": np.inf}
 
     def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
@@ -155,28 +175,33 @@ class SetColumns(PredictionColumns):
         pa = arrow()
         table.require("offsets")
         with places.reading(table.path, table.name), np.load(table.path, allow_pickle=False) as archive:
-            arrays = {name: npz_array("sets", table.path, archive, name) for name in (*columns, "offsets")}
+            arrays = {
+                name: npz_array("sets", table.path, archive, name, ndim=2 if name == "p_values" else 1)
+                for name in (*columns, "offsets")
+            }
         labels, offsets = arrays.pop("labels"), arrays.pop("offsets")
-        lengths = {name: array.size for name, array in arrays.items()}
+        lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) > 1 or not arrays["node"].size:
             raise FileFormatError(
                 f"`sets` must have arrays of one length, at least 1, but for labels and offsets; {table.path} has "
                 f"{lengths}"
             )
-        if not _cut(offsets, arrays["node"].size, labels.size):
+        if not cuts(offsets, arrays["node"].size, labels.size):
             raise FileFormatError(
                 f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
                 f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
             )
         names = pa.array(labels.astype(str), pa.large_string())
         lists = pa.LargeListArray.from_arrays(pa.array(offsets.astype(np.int64)), names)
-        yield pa.RecordBatch.from_arrays(
-            [lists if name == "labels" else pa.array(arrays[name]) for name in columns], names=list(columns)
-        )
+        typed = {name: pa.array(array) for name, array in arrays.items() if name != "p_values"} | {"labels": lists}
+        if "p_values" in arrays:
+            typed["p_values"] = named_fields(table, arrays["p_values"])
+        yield pa.RecordBatch.from_arrays([typed[name] for name in columns], names=list(columns))
 
     def other(self, table: TableFile, column: Any, name: str) -> Any:
-        """Return lists of labels, or predicted labels, as text."""
-        return _label_lists(table, column) if name == "labels" else _predicted_names(table, column)
+        """Return lists of labels, predicted labels, as text, or the p-values of all classes."""
+        kinds = {"labels": label_lists, "prediction": predicted_names, "p_values": p_value_fields}
+        return kinds[name](table, column)
 
     def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
         """Return which sets are empty."""
@@ -211,7 +236,9 @@ class SetColumns(PredictionColumns):
             )
 
     def class_names(self, rows: Rows) -> list[str]:
-        """Return the classes that some set has, or that are predicted."""
+        """Return the classes that have p-values; without these, those that some set has, or that are predicted."""
+        if "p_values" in rows.others:
+            return [field.name for field in rows.others["p_values"].type]
         names = set(rows.others["labels"].flatten().unique().to_pylist())
         if "prediction" in rows.others:
             names |= set(rows.others["prediction"].to_pylist())
@@ -223,12 +250,14 @@ class SetColumns(PredictionColumns):
         """Return the most probable label of each node, a class index, and its probability."""
         if "prediction" not in rows.others:
             return None, None
-        return _codes(table, rows.others["prediction"], class_names, "predictions"), rows.numbers.get("probability")
+        return class_codes(table, rows.others["prediction"], class_names, "predictions"), rows.numbers.get(
+            "probability"
+        )
 
     def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
         """Return the sets."""
         lengths = _lengths(rows)
-        codes = _codes(table, rows.others["labels"].flatten(), class_names, "labels")
+        codes = class_codes(table, rows.others["labels"].flatten(), class_names, "labels")
         member = np.zeros((len(rows), len(class_names)), dtype=bool)
         member[np.repeat(np.arange(len(rows)), lengths), codes] = True
         repeated = member.sum(axis=1) != lengths
@@ -236,6 +265,8 @@ class SetColumns(PredictionColumns):
             raise FileFormatError(
                 f"`sets` must have each label once in a set; row {int(repeated.argmax())} of {table.path} repeats one"
             )
+        if "p_values" in rows.others:
+            common |= {"p_values": p_value_matrix(table, rows.others["p_values"], class_names)}
         return PredictionSets(member=member, class_names=class_names, **common)
 
 
@@ -322,71 +353,8 @@ def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntAr
     return table.append_column("prediction", labels).append_column("probability", pa.array(top))
 
 
-# -- labels in cells ---------------------------------------------------------------------------------------------------
-
-
-def _label_lists(table: TableFile, lists: Any) -> Any:
-    """Return the labels of each row as a list of text."""
-    pa = arrow()
-    if not table.typed:
-        lists = pa.array([_parsed(table, text) for text in lists.to_pylist()], pa.list_(pa.string()))
-    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
-        raise FileFormatError(f"`sets` must hold lists in its column labels; in {table.path} it is {lists.type}")
-    flat = lists.flatten()
-    if pa.types.is_nested(flat.type):
-        raise FileFormatError(f"`sets` must hold lists of names in its column labels; {table.path} nests them")
-    if lists.null_count or flat.null_count:
-        raise FileFormatError(f"`sets` must have no empty cell; the column labels of {table.path} has some")
-    return lists.cast(pa.large_list(pa.large_string()))
-
-
-def _parsed(table: TableFile, text: str | None) -> list[str]:
-    """Return the labels of a cell of CSV, a JSON array."""
-    try:
-        names = json.loads(text or "")
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or {type(name) for name in names} not in (set(), {str}, {int}):
-        shown = repr(text) if text is None or len(text) <= 80 else repr(text[:80]) + "…"
-        raise FileFormatError(
-            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {shown}. "
-            f'The array holds names, as in ["cat", "dog"], or integers.'
-        )
-    return [str(name) for name in names]
-
-
-def _predicted_names(table: TableFile, values: Any) -> Any:
-    """Return predicted labels as text."""
-    types = arrow().types
-    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_integer(values.type)):
-        raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
-    if values.null_count:
-        raise FileFormatError(f"`sets` must have no empty cell; the column prediction of {table.path} has some")
-    return values.cast(arrow().large_string())
-
-
-def _codes(table: TableFile, labels: Any, class_names: list[str], what: str) -> IntArray:
-    """Return labels as class indices."""
-    pc = arrow().compute
-    codes = pc.index_in(labels, value_set=arrow().array(class_names, labels.type))
-    if codes.null_count:
-        strange = labels.filter(pc.is_null(codes))[0].as_py()
-        raise FileFormatError(
-            f"`sets` must hold {what} that are among the class_names of its metadata; {table.path} has {strange!r}"
-        )
-    indices: IntArray = codes.to_numpy(zero_copy_only=False).astype(np.int64)
-    return indices
-
-
 def _lengths(rows: Rows) -> IntArray:
     """Return how many labels each list has."""
     lengths = arrow().compute.list_value_length(rows.others["labels"]).to_numpy(zero_copy_only=False)
     counts: IntArray = lengths.astype(np.int64)
     return counts
-
-
-def _cut(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
-    """Whether offsets cut so many labels into so many sets."""
-    if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
-        return False
-    return bool(offsets[0] == 0 and offsets[-1] == labels and (offsets[1:] >= offsets[:-1]).all())

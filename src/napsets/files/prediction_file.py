@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class Predictor(Protocol):
     def predict(
         self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
     ) -> Prediction:
-        """Return the prediction of some nodes."""
+        """Return the prediction of some nodes; where p-values are asked for, ``p_values=`` is passed too."""
         ...
 
 
@@ -128,6 +128,7 @@ def write_prediction(
     alpha: float,
     metadata: Mapping[str, Any],
     reading: Reading = PLAIN,
+    p_values: bool | Literal["smoothed"] = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Summary:
     """Predict and write some nodes at a time.
@@ -146,6 +147,8 @@ def write_prediction(
         What the file's metadata holds (see `describe_settings`).
     reading : Reading
         The file's format, where its name does not say it, and its separator.
+    p_values : bool or "smoothed"
+        Whether sets are written with the p-value of every label.
     progress : callable
         Called as ``progress(done, total)`` in nodes.
 
@@ -156,7 +159,11 @@ def write_prediction(
     """
     columns, nodes = COLUMNS_OF[inputs.prediction], inputs.nodes
     guessing = columns.guessing(calibrated)
-    schema = columns.schema(inputs.ids.output_type, metadata, optional=guessing, integer_labels=inputs.integer_labels)
+    more: dict[str, Any] = {} if p_values is False else {"p_values": p_values}
+    schema = columns.schema(
+        inputs.ids.output_type, metadata, optional=guessing, integer_labels=inputs.integer_labels,
+        valued=_classes(inputs) if more else (),
+    )  # fmt: skip
     summary: Any = None
     with writing_rows(path, schema, metadata, reading) as writer, warnings.catch_warnings():
         # `read_inputs` has noted nodes whose truth is known once; other warnings are to be seen.
@@ -164,7 +171,7 @@ def write_prediction(
         for start in range(0, max(nodes.size, 1), CHUNK):
             part = nodes[start : start + CHUNK]
             report = partial(_report, progress, start, nodes.size)
-            rows = calibrated.predict(part, alpha, progress=report).with_names(
+            rows = calibrated.predict(part, alpha, progress=report, **more).with_names(
                 len(inputs.ids), None, inputs.class_names
             )
             table = rows.to_arrow().set_column(0, "node", inputs.ids.take(part))
@@ -174,6 +181,13 @@ def write_prediction(
             summary = rows.summary() if summary is None else summary + rows.summary()
     written: Summary = summary
     return written
+
+
+def _classes(inputs: Inputs) -> list[str]:
+    """Return the names of the classes that p-values are of."""
+    if not inputs.class_names:
+        raise InvalidInputError("`p_values` must be asked of a method of labels; intervals have no candidates to list")
+    return list(inputs.class_names)
 
 
 def _report(progress: Callable[[int, int], None], start: int, total: int, done: int, _: int) -> None:
@@ -289,7 +303,14 @@ def _read_rows(table: TableFile, columns: PredictionColumns) -> Rows:
     if table.format == "jsonl":  # where −∞ is null too: rows that leave something out have no threshold of +∞
         nothing = np.isposinf(joined["threshold"]) & columns.bounded(joined)
         joined["threshold"] = np.where(nothing, -np.inf, joined["threshold"])
-    return Rows(joined_ids(table, ids), joined, {name: arrow().concat_arrays(parts) for name, parts in others.items()})
+    return Rows(joined_ids(table, ids), joined, {name: _joined(table, name, parts) for name, parts in others.items()})
+
+
+def _joined(table: TableFile, name: str, parts: list[Any]) -> Any:
+    """Return one column of several batches, which must be of one type."""
+    if any(part.type != parts[0].type for part in parts):
+        raise FileFormatError(f"`sets` must have the same classes in all rows of {name}; those of {table.path} differ")
+    return arrow().concat_arrays(parts)
 
 
 def _numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, float]) -> npt.NDArray[Any]:

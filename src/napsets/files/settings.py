@@ -86,6 +86,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seed": _integer(2**64 - 1),
     "fallback": _one_of("full", "global"),
     "level": _one_of("nominal", "exact"),
+    "p_values": _one_of("plain", "smoothed"),
     "ids": _one_of("auto", "integer", "string"),
     "labels_are": _one_of("auto", "names", "indices"),
     "allow_empty": _YES_OR_NO,

@@ -1,8 +1,8 @@
 """Writing rows to a file of any format, some at a time; the file appears whole or not at all.
 
 Parquet keeps settings in its metadata, npz in an array. CSV has no lists and no place for settings: a list is a JSON
-array in a cell there. JSON Lines has no place for settings either, and no infinity, which is null there. npz keeps the
-lists of a column ``labels`` as that array and ``offsets``.
+array in a cell there, a structure a JSON object. JSON Lines has no place for settings either, and no infinity, which is
+null there. npz keeps the lists of a column ``labels`` as that array and ``offsets``, and a structure as a matrix.
 """
 
 from __future__ import annotations
@@ -128,9 +128,10 @@ class _CsvWriter(_Stream):
     def write(self, table: Any) -> None:
         pa = arrow()
         table = table.cast(self.schema)
-        if "labels" in table.column_names:
-            texts = pa.array([json.dumps(names, ensure_ascii=False) for names in table.column("labels").to_pylist()])
-            table = table.set_column(1, "labels", texts)
+        for place, name in enumerate(table.column_names):
+            if pa.types.is_nested(table.schema.field(name).type):
+                texts = [json.dumps(cell, ensure_ascii=False) for cell in table.column(name).to_pylist()]
+                table = table.set_column(place, name, pa.array(texts))
         options = pa.csv.WriteOptions(include_header=self.header, delimiter=self.separator)
         pa.csv.write_csv(table, self.stream, options)
         self.header = False
@@ -171,5 +172,7 @@ class _NpzWriter:
 
 
 def _plain(column: Any) -> Any:
+    if arrow().types.is_struct(column.type):
+        return np.column_stack([_plain(part) for part in column.combine_chunks().flatten()])
     values = column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     return values.astype(np.str_) if values.dtype == object else values

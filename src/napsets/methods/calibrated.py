@@ -46,7 +46,7 @@ from napsets.localisers import (
 from napsets.methods.data import Scored
 from napsets.methods.full import FullLevel, full_level
 from napsets.methods.grouped import Grouped
-from napsets.methods.p_values import p_values
+from napsets.methods.p_values import Wanted, p_values, smoothing
 from napsets.predictions import NodeThresholds, Predicted, Prediction
 from napsets.scores import prediction_type
 
@@ -126,19 +126,19 @@ class Calibrated:
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> Predicted: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     def predict(
@@ -148,7 +148,7 @@ class Calibrated:
         *,
         positions: ArrayLike | None = None,
         allow_empty: bool | None = None,
-        p_values: bool = False,
+        p_values: Wanted = False,
         threads: int | None = None,
         progress: Any = None,
     ) -> Predicted | list[Predicted]:
@@ -165,14 +165,15 @@ class Calibrated:
             Nodes by their positions 0..n−1, whatever their ids.
         allow_empty : bool, optional
             Overrides the setting of the same name.
-        p_values : bool
-            Whether sets are to have the p-value of every label.
+        p_values : bool or "smoothed"
+            Whether sets are to have the p-value of every label; see `p_values`.
         threads, progress
             As in `hop_thresholds`.
         """
         prediction: Predicted | list[Predicted]
         prediction = self._predict(nodes, positions, alpha, allow_empty, threads, progress, stacklevel=3)
-        return self.with_p_values(prediction) if check_flag("p_values", p_values) else prediction
+        prediction = self.with_p_values(prediction, p_values)
+        return prediction
 
     def predict_new(
         self,
@@ -237,23 +238,31 @@ class Calibrated:
         predictions = [self.name_rows(type(some[0]).concat(some)) for some in parts]
         return predictions if several else predictions[0]
 
-    def p_values(self, nodes: ArrayLike, *, smoothed: bool = False) -> FloatArray:
+    def p_values(
+        self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False
+    ) -> FloatArray:
         """Return the p-value of every label of some nodes: a label is in the set at alpha exactly if it is over alpha.
+
+        Groups with too few labels for a threshold of their own are the exception: their sets rest on labels of other
+        groups, their p-values do not.
 
         Parameters
         ----------
-        nodes : array
-            Node indices, names or a boolean mask.
+        nodes, positions
+            As in `predict`.
         smoothed : bool
             Whether ties are broken at random: then p-values are uniform, and no longer those of the sets.
         """
-        rows = check_index("nodes", find_nodes("nodes", nodes, self.scored.ids, way="positions="), self.num_nodes)
+        rows = self.check_nodes(nodes, positions, stacklevel=2)
         return sealed(p_values(self, rows, smoothed=check_flag("smoothed", smoothed)))
 
-    def with_p_values(self, prediction: Any) -> Any:
-        """Return sets, or a list of sets of the same nodes, with the p-value of every label."""
+    def with_p_values(self, prediction: Any, wanted: Wanted = True) -> Any:
+        """Return sets, or a list of sets of the same nodes, with the p-value of every label where they are wanted."""
+        smoothed = smoothing(wanted)
+        if smoothed is None:
+            return prediction
         several = prediction if isinstance(prediction, list) else [prediction]
-        values = sealed(p_values(self, several[0].nodes))
+        values = sealed(p_values(self, several[0].nodes, smoothed=smoothed))
         valued = [replace(sets, p_values=values) for sets in several]
         return valued if isinstance(prediction, list) else valued[0]
 

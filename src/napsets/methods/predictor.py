@@ -10,12 +10,13 @@ from dataclasses import fields
 from operator import is_
 from typing import Any, ClassVar, TypeVar, overload
 
-from napsets.checks.arguments import ArrayLike, check_flag, shown
+from napsets.checks.arguments import ArrayLike, shown
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import Calibrates, CalibrationData
 from napsets.methods.method import Method
+from napsets.methods.p_values import Wanted
 from napsets.methods.saving import Saved, read_saved, save
 from napsets.predictions import Predicted
 
@@ -96,19 +97,19 @@ class Predictor(Calibrates[Kind]):
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> Predicted: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     @overload
     def predict(
         self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: bool = ..., threads: int | None = ..., progress: Any = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
     ) -> list[Predicted]: ...  # fmt: skip
 
     def predict(
@@ -118,7 +119,7 @@ class Predictor(Calibrates[Kind]):
         *,
         positions: ArrayLike | None = None,
         allow_empty: bool | None = None,
-        p_values: bool = False,
+        p_values: Wanted = False,
         threads: int | None = None,
         progress: Any = None,
     ) -> Predicted | list[Predicted]:
@@ -136,8 +137,8 @@ class Predictor(Calibrates[Kind]):
             Nodes by their positions 0..n−1, whatever their ids.
         allow_empty : bool, optional
             Overrides the setting of the same name.
-        p_values : bool
-            Whether sets are to have the p-value of every label.
+        p_values : bool or "smoothed"
+            Whether sets are to have the p-value of every label; see `Calibrated.p_values`.
         threads, progress
             As in `hop_thresholds`.
         """
@@ -145,8 +146,7 @@ class Predictor(Calibrates[Kind]):
         rates = getattr(self, "alpha", 0.1) if alpha is None else alpha
         prediction: Predicted | list[Predicted]
         prediction = calibrated._predict(nodes, positions, rates, allow_empty, threads, progress, stacklevel=3)
-        if check_flag("p_values", p_values):
-            prediction = calibrated.with_p_values(prediction)
+        prediction = calibrated.with_p_values(prediction, p_values)
         caveat = self._caveat()
         if caveat is not None:
             warnings.warn(caveat, NapsetsWarning, stacklevel=2)

@@ -209,9 +209,9 @@ class SplitConformal(Predictor["SplitConformal"]):
             raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
         if probabilities is None:  # called directly, so that warnings name the user's line
             usual = dict.fromkeys(("positions", "allow_empty", "threads", "progress"))
-            rates, valued = 0.1 if alpha is None else alpha, check_flag("p_values", options.pop("p_values", False))
+            rates, wanted = 0.1 if alpha is None else alpha, options.pop("p_values", False)
             prediction = self.calibrated()._predict(nodes, alpha=rates, stacklevel=3, **{**usual, **options})
-            return self.calibrated().with_p_values(prediction) if valued else prediction
+            return self.calibrated().with_p_values(prediction, wanted)
         return self.predict_new(probabilities, None, alpha, ids=ids, **options)
 
 

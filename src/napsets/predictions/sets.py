@@ -144,7 +144,8 @@ class PredictionSets(Prediction):
         Of shape ``(nodes, classes)``, where a method has a threshold for each label.
     p_values : numpy.ndarray, optional
         The p-value of every candidate, shape ``(nodes, classes)``, where they were asked for with
-        ``predict(..., p_values=True)``: a label is in the set exactly if its p-value is over alpha.
+        ``predict(..., p_values=True)``: a label is in the set exactly if its p-value is over alpha. They test "the
+        node has this label": a small one speaks against the label.
     ids : array of integers or strings, optional
         What the nodes are called, one name per set: ``sets.loc["user-7"]`` finds one, and tables have them.
 
@@ -335,7 +336,8 @@ class PredictionSets(Prediction):
     def to_arrow(self) -> Any:
         """Return a PyArrow table: node, labels, size, threshold, support, effective_size, alpha.
 
-        Labels are the names of classes where these have some, otherwise integers; nodes are what their ids are.
+        Labels are the names of classes where these have some, otherwise integers; nodes are what their ids are. Sets
+        with p-values also have a column ``p_values``, which has a field per class.
         """
         pa = pyarrow()
         _, column = np.nonzero(self.member)
@@ -345,17 +347,19 @@ class PredictionSets(Prediction):
             values = pa.array(list(self.class_names), pa.string()).take(values)
         index_type = pa.int32() if offsets[-1] < 2**31 else pa.int64()
         list_array = pa.ListArray if index_type == pa.int32() else pa.LargeListArray
-        return pa.table(
-            {
-                "node": pa.array(self.row_names),
-                "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
-                "size": pa.array(self.sizes, pa.int32()),
-                "threshold": pa.array(self.thresholds),
-                "support": pa.array(self.support, pa.int64()),
-                "effective_size": pa.array(self.effective_size),
-                "alpha": pa.array(np.full(len(self), self.alpha)),
-            }
-        )
+        columns = {
+            "node": pa.array(self.row_names),
+            "labels": list_array.from_arrays(pa.array(offsets, index_type), values),
+            "size": pa.array(self.sizes, pa.int32()),
+            "threshold": pa.array(self.thresholds),
+            "support": pa.array(self.support, pa.int64()),
+            "effective_size": pa.array(self.effective_size),
+            "alpha": pa.array(np.full(len(self), self.alpha)),
+        }
+        if self.p_values is not None:
+            names = self.class_names or [str(y) for y in range(self.num_classes)]
+            columns["p_values"] = pa.StructArray.from_arrays(list(map(pa.array, self.p_values.T)), list(names))
+        return pa.table(columns)
 
     # -- for people --------------------------------------------------------------------------------------------
 
