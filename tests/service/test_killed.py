@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import random
+import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +28,12 @@ from .conftest import small_live
 
 
 class Server:
-    """A service in a process of its own."""
+    """A service in a process of its own; with `tail`, a snapshot is written after so many events."""
 
-    def __init__(self, store: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "napsets", "serve", str(store), "--port", "0", "--json", *options]
+    def __init__(self, store: Path, *options: str, tail: int | None = None) -> None:
+        tailed = f"import napsets.live.live as live; live._TAIL = {tail}; " if tail else ""
+        program = [sys.executable, "-c", f"{tailed}from napsets.cli import main; main()"]
+        command = [*program, "serve", str(store), "--port", "0", "--json", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -35,12 +41,6 @@ class Server:
             raise AssertionError(self.process.communicate()[1])
         self.url = line.split('"url": "')[1].split('"')[0]
         self.http = httpx.Client(base_url=self.url, timeout=30)
-        while True:
-            try:
-                self.http.get("/readyz")
-                break
-            except httpx.TransportError:
-                time.sleep(0.02)
 
     def stop(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
@@ -49,83 +49,143 @@ class Server:
         return int(self.process.returncode)
 
 
-def batches(seed: int) -> list[tuple[str, Any, tuple[Any, ...]]]:
-    """Return requests, and the same for a twin: each adds a node, its edge, or three labels."""
-    rng, changes = random.Random(seed), []
-    free = [f"n{i}" for i in range(1, 60, 2)]
-    rng.shuffle(free)
-    for i in range(200):
-        kind = rng.choice(("nodes", "edges", "labels"))
-        if kind == "labels" and len(free) >= 3:
-            nodes, labels = [free.pop() for _ in range(3)], [rng.randrange(3) for _ in range(3)]
-            body = {"labels": [{"node": n, "label": y} for n, y in zip(nodes, labels, strict=True)]}
-            changes.append(("/labels", body, ("add_labels", nodes, labels)))
-        elif kind == "edges":
-            ends = [f"n{rng.randrange(60)}", f"n{rng.randrange(60)}"]
-            body = {"edges": [{"source": ends[0], "target": ends[1]}]}
-            changes.append(("/edges", body, ("add_edges", [ends[0]], [ends[1]])))
-        else:
-            p = [0.5, 0.25, 0.25]
-            rng.shuffle(p)
-            changes.append(
-                (
-                    "/nodes",
-                    {"nodes": [{"node": f"k{seed}-{i}", "probabilities": p}]},
-                    ("add_nodes", [f"k{seed}-{i}"], [p]),
-                )
-            )
-    return changes
+class Writer:
+    """A client that sends batches one after another, each with a key, and sends the last again if no answer came."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.acknowledged = number, 0
+
+    def batch(self, turn: int) -> tuple[str, Any, tuple[Any, ...]]:
+        """Return a batch as a request and as a change: two nodes, then edges of both, then labels of both."""
+        rng = random.Random(f"{self.number}/{turn}")
+        nodes = [f"w{self.number}-{turn // 3}-{i}" for i in (0, 1)]
+        if turn % 3 == 0:
+            rows = [rng.sample((0.5, 0.25, 0.25), 3) for _ in nodes]
+            body = {"nodes": [{"node": node, "probabilities": row} for node, row in zip(nodes, rows, strict=True)]}
+            return "/nodes", body, ("add_nodes", nodes, rows)
+        if turn % 3 == 1:
+            ends = [f"n{rng.randrange(60)}" for _ in nodes]
+            body = {"edges": [{"source": one, "target": other} for one, other in zip(nodes, ends, strict=True)]}
+            return "/edges", body, ("add_edges", nodes, ends)
+        labels = [rng.randrange(3) for _ in nodes]
+        body = {"labels": [{"node": node, "label": label} for node, label in zip(nodes, labels, strict=True)]}
+        return "/labels", body, ("add_labels", nodes, labels)
+
+    def write(self, url: str, most: int = 10**6) -> None:
+        """Send batches until the service is gone."""
+        with httpx.Client(base_url=url, timeout=30) as http:
+            try:
+                for _ in range(most):
+                    path, body, _ = self.batch(self.acknowledged)
+                    answer = http.post(path, json=body, headers={"Idempotency-Key": self.key(self.acknowledged)})
+                    assert answer.status_code in (200, 503), answer.text
+                    if answer.status_code == 503:
+                        return  # it is stopping
+                    self.acknowledged += 1
+            except httpx.TransportError:
+                pass
+
+    def key(self, turn: int) -> str:
+        return f"{self.number}:{turn}"
 
 
-def check(store: Path, twin: Live, sent: list[tuple[Any, ...]], acknowledged: int) -> None:
-    """The store holds what was acknowledged, and of the batch after it all or nothing."""
-    for change in sent[:acknowledged]:
-        twin.update([change])
-    with Live.open(store) as live:
-        if live.status()["events"] != twin.status()["events"]:
-            twin.update([sent[acknowledged]])
-        assert live.status() == twin.status()
-        assert live.predict().same_as(twin.predict())
-        assert live.ids() == twin.ids()
+def keys_of(store: Path) -> list[tuple[str, int]]:
+    """Return the keys in the log in their order, and how many events each has."""
+    query = "SELECT batch_key, SUM(count) FROM log WHERE batch_key IS NOT NULL GROUP BY batch_key ORDER BY MIN(first)"
+    with closing(sqlite3.connect(store / "log.sqlite")) as connection:
+        return connection.execute(query).fetchall()
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
-    kill_and_check(tmp_path, seed)
+class Twin:
+    """A living graph that is never killed, to which the batches of a log are told in the log's order."""
+
+    def __init__(self, writers: list[Writer]) -> None:
+        self.live, self.writers, self.told = small_live(), writers, list[str]()
+
+    def check(self, store: Path) -> None:
+        """The store holds all that was acknowledged, each batch whole, and gives the same sets bit for bit."""
+        with Live.open(store, read_only=True) as live:
+            entries = keys_of(store)
+            keys = [key for key, _ in entries]
+            assert keys[: len(self.told)] == self.told
+            assert all(events == 2 for _, events in entries)
+            for writer in self.writers:
+                done = sum(key.startswith(f"{writer.number}:") for key in keys)
+                assert writer.acknowledged <= done <= writer.acknowledged + 1
+            for key in keys[len(self.told) :]:
+                writer, turn = map(int, key.split(":"))
+                self.live.update([self.writers[writer].batch(turn)[2]])
+            self.told = keys
+            assert live.status() == self.live.status()
+            assert live.predict().same_as(self.live.predict())
+            assert live.ids() == self.live.ids()
+
+
+def kill_again_and_again(folder: Path, seed: int, kills: int) -> int:
+    """Kill a service under writes, start it on what is left, and so on; return how many batches it took."""
+    rng, store = random.Random(seed), folder / "store"
+    writers = [Writer(number) for number in range(3)]
+    twin = Twin(writers)
+    twin.live.save(store)
+    for _ in range(kills):
+        server = Server(store, tail=rng.choice((None, 6, 60)))
+        threads = [threading.Thread(target=writer.write, args=(server.url,)) for writer in writers]
+        for thread in threads:
+            thread.start()
+        time.sleep(rng.uniform(0.0, 0.5))
+        server.stop(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        twin.check(store)
+    return len(twin.told)
+
+
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    assert kill_again_and_again(tmp_path, 0, 2) > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 300))
+@pytest.mark.parametrize("seed", range(1, 11))
 def test_three_hundred_kills_lose_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
-    kill_and_check(tmp_path, seed)
+    assert kill_again_and_again(tmp_path, seed, 30) > 100
 
 
-def kill_and_check(folder: Path, seed: int) -> None:
-    twin = small_live()
-    twin.save(folder / "store")
-    server, sent, acknowledged = Server(folder / "store"), batches(seed), 0
-    delay = random.Random(seed).uniform(0.0, 0.6)
-    killer = threading.Timer(delay, server.process.kill)
-    killer.start()
-    try:
-        for path, body, _ in sent:
-            assert server.http.post(path, json=body).status_code == 200
-            acknowledged += 1
-    except httpx.TransportError:
-        pass
-    killer.join()
-    server.stop(signal.SIGKILL)
-    check(folder / "store", twin, [change for *_, change in sent], acknowledged)
+def test_sigterm_under_writes_ends_open_requests_and_the_process(tmp_path: Path) -> None:
+    writers = [Writer(number) for number in range(3)]
+    twin, store = Twin(writers), tmp_path / "store"
+    twin.live.save(store)
+    for _ in range(2):
+        server = Server(store)
+        threads = [threading.Thread(target=writer.write, args=(server.url,)) for writer in writers]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        assert server.stop(signal.SIGTERM) == 0
+        for thread in threads:
+            thread.join()
+        assert not (store / "log.sqlite-wal").exists()
+        twin.check(store)
+    assert len(twin.told) > 10
 
 
-def test_sigterm_ends_open_requests_and_the_process(tmp_path: Path) -> None:
-    twin = small_live()
-    twin.save(tmp_path / "store")
-    server, sent = Server(tmp_path / "store"), batches(5)
-    for path, body, _ in sent[:5]:
-        assert server.http.post(path, json=body).status_code == 200
-    assert server.stop(signal.SIGTERM) == 0
-    check(tmp_path / "store", twin, [change for *_, change in sent], 5)
+def test_sigterm_right_after_the_start_is_a_good_end(store: Path) -> None:
+    assert Server(store).stop(signal.SIGTERM) == 0
+
+
+def test_sigterm_in_the_middle_of_a_batch_lets_it_end(store: Path) -> None:
+    server = Server(store)
+    nodes = [{"node": f"x{i}", "probabilities": [0.5, 0.25, 0.25]} for i in range(50_000)]
+    answers: list[httpx.Response] = []
+    sender = threading.Thread(target=lambda: answers.append(server.http.post("/nodes", json={"nodes": nodes})))
+    sender.start()
+    time.sleep(0.3)
+    server.process.send_signal(signal.SIGTERM)
+    sender.join()
+    assert server.process.wait(60) == 0
+    server.stop(signal.SIGTERM)
+    assert answers[0].status_code == 200
+    with Live.open(store) as live:
+        assert live.status()["nodes"] == 50_060
 
 
 def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None:
@@ -141,50 +201,107 @@ def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None
     server.stop(signal.SIGTERM)
 
 
+#: Opens a store, tells it three batches and closes it; a snapshot is written after each. Says which were accepted.
 WRITER = textwrap.dedent(
     """
-    import sys
-    from napsets.live.live import Live
-    with Live.open(sys.argv[1]) as live:
-        for i in range(3):
-            live.update([("add_nodes", [f"k{i}", f"l{i}"], [[0.5, 0.25, 0.25]] * 2), ("add_labels", [f"k{i}"], [i])])
-            print(i, flush=True)
+    import os, sqlite3, sys
+    import napsets.live.live as module
+    module._TAIL = 1
+    sys.path.insert(0, sys.argv[2])
+    from service.test_killed import Writer
+    writer = Writer(0)
+    with module.Live.open(sys.argv[1]) as live:
+        for turn in range(3):
+            before = live.events
+            try:
+                live._kept = 0
+                live.update([writer.batch(turn)[2]], key=writer.key(turn))
+                os.write(3, b"%d\\n" % turn)
+            except (sqlite3.Error, OSError):
+                assert live.events == before
+                break
     """
 )
+WRITING = "write,pwrite64,pwritev,writev,fsync,fdatasync,ftruncate,fallocate,unlink,unlinkat,rename,renameat,renameat2"
+
+
+def traced(program: str, folder: Path, *options: str) -> tuple[int, int]:
+    """Run a program under strace; return its exit code and how many batches it accepted."""
+    if shutil.which("strace") is None:
+        lacking("strace is not installed", "apt-get install strace")
+    words = [sys.executable, "-c", program, str(folder / "store"), str(Path(__file__).parents[1])]
+    strace = ["strace", "-f", "-qq", "-o", str(folder / "calls"), f"--trace={WRITING}", *options]
+    shell = 'exec 3>"$0"; exec "$@"'
+    run = subprocess.run(["sh", "-c", shell, f"{folder}/accepted", *strace, *words], capture_output=True, timeout=300)
+    return run.returncode, len((folder / "accepted").read_text().split())
+
+
+def spoil_every_call(program: str, tmp_path: Path, fault: str, store: Path | None) -> Iterator[tuple[Path, int, int]]:
+    """Yield the folder, exit code and accepted batches of a program, of which each call that writes is spoiled once."""
+
+    def fresh(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        if store is not None:
+            shutil.copytree(store, folder / "store")
+        return folder
+
+    folder = fresh("all")
+    assert traced(program, folder)[0] == 0
+    calls = Counter(re.findall(r"^\d+ +(\w+)\(", (folder / "calls").read_text(), flags=re.MULTILINE))
+    if fault.startswith("error"):
+        calls = Counter({name: calls[name] for name in ("write", "pwrite64", "fsync", "fdatasync", "ftruncate")})
+    assert calls.total() > 20
+    print(f"{fault} at {calls.total()} system calls: {dict(calls)}")
+    # strace counts the calls of each name apart.
+    for name, count in calls.items():
+        for when in range(1, count + 1):
+            folder = fresh(f"{name}-{when}")
+            yield folder, *traced(program, folder, f"--inject={name}:{fault}:when={when}")
+            shutil.rmtree(folder)
+
+
+def check_spoiled(folder: Path, accepted: int) -> None:
+    writer = Writer(0)
+    writer.acknowledged = accepted
+    Twin([writer]).check(folder / "store")
+    with Live.open(folder / "store") as live:  # which goes on
+        for turn in range(3):
+            live.update([writer.batch(turn)[2]], key=writer.key(turn))
 
 
 @pytest.mark.slow
 def test_a_kill_at_every_system_call_that_writes_leaves_whole_batches(tmp_path: Path) -> None:
-    if shutil.which("strace") is None:
-        lacking("strace is not installed", "apt-get install strace")
-    first = small_live()
-    first.save(tmp_path / "first")
-    calls = "write,pwrite64,fsync,fdatasync,ftruncate,unlink,rename"
-    for when in range(1, 500):
-        store = tmp_path / f"store{when}"
-        shutil.copytree(tmp_path / "first", store)
-        logs = [f"--trace-path={store / name}" for name in ("log.sqlite", "log.sqlite-wal", "log.sqlite-shm")]
-        inject = f"--inject={calls}:signal=KILL:when={when}"
-        writer = [sys.executable, "-c", WRITER]
-        run = subprocess.run(
-            ["strace", "-f", "-qq", "-o", os.devnull, f"--trace={calls}", *logs, inject, *writer, str(store)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )  # fmt: skip
-        acknowledged = len(run.stdout.split())
-        twin = small_live()
-        with Live.open(store) as live:
-            for i in range(3):
-                if live.status()["events"] > twin.status()["events"]:
-                    p = [[0.5, 0.25, 0.25]] * 2
-                    twin.update([("add_nodes", [f"k{i}", f"l{i}"], p), ("add_labels", [f"k{i}"], [i])])
-                else:
-                    assert i >= acknowledged
-            assert live.status() == twin.status()
-            assert live.predict().same_as(twin.predict())
-        shutil.rmtree(store)
-        if run.returncode == 0:
-            assert when > 9  # at least one write for each of three batches was cut off
-            return
-    pytest.fail("the writer never came to its end")
+    small_live().save(tmp_path / "first")
+    for folder, code, accepted in spoil_every_call(WRITER, tmp_path, "signal=KILL", tmp_path / "first"):
+        assert code == -signal.SIGKILL
+        check_spoiled(folder, accepted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
+def test_a_disk_that_fails_at_any_system_call_that_writes_leaves_whole_batches(tmp_path: Path, error: str) -> None:
+    small_live().save(tmp_path / "first")
+    for folder, _, accepted in spoil_every_call(WRITER, tmp_path, f"error={error}", tmp_path / "first"):
+        check_spoiled(folder, accepted)
+
+
+SAVER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from service.conftest import small_live
+small_live().save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_while_a_store_is_made_leaves_a_whole_store_or_none(tmp_path: Path) -> None:
+    twin, stores = small_live(), 0
+    for folder, code, _ in spoil_every_call(SAVER, tmp_path, "signal=KILL", None):
+        assert code == -signal.SIGKILL
+        if (folder / "store").exists():
+            stores += 1
+            with Live.open(folder / "store") as live:
+                assert live.status() == twin.status()
+                assert live.predict().same_as(twin.predict())
+    assert stores > 0
