@@ -106,6 +106,11 @@ def test_a_batch_that_is_sent_again_with_its_key_does_nothing(client: httpx.Clie
         ("/sets", {"nodes": ["n1"], "alpha": 1.5}, 422, "alpha"),
         ("/sets", {"nodes": ["n1", "nobody"]}, 422, "nobody"),
         ("/nothing", {}, 404, "/nothing"),
+        ("/labels", {"labels": [{"node": 1.0, "label": 0}]}, 422, "`labels.0.node` must be an integer or a text"),
+        ("/nodes", {"nodes": [{"node": "x", "probabilities": ["1", "0", "0"]}]}, 422, "probabilities"),
+        ("/nodes", {"nodes": [{"node": "x", "probabilities": [True, False, False]}]}, 422, "probabilities"),
+        ("/sets", {"nodes": ["n1"], "alpha": "0.1"}, 422, "alpha"),
+        ("/sets", {"nodes": [2**400]}, 422, "2^63"),
     ],
 )
 def test_what_is_refused_is_said_in_a_sentence_and_changes_nothing(
@@ -126,6 +131,68 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
     assert client.post("/nodes", content=nan, headers=kind).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"labels": [{"node": "n1", "label": 0}], "labels": []}', 400),  # which of the two?
+        (b'{"labels": [{"node": "n1", "node": "n3", "label": 0}]}', 400),
+        (b'{"labels": [{"node": "n1", "label": 0}]', 400),
+        (b'{"labels": [{"node": "\\ud800", "label": 0}]}', 422),
+        (b'{"\\ud800": 0}', 422),
+        (b'{"\\ud800": 0, "\\ud800": 1}', 400),
+        (b'{"labels": [{"node": "\xff", "label": 0}]}', 400),
+        (b"[" * 100_000, 400),
+        (b'{"labels":' * 100_000 + b"1" + b"}" * 100_000, 400),
+        (b'{"labels": [{"node": ' + b"9" * 5000 + b', "label": 0}]}', 400),
+        (b"", 422),
+        (b"null", 422),
+    ],
+)
+def test_hostile_json_is_refused_in_a_sentence_and_changes_nothing(
+    client: httpx.Client, body: bytes, status: int
+) -> None:
+    before = client.get("/status").json()["events"]
+    answer = client.post("/labels", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert answer.json()["error"]
+    assert client.get("/status").json()["events"] == before
+
+
+def test_what_would_be_ignored_is_refused(client: httpx.Client) -> None:
+    assert "`alfa` is no parameter" in client.get("/sets/n1?alfa=0.5").json()["error"]
+    assert client.get("/sets/n1?alpha=0.1&alpha=0.5").status_code == 422
+    twice = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    assert client.post("/labels", json={"labels": []}, headers=twice).status_code == 400
+    assert client.get("/status", headers=[("Host", "evil.example"), ("Host", "127.0.0.1")]).status_code == 400
+    assert client.get("/livez?probe=1").status_code == 200
+
+
+def test_pages_of_other_sites_get_no_leave_to_read_or_write(client: httpx.Client) -> None:
+    origin = {"Origin": "http://evil.example"}
+    ask = origin | {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    answers = [client.options("/labels", headers=ask), client.get("/status", headers=origin)]
+    # What a form or a script may send without asking first is no JSON.
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        body = b'{"labels": [{"node": "n1", "label": 0}]}'
+        answers.append(client.post("/labels", content=body, headers=origin | {"content-type": kind}))
+        assert answers[-1].status_code == 415
+    assert answers[0].status_code == 405
+    assert not any(name.startswith("access-control") for answer in answers for name in answer.headers)
+
+
+def test_a_key_means_the_same_batch_after_a_restart(store: Path) -> None:
+    body = {"nodes": [{"node": "new", "probabilities": [0.2, 0.3, 0.5]}]}
+    for repeated in (False, True, True):
+        with Client(make_app(Live.open(store)), **{"Idempotency-Key": "k"}) as http:
+            assert http.post("/nodes", json=body).json()["repeated"] is repeated
+            other = {"nodes": [{"node": "new", "probabilities": [0.3, 0.2, 0.5]}]}
+            assert http.post("/nodes", json=other).status_code == 409
+    for snapshot in store.glob("*.npz"):
+        snapshot.unlink()
+    with Client(make_app(Live.open(store)), **{"Idempotency-Key": "k"}) as http:
+        assert http.post("/nodes", json=body).json()["repeated"] is True
+
+
 def test_ids_may_hold_any_character(client: httpx.Client) -> None:
     names = [
         "a/b",
@@ -141,6 +208,11 @@ def test_ids_may_hold_any_character(client: httpx.Client) -> None:
         "\u202e",
         "#",
         "1e3",
+        "",
+        "\x00",
+        "\ufffd",
+        "__proto__",
+        "n1 ",
     ]
     entries = [{"node": name, "probabilities": [0.7, 0.2, 0.1]} for name in names]
     assert client.post("/nodes", json={"nodes": entries}).is_success
@@ -211,7 +283,7 @@ def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
     figures = dict(line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
     assert figures["napsets_nodes"] == "60"
     assert figures["napsets_labels"] == "30"
-    assert figures['napsets_requests_total{method="GET",route="/sets/{node:id}",status="404"}'] == "1"
+    assert figures['napsets_requests_total{method="GET",route="/sets/{node}",status="404"}'] == "1"
     assert figures['napsets_request_seconds_bucket{le="+Inf"}'] == figures["napsets_request_seconds_count"]
     assert 'napsets_alarm{name="coverage"}' in figures
 

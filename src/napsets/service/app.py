@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ try:
     from fastapi import FastAPI, Header, Path, Query, Request, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+    from fastapi.routing import APIRoute
     from starlette.convertors import PathConvertor, register_url_convertor
 except ImportError as error:
     raise MissingDependencyError("fastapi", "serve") from error
@@ -63,6 +65,36 @@ class IdConvertor(PathConvertor):
 register_url_convertor("id", IdConvertor())
 
 
+class JsonRequest(Request):
+    """A request whose body must be JSON in which no name stands twice: one of the values would be ignored."""
+
+    async def json(self) -> Any:
+        """Return the body."""
+        return json.loads(await self.body(), object_pairs_hook=_unique)
+
+
+class JsonRoute(APIRoute):
+    """A route whose requests are `JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(JsonRequest(request.scope, request.receive))
+
+        return strict
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must stand once "
+                                f"in a JSON object; it stands several times")  # fmt: skip
+    return entries
+
+
 def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:  # noqa: B008  (frozen)
     """Return the ASGI application of a living graph; it owns the graph, and closes it when it stops.
 
@@ -85,6 +117,7 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
     app = FastAPI(
         title="napsets", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
     )
+    app.router.route_class = JsonRoute
     _add_errors(app)
     _add_sets(app, owner, limits)
     _add_changes(app, owner, limits)
@@ -212,8 +245,10 @@ def _add_errors(app: FastAPI) -> None:
         first = error.errors()[0]  # type: ignore[attr-defined]
         if first["type"] == "json_invalid":
             return answer(400, f"the body must be JSON; it is not, from character {first['loc'][-1]}")
-        place = ".".join(str(part) for part in first["loc"][1:]) or "body"
-        return answer(422, f"`{place}`: {first['msg']}; got {shown(first.get('input'))}")
+        where, value = list(first["loc"][1:]), shown(first.get("input"))
+        if where and where[-1] in ("int", "str") and len(where) > 1:  # which of the two it was tried as
+            return answer(422, f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {value}")
+        return answer(422, f"`{'.'.join(map(str, where)) or 'body'}`: {first['msg']}; got {value}")
 
     app.add_exception_handler(RefusedError, handler(lambda error: int(error.status)))
     app.add_exception_handler(InvalidInputError, handler(lambda error: 409 if str(error).startswith("`key`") else 422))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
 __all__ = ["FAILURES", "EdgesBody", "Failure", "LabelsBody", "NodesBody", "ProbabilitiesBody", "Receipt"]
 __all__ += ["SetRow", "Sets", "SetsBody"]
 
 Id = Annotated[StrictInt | StrictStr, Field(description='An integer or a text; 1 and "1" are two nodes.')]
 Label = Annotated[StrictInt | StrictStr, Field(description="A class: its name, or its number from 0.")]
-Row = Annotated[list[float], Field(description="One probability per class.", examples=[[0.7, 0.2, 0.1]])]
-Alpha = Annotated[float | None, Field(gt=0, lt=1, description="Error rate; that of the store by default.")]
+Row = Annotated[list[StrictFloat], Field(description="One probability per class.", examples=[[0.7, 0.2, 0.1]])]
+Alpha = Annotated[StrictFloat | None, Field(gt=0, lt=1, description="Error rate; that of the store by default.")]
 
 
 class _Body(BaseModel):

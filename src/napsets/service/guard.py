@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from time import perf_counter
 from typing import Any
+from urllib.parse import parse_qsl
 
 from napsets.service.limits import Limits, is_loopback, same_token
 from napsets.service.metrics import Requests
@@ -20,6 +21,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 #: Paths that anybody may ask for: they say nothing about the graph.
 _OPEN = ("/livez", "/readyz", "/")
+#: What requests are counted by; others would let anybody fill the memory with names.
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_QUERY = ("alpha", "history")
 _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -69,14 +73,17 @@ class Guard:
             await send(message)
 
         try:
-            headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+            if len(headers) < len(scope["headers"]):
+                _refuse_repeated([name for name, _ in scope["headers"]])
             self._check(scope, headers)
             await self.app(scope, _replay(await self._body(headers, receive), receive), watched)
         except RefusedError as refused:
             await _answer(watched, refused)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
-            self.requests.add(scope["method"], route, status, perf_counter() - began)
+            route = getattr(scope.get("route"), "path", "other").replace(":id}", "}")
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self.requests.add(method, route, status, perf_counter() - began)
 
     def _check(self, scope: Scope, headers: dict[bytes, str]) -> None:
         if self.token is None:
@@ -86,6 +93,8 @@ class Guard:
                 raise RefusedError(403, f"the Host header must name this machine; got {host[:100]!r}")
         elif scope["path"] not in _OPEN and not same_token(self.token, headers.get(b"authorization", "")):
             raise RefusedError(401, "the header Authorization must be `Bearer` and the token of this service")
+        if scope["query_string"] and scope["path"] not in _OPEN:
+            _check_query(scope["query_string"].decode("latin-1"))
         if scope["method"] == "POST":
             kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
@@ -101,6 +110,23 @@ class Guard:
             return await asyncio.wait_for(_read(receive, most), self.limits.seconds)
         except asyncio.TimeoutError:
             raise RefusedError(408, f"the request must arrive within {self.limits.seconds:g} seconds") from None
+
+
+def _refuse_repeated(names: list[bytes]) -> None:
+    """Refuse headers that say who is asked, who asks or what is sent more than once: one of them would be ignored."""
+    for name in (b"host", b"authorization", b"idempotency-key", b"content-type"):
+        if names.count(name) > 1:
+            raise RefusedError(400, f"the header {name.decode().title()} must stand once; it stands several times")
+
+
+def _check_query(query: str) -> None:
+    """Refuse names that mean nothing: a mistyped alpha would silently be the store's own."""
+    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+    for name in names:
+        if name not in _QUERY:
+            raise RefusedError(422, f"`{name[:100]}` is no parameter; there are {' and '.join(_QUERY)}")
+        if names.count(name) > 1:
+            raise RefusedError(422, f"`{name}` must stand once in the query; it stands several times")
 
 
 async def _read(receive: Receive, most: int) -> bytes:

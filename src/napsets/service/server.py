@@ -55,6 +55,7 @@ def run_server(
         host=host,
         port=port,
         lifespan="on",
+        ws="none",
         access_log=False,
         log_level=logging.WARNING,
         timeout_graceful_shutdown=max(1, int(limits.seconds) + 5),
