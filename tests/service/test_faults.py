@@ -6,10 +6,12 @@ import os
 import random
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -130,8 +132,8 @@ def test_a_fault_after_the_log_was_written_stops_the_service_until_it_is_started
     def fault(*_: object) -> None:
         raise InvalidInputError("`labels` must be something else")
 
-    monkeypatch.setattr(live, "_add_labels", fault)
-    with Client(make_app(live)) as http:
+    with Client(make_app(live)) as http, monkeypatch.context() as patch:
+        patch.setattr("napsets.live.state.State.add_label", fault)
         answer = http.post("/labels", json=LABEL, headers={"Idempotency-Key": "a"})
         assert answer.status_code == 503  # and not a refusal that changed nothing
         assert "start it again" in http.get("/sets/n1").json()["error"]
@@ -321,6 +323,32 @@ def test_readers_do_not_hinder_the_writer(store: Path) -> None:
         assert reader.status()["labels"] == 30  # as it was when it was opened
         with Live.open(store, read_only=True) as later:
             assert later.status()["labels"] == 31
+
+
+def test_sets_are_answered_while_a_batch_is_on_its_way_to_the_disk(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Live.open(store)
+    append, began, may_end = live._store.append, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> int:
+        began.set()
+        assert may_end.wait(30)
+        return append(*arguments)
+
+    monkeypatch.setattr(live._store, "append", slow)
+    with Client(make_app(live)) as http:
+        before = http.get("/sets/n3").json()
+        answers: list[httpx.Response] = []
+        sender = threading.Thread(target=lambda: answers.append(http.post("/labels", json=LABEL)))
+        sender.start()
+        assert began.wait(30)
+        assert http.get("/sets/n3").json() == before
+        assert http.get("/status").json()["labels"] == 30
+        may_end.set()
+        sender.join()
+        assert answers[0].status_code == 200
+        assert http.get("/sets/n3").json()["support"] == before["support"] + 1
 
 
 def test_requests_that_cannot_be_answered_in_time_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,9 @@ class Live:
         """Start from a log: fold all that it holds."""
         self._settings = settings
         self._store = store
-        self._busy = threading.RLock()
+        #: Whoever changes something holds the first, and the second while the state is read or changed: sets can be
+        #: asked for while a batch is on its way to the disk.
+        self._writing, self._busy = threading.RLock(), threading.RLock()
         snapshot = read_snapshot(store.path)
         with store.one_moment():
             store.refuse_lost(snapshot)
@@ -223,7 +225,7 @@ class Live:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write log and state to a new folder, whole or not at all; this object stays where it is."""
-        with self._busy:
+        with self._writing:
             folder = self._store.copy_to(path)
             write_snapshot(folder, self._store.checksum, self._state, self._record, self._calibration.arrays())
 
@@ -245,7 +247,7 @@ class Live:
 
     def close(self) -> None:
         """Let go of the folder, so that another process may write to it."""
-        with self._busy:
+        with self._writing, self._busy:
             if self._store.is_open:
                 try:
                     self._keep(1)
@@ -320,21 +322,24 @@ class Live:
         """
         if not (key is None or isinstance(key, str)):
             raise InvalidInputError(f"`key` must be text; got {shown(key)}")
-        with self._busy:
-            before = [] if key is None else self._store.batch(key)
-            draft = Repeated(self._state) if before else Draft(self._state)
-            for change in _listed(changes):
-                name, arguments = change[0], change[1:]
-                action = getattr(draft, name, None) if isinstance(name, str) and not name.startswith("_") else None
-                if not callable(action):
-                    raise InvalidInputError(f"`changes` must name methods of Live that change something; got {name!r}")
-                try:
-                    inspect.signature(action).bind(*arguments)
-                except TypeError as error:
-                    raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
-                action(*arguments)
-            if before and before != packed(draft.changes):
-                raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
+        with self._writing:
+            with self._busy:
+                before = [] if key is None else self._store.batch(key)
+                draft = Repeated(self._state) if before else Draft(self._state)
+                for change in _listed(changes):
+                    name, arguments = change[0], change[1:]
+                    action = getattr(draft, name, None) if isinstance(name, str) and not name.startswith("_") else None
+                    if not callable(action):
+                        raise InvalidInputError(
+                            f"`changes` must name methods of Live that change something; got {name!r}"
+                        )
+                    try:
+                        inspect.signature(action).bind(*arguments)
+                    except TypeError as error:
+                        raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
+                    action(*arguments)
+                if before and before != packed(draft.changes):
+                    raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
             if not before:
                 self._commit(draft.changes, key)
             return not before
@@ -347,9 +352,10 @@ class Live:
         if changes:
             first = self._store.append(changes, key)
             try:
-                for change in changes:
-                    self._fold(first, change)
-                    first += len(change)
+                with self._busy:
+                    for change in changes:
+                        self._fold(first, change)
+                        first += len(change)
             except BaseException:
                 self._store.close()  # the log is ahead of the state; opening it again brings them together
                 raise
@@ -479,7 +485,8 @@ class Live:
             return inspect_node(calibrated, int(np.searchsorted(batch.slots, slot[0])), rate)
 
     def __contains__(self, id: object) -> bool:
-        return bool((self._state.names.find(as_ids("id", id)) >= 0).all())
+        with self._busy:
+            return bool((self._state.names.find(as_ids("id", id)) >= 0).all())
 
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
@@ -533,7 +540,7 @@ class Live:
 
     def check_writable(self) -> None:
         """Raise what the disk raises where the log cannot be written to now."""
-        with self._busy:
+        with self._writing:
             self._store.check_writable()
 
     @property

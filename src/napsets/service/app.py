@@ -160,7 +160,7 @@ def _add_changes(app: FastAPI, owner: Owner, limits: Limits) -> None:
             done = live.update([(action, *arguments)] if entries else [], key=key)
             return {"events": live.events, "repeated": not done}
 
-        return JSONResponse(await owner.call(work))
+        return JSONResponse(await owner.call(work, writes=True))
 
     @app.post("/labels", response_model=Receipt, responses=FAILURES, summary="Add labels")
     async def post_labels(body: LabelsBody, key: Key = None) -> JSONResponse:

@@ -15,10 +15,12 @@ _MOST_NEIGHBOURS = 50
 
 def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, Any]:
     """Return the set of one node with its candidates, their p-values, and the labelled neighbours that speak."""
-    inspection = live.inspect(node, alpha)
-    (row,) = set_rows([node], live.predict([node], alpha))
+    with live._busy:  # all of one state
+        inspection = live.inspect(node, alpha)
+        (row,) = set_rows([node], live.predict([node], alpha))
+        p_values, neighbours = live.p_values([node])[0], live.labelled_around(node, _MOST_NEIGHBOURS)
     names: Any = live.class_names or range(inspection.member.size)
-    columns = zip(names, inspection.probabilities, inspection.scores, live.p_values([node])[0], strict=True)
+    columns = zip(names, inspection.probabilities, inspection.scores, p_values, strict=True)
     return row | {
         "reason": inspection.reason(),
         "candidates": [
@@ -31,8 +33,5 @@ def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, An
             }
             for name, probability, score, p_value in columns
         ],
-        "neighbours": [
-            {"node": other, "label": names[label], "hops": hops}
-            for other, label, hops in live.labelled_around(node, _MOST_NEIGHBOURS)
-        ],
+        "neighbours": [{"node": other, "label": names[label], "hops": hops} for other, label, hops in neighbours],
     }

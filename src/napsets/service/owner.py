@@ -1,4 +1,4 @@
-"""The one thread that owns a living graph: calls take their turn, and none is waited for too long."""
+"""The two threads that own a living graph: calls take their turn, and none is waited for too long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("napsets")
 
 
 class Owner:
-    """Runs calls on a living graph, one at a time.
+    """Runs calls on a living graph, one that reads and one that writes at a time: no set waits for the disk.
 
     Parameters
     ----------
@@ -32,17 +32,18 @@ class Owner:
 
     def __init__(self, live: Live, seconds: float) -> None:
         self._live, self._seconds = live, seconds
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="napsets-live")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="napsets-reader")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="napsets-writer")
         #: Why no call can be made any more; None while all is well.
         self.broken: str | None = None
         self._unwritable = False
 
-    async def call(self, work: Callable[[Live], Result]) -> Result:
+    async def call(self, work: Callable[[Live], Result], *, writes: bool = False) -> Result:
         """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
         if self.broken is not None:
             raise RefusedError(503, self.broken)
         try:
-            future = self._thread.submit(self._run, work)
+            future = (self._writer if writes else self._reader).submit(self._run, work)
         except RuntimeError:
             raise RefusedError(503, "the service is stopping") from None
         try:
@@ -62,7 +63,7 @@ class Owner:
                 live.check_writable()
                 self._unwritable = False
 
-        await self.call(check)
+        await self.call(check, writes=self._unwritable)
 
     def _run(self, work: Callable[[Live], Result]) -> Result:
         if self.broken is not None:
@@ -83,5 +84,6 @@ class Owner:
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        for thread in (self._writer, self._reader):
+            thread.shutdown(wait=True, cancel_futures=True)
         self._live.close()
