@@ -72,6 +72,7 @@ INNER = {
     "unchecked",
     "of_scores",
     "with_names",
+    "with_p_values",
     "covers",
     "check_column",
     "name_rows",
@@ -96,7 +97,7 @@ INNER = {
 #: Records that the package makes and hands out: their constructors take what was checked.
 RECORDS = {"Calibrated", "Choice", "CoverageGap", "Prediction", "datasets.DatasetEntry"}
 #: Parameters that stand for any number of others.
-UNNAMED = {"self", "args", "kwargs", "params", "options", "changes"}
+UNNAMED = {"self", "args", "kwargs", "params", "options", "changes", "arguments", "named", "settings"}
 #: What takes long: called less often than the others.
 SLOW = {
     "Auto.calibrate",

@@ -174,8 +174,9 @@ def test_the_truth_of_a_neighbour_is_shown_only_where_it_calibrates(data: Report
     known = ~np.isnan(explorer.neighbour_target) if shown is None else shown >= 0
     shown = explorer.neighbour_target if shown is None else shown
     calibrates = set(data.comparison.data.calibration.tolist())
-    assert known.tolist() == [int(name) in calibrates for name in explorer.neighbour_names]
-    nodes = np.array([int(name) for name in explorer.neighbour_names])
+    position = {str(name): node for node, name in enumerate(data.names.tolist())}
+    nodes = np.array([position[name] for name in explorer.neighbour_names])
+    assert known.tolist() == [node in calibrates for node in nodes.tolist()]
     assert np.array_equal(shown[known], truth[nodes[known]])
 
 

@@ -118,7 +118,7 @@ def test_the_explorer_has_the_librarys_intervals_and_its_words(data, compared: C
             if seen.evidence is not None:
                 assert explored.speaking[e, i] == len(seen.evidence.voices)
                 for v, voice in enumerate(seen.evidence.voices[:6]):
-                    assert explored.neighbour_names[explored.voices[e, i, v]] == str(voice.node)
+                    assert explored.neighbour_names[explored.voices[e, i, v]] == data.names[voice.node]
                     assert explored.neighbour_target[explored.voices[e, i, v]] == voice.target
                     assert explored.voice_shifts[e, i, v] == pytest.approx(voice.shifts, rel=1e-5)
 
@@ -158,6 +158,6 @@ def test_a_method_of_whole_lines_alone_is_named_where_all_others_are_finite(tmp_
         in page
     )
     shown = str(comparison_table(compared.rows(), ns.PredictionIntervals).renderables[0])
-    assert f"the intervals of all methods but {title} are finite on {data.shared:.1%} of the nodes" in shown
+    assert f"the intervals of all methods except {title} are finite on {data.shared:.1%} of the nodes" in shown
     base_first = compare_intervals(**make_numbers(), methods=["nowhere", "naps"], alphas=CURVE_ALPHAS)
     assert mean_width_card(base_first)["note"].endswith(f"where all are finite {base_first.shared_sizes()[1][0]:.3g}")

@@ -36,6 +36,8 @@ ALARM = 0.001
 WORTH = 0.05
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
 _FEWEST = 5.0
+#: Nodes that are compared on each side at the most: more could not show a difference that matters.
+_MOST = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -125,20 +127,22 @@ def drifts(
     """
     if not (first.size and second.size):
         return ()
+    first, second = _some(first), _some(second)
     both = np.union1d(first, second)
-    looks = [
-        ("degree", *named_fifths(graph.degrees, both, _neighbours)),
-        kind.predicted_groups(predicted, both, class_names),
-    ]
-    found = [
-        drift_of(groups[first], groups[second], names, what=what, between=between) for what, groups, names in looks
+
+    def look(what: str, groups: IntArray, names: Sequence[str]) -> Drift:
+        return drift_of(groups[first], groups[second], names, what=what, between=between)
+
+    # One look at a time: each takes some numbers per node.
+    drifts = [
+        look("degree", *named_fifths(graph.degrees, both, _neighbours)),
+        look(*kind.predicted_groups(predicted, both, class_names)),
     ]
     for ease in [] if outputs is None else kind.eases(graph, predicted, score, outputs):
-        groups, names = named_fifths(ease.values, both, ease.name)
-        drift = drift_of(groups[first], groups[second], names, what=ease.what, between=between)
         means = float(ease.values[first].mean()), float(ease.values[second].mean())
-        found.append(replace(drift, ease=ease.average, means=means))
-    return tuple(found)
+        drift = look(ease.what, *named_fifths(ease.values, both, ease.name))
+        drifts.append(replace(drift, ease=ease.average, means=means))
+    return tuple(drifts)
 
 
 def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: str, between: tuple[str, str]) -> Drift:
@@ -155,6 +159,11 @@ def drift_of(first: IntArray, second: IntArray, names: Sequence[str], *, what: s
         names[most],
         (float(shares[0, most]), float(shares[1, most])),
     )
+
+
+def _some(nodes: IntArray) -> IntArray:
+    """Return the nodes, or where they are very many, as many as are compared, evenly spread."""
+    return nodes[:: -(-nodes.size // _MOST)]
 
 
 def _neighbours(degrees: IntArray) -> str:

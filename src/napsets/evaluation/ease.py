@@ -5,7 +5,7 @@ A model is surer of nodes whose labels it was trained on, and of nodes that are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,17 +38,15 @@ class Ease:
     name: Callable[[FloatArray], str]
 
 
-def ease_of_labels(graph: Graph, predicted: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> list[Ease]:
-    """Return the top probability of each node, and the share of its neighbours that are predicted alike."""
-    return [
-        Ease("confidence", "the average top probability", outputs.max(axis=1).astype(np.float64), _by_probability),
-        Ease(
-            "agreement with neighbours",
-            "the average share of neighbours with the same predicted label",
-            agreement(graph, predicted),
-            _by_agreement,
-        ),
-    ]
+def ease_of_labels(graph: Graph, predicted: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> Iterator[Ease]:
+    """Yield the top probability of each node, then the share of its neighbours that are predicted alike."""
+    yield Ease("confidence", "the average top probability", outputs.max(axis=1).astype(np.float64), _by_probability)
+    yield Ease(
+        "agreement with neighbours",
+        "the average share of neighbours with the same predicted label",
+        agreement(graph, predicted),
+        _by_agreement,
+    )
 
 
 def ease_of_numbers(score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,7 +93,7 @@ class Kind(ABC):
         """Return what is predicted, the group of each node by it, and the groups as words behind "nodes"."""
 
     @abstractmethod
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:
+    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
         """Return what says how easy each node is for the model."""
 
     @abstractmethod
@@ -168,7 +168,7 @@ class SetKind(Kind):
         names = [f"class {y}" for y in range(count)] if class_names is None else class_names
         return "predicted class", predicted, [f"predicted to be {names[y]}" for y in range(count)]
 
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:
+    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
         """Return the top probability, and the share of neighbours that are predicted alike."""
         return ease_of_labels(graph, predicted, outputs)
 
@@ -253,7 +253,7 @@ class IntervalKind(Kind):
             predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
         )
 
-    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> list[Ease]:
+    def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
         """Return how narrow the model's own interval is, where it gives one."""
         return ease_of_numbers(score, outputs)
 

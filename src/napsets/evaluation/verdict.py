@@ -285,8 +285,11 @@ def foresee(
     kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
     looks: tuple[Drift, ...] = ()
     if calibrated.graph is not None:
+        others = np.zeros(len(outputs), dtype=bool)
+        others[nodes] = True
+        others[labelled] = False
         looks = drifts(
-            calibrated.graph, kind.predicted(score, outputs), labelled, np.setdiff1d(nodes, labelled), kind=kind,
+            calibrated.graph, kind.predicted(score, outputs), labelled, np.flatnonzero(others), kind=kind,
             between=("labelled", "predicted"), class_names=class_names, score=score, outputs=outputs,
         )  # fmt: skip
     promise = _promise(calibrated)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_progress
+from napsets.checks.arguments import FloatArray, IntArray, check_node, check_progress
 from napsets.kernels.layout import read_only
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference, with_graph
 from napsets.localisers.weighed import WeighedLocal, in_pieces, running
@@ -162,7 +162,7 @@ class ImportanceLocal(WeighedLocal):
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
         """Return nothing beyond the background, and what the node itself weighs."""
-        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[node])
+        return np.empty(0, dtype=np.int64), np.empty(0), float(self._own[check_node("node", node, self._own.size)])
 
     def thresholds(
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None

@@ -23,6 +23,7 @@ from napsets.checks.arguments import (
     check_alpha,
     check_flag,
     check_index,
+    check_kind,
     check_list,
     check_progress,
     check_threads,
@@ -290,6 +291,9 @@ class Calibrated:
         name : str, optional
             What the method is called in the table of methods.
         """
+        if name is None:
+            name = "auto" if self.choice is not None else "method"
+        check_kind("name", name, str, way="It is what the method is called in the table of methods.")
         rate = check_rates(getattr(self.choice, "alpha", 0.1) if alpha is None else alpha)[1][0]
         with warnings.catch_warnings():  # what they would say is among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
@@ -298,7 +302,7 @@ class Calibrated:
         # Evaluation comes after methods on the road of data: it is called by name, and only here.
         return import_module("napsets.evaluation.verdict").foresee(
             self,
-            ("auto" if self.choice is not None else "method") if name is None else name,
+            name,
             alpha=rate,
             nodes=prediction.nodes,
             size=summary.size,
