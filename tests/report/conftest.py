@@ -114,28 +114,63 @@ def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
 
 
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
-    contexts: list[Any] = []
-    said: list[str] = []
-    asked: list[str] = []
+class Tabs:
+    """Pages in the browser, and what they wrote to the console or fetched."""
 
-    def open_file(path: Path, *, fragment: str = "", **settings: Any) -> Any:
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
-        contexts.append(context)
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+        self.pages: dict[Path, Any] = {}
+        self.contexts: list[Any] = []
+        self.said: list[str] = []
+        self.fetched: list[str] = []
+
+    def open(self, path: Path, *, fragment: str = "", **settings: Any) -> Any:
+        """Open a file in a new window."""
+        context = self.browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
+        self.contexts.append(context)
         context.set_offline(True)
         page = context.new_page()
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        page.on("request", lambda request: self.fetched.append(request.url))
         page.goto(path.as_uri() + fragment)
         page.wait_for_function(READY)
         return page
 
-    yield open_file
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert len(asked) == len(contexts)
-    assert all(address.startswith("file:") for address in asked)
+    def keep(self, path: Path) -> Any:
+        """Open a file the first time; later return the same window."""
+        if path not in self.pages:
+            self.pages[path] = self.open(path)
+        return self.pages[path]
+
+    def close(self) -> None:
+        for context in self.contexts:
+            context.close()
+
+    def check_silence(self) -> None:
+        assert self.said == []
+        assert len(self.fetched) == len(self.contexts)
+        assert all(address.startswith("file:") for address in self.fetched)
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a file; at the end of the test, insist that the console stayed silent and nothing was fetched."""
+    tabs = Tabs(browser)
+    yield tabs.open
+    tabs.close()
+    tabs.check_silence()
+
+
+@pytest.fixture(scope="module")
+def kept_tabs(browser: Any) -> Iterator[Tabs]:
+    tabs = Tabs(browser)
+    yield tabs
+    tabs.close()
+
+
+@pytest.fixture
+def keep_page(kept_tabs: Tabs) -> Iterator[Callable[..., Any]]:
+    """Open a file once for those tests of a module that choose node and method themselves, or look at neither."""
+    yield kept_tabs.keep
+    kept_tabs.check_silence()

@@ -56,8 +56,8 @@ def test_it_loads_in_silence_without_any_request_and_draws_every_chart(page_file
     assert (ARTIFACTS / "report.png").stat().st_size > 50_000
 
 
-def test_headline_numbers_are_the_librarys(page_file: Path, open_page: Open, comparison: Comparison) -> None:
-    page = open_page(page_file)
+def test_headline_numbers_are_the_librarys(page_file: Path, keep_page: Open, comparison: Comparison) -> None:
+    page = keep_page(page_file)
     first = page.inner_text(".cards .value >> nth=0")
     assert first == f"{100 * comparison['naps'].coverage:.1f} %"
     rows = page.locator("#methods tbody tr").all_inner_texts()
@@ -69,8 +69,8 @@ def test_headline_numbers_are_the_librarys(page_file: Path, open_page: Open, com
 
 
 @pytest.mark.parametrize("m", range(len(FOUR)), ids=FOUR)
-def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, open_page, comparison, world, m) -> None:
-    page = open_page(page_file)
+def test_the_explorer_shows_the_numbers_that_the_library_computes(page_file, keep_page, comparison, world, m) -> None:
+    page = keep_page(page_file)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
     sets = comparison.results[m].sets
     labels = world["labels"]
@@ -148,8 +148,8 @@ def test_a_neighbour_that_can_be_explored_is_a_click_away(page_file: Path, open_
     assert page.url.endswith(f"#node={target}")
 
 
-def test_a_node_that_is_not_in_the_page_is_said_so(page_file: Path, open_page: Open) -> None:
-    page = open_page(page_file)
+def test_a_node_that_is_not_in_the_page_is_said_so(page_file: Path, keep_page: Open) -> None:
+    page = keep_page(page_file)
     before = page.inner_text("#node-title")
     find(page, "nobody")
     assert "Node nobody is not among the" in page.inner_text("#search-message")
@@ -176,8 +176,8 @@ def test_charts_show_only_the_methods_chosen(page_file: Path, open_page: Open) -
     wait_for_marks(page, "coverage", 3)
 
 
-def test_hovering_tells_the_numbers(page_file: Path, open_page: Open, comparison: Comparison) -> None:
-    page = open_page(page_file)
+def test_hovering_tells_the_numbers(page_file: Path, keep_page: Open, comparison: Comparison) -> None:
+    page = keep_page(page_file)
     page.locator('[data-chart="coverage"] .mark-symbol.role-mark path').nth(1).hover()
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
@@ -212,8 +212,8 @@ def test_the_right_map_follows_the_method_chosen(page_file: Path, open_page: Ope
     assert labels() != before
 
 
-def test_numbers_of_a_chart_open_as_a_table(page_file: Path, open_page: Open, comparison: Comparison) -> None:
-    page = open_page(page_file)
+def test_numbers_of_a_chart_open_as_a_table(page_file: Path, keep_page: Open, comparison: Comparison) -> None:
+    page = keep_page(page_file)
     page.locator('[data-numbers="by-class"] summary').click()
     rows = page.locator('[data-numbers="by-class"] tbody tr')
     rows.first.wait_for()

@@ -84,8 +84,8 @@ def test_the_file_holds_no_character_that_is_not_shown(hostile: Path) -> None:
 
 
 @pytest.mark.browser
-def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, open_page: Open) -> None:
-    page = open_page(hostile)
+def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, keep_page: Open) -> None:
+    page = keep_page(hostile)
     assert page.locator('[data-chart][data-drawn="true"] svg.marks').count() == 14
     if len(SHOWN) > 20:
         page.click("#all-classes")
@@ -126,8 +126,8 @@ def test_who_speaks_is_shown_by_name_whatever_it_is(open_page: Open, tmp_path: P
 
 
 @pytest.mark.browser
-def test_a_tooltip_tells_the_class(hostile: Path, open_page: Open) -> None:
-    page = open_page(hostile)
+def test_a_tooltip_tells_the_class(hostile: Path, keep_page: Open) -> None:
+    page = keep_page(hostile)
     page.locator('[data-chart="by-class"] .mark-symbol.role-mark path').first.hover()
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()

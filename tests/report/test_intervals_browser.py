@@ -32,9 +32,9 @@ def find(page: Any, name: str) -> None:
 
 @pytest.mark.parametrize("m", range(5))
 def test_the_explorer_shows_the_interval_and_where_its_threshold_comes_from(
-    interval_comparison, intervals_file, open_page: Open, m
+    interval_comparison, intervals_file, keep_page: Open, m
 ) -> None:
-    page = open_page(intervals_file)
+    page = keep_page(intervals_file)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
     alone = str(NAMES[895])
     page.locator(".choice label").nth(m).click()
@@ -90,9 +90,9 @@ def test_the_number_line_has_the_interval_the_model_and_the_targets_around(
 
 
 def test_titles_and_captions_are_about_intervals_and_numbers_open_as_tables(
-    interval_comparison, intervals_file, open_page: Open
+    interval_comparison, intervals_file, keep_page: Open
 ) -> None:
-    page = open_page(intervals_file)
+    page = keep_page(intervals_file)
     assert page.inner_text("h1") == "Prediction intervals for A ring & <i>co</i>"
     assert f"{100 * interval_comparison.finite.mean():.1f} % of the evaluation nodes where" in page.inner_text(
         "#figure-front"
@@ -102,8 +102,8 @@ def test_titles_and_captions_are_about_intervals_and_numbers_open_as_tables(
     assert page.locator('[data-numbers="widths"] thead th').all_inner_texts() == ["method", "width", "share"]
 
 
-def test_it_is_used_by_keyboard(intervals_file: Path, open_page: Open) -> None:
-    page = open_page(intervals_file)
+def test_it_is_used_by_keyboard(intervals_file: Path, keep_page: Open) -> None:
+    page = keep_page(intervals_file)
     page.focus("#next")
     before = page.inner_text("#node-title")
     page.keyboard.press("Enter")
