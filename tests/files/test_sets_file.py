@@ -102,21 +102,6 @@ def test_pandas_reads_it(parquet):
     assert frame["support"].tolist() == [12, 9, 0, 3]
 
 
-@pytest.mark.spark
-def test_spark_reads_it(parquet):
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()  # other tests of this process may use it after us
-    spark = running or SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        rows = spark.read.parquet(str(parquet)).collect()
-    finally:
-        if running is None:
-            spark.stop()
-    assert [list(row["labels"]) for row in rows] == EXPECTED
-    assert rows[2]["threshold"] == float("inf")
-
-
 def test_rows_are_written_in_groups(tmp_path):
     path = write_sets(tmp_path / "sets.parquet", pa.array(np.arange(3 * ROW_GROUP)), pieces=2)
     assert pq.ParquetFile(path).metadata.row_group(0).num_rows == ROW_GROUP

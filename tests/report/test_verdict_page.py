@@ -27,7 +27,7 @@ NAMES = [f"section {y:02d}: packages & <i>libraries</i>" for y in range(MANY)]
 Open = Callable[..., Any]
 
 
-def make_packages(seed: int = 2, n: int = 2600) -> dict[str, Any]:
+def make_packages(seed: int = 2, n: int = 1800) -> dict[str, Any]:
     """58 classes, few of them large, on a ring whose nodes link to those near them."""
     rng = np.random.default_rng(seed)
     share = 1.0 / np.arange(1, MANY + 1) ** 0.8
@@ -69,9 +69,9 @@ def either(request: pytest.FixtureRequest) -> tuple[ReportData, Path]:
     return request.getfixturevalue("intervals_data"), request.getfixturevalue("intervals_file")
 
 
-def test_it_loads_in_silence_and_draws_every_chart(either, open_page: Open) -> None:
+def test_it_loads_in_silence_and_draws_every_chart(either, keep_page: Open) -> None:
     data, path = either
-    page = open_page(path)
+    page = keep_page(path)
     places = page.locator("[data-chart]")
     assert places.count() == len(charts(data)) >= 14
     for i in range(places.count()):
@@ -168,8 +168,8 @@ def test_many_classes_come_worst_first_and_all_of_them_when_asked(packages: Comp
     assert NAMES[worst] in first.inner_text()
 
 
-def test_set_sizes_share_ranges_where_classes_are_many(many: Path, open_page: Open) -> None:
-    page = open_page(many)
+def test_set_sizes_share_ranges_where_classes_are_many(many: Path, keep_page: Open) -> None:
+    page = keep_page(many)
     for chart in ("sizes", "by-size"):
         ticks = page.locator(f'[data-chart="{chart}"] .role-axis-label').first.locator("text").all_text_contents()
         assert len(ticks) <= 14
@@ -196,9 +196,9 @@ def test_a_nodes_many_labels_are_cut_and_shown_by_key(packages: Comparison, many
             assert chips[-1] == f"and {inside - len(chips) + 1} more"
 
 
-def test_every_group_chart_has_its_band_of_chance(either, open_page: Open) -> None:
+def test_every_group_chart_has_its_band_of_chance(either, keep_page: Open) -> None:
     data, path = either
-    page = open_page(path)
+    page = keep_page(path)
     names = [name for name in charts(data) if name.startswith("by-")]
     assert len(names) == 3
     for name in names:
@@ -206,15 +206,15 @@ def test_every_group_chart_has_its_band_of_chance(either, open_page: Open) -> No
     assert "chance" in page.inner_text("#groups > p")
 
 
-def test_the_enlarged_curve_shades_where_a_method_that_keeps_its_promise_lies(either, open_page: Open) -> None:
-    page = open_page(either[1])
+def test_the_enlarged_curve_shades_where_a_method_that_keeps_its_promise_lies(either, keep_page: Open) -> None:
+    page = keep_page(either[1])
     assert page.locator('[data-chart="gap"] .mark-area path[fill="var(--band)"]').count() == 1
     assert "if its coverage is right" in page.inner_text("#figure-gap figcaption")
 
 
-def test_a_neighbourhood_on_the_map_can_be_picked(either, open_page: Open) -> None:
+def test_a_neighbourhood_on_the_map_can_be_picked(either, keep_page: Open) -> None:
     data, path = either
-    page = open_page(path)
+    page = keep_page(path)
     page.locator('[data-chart="map-left"] .mark-symbol.role-mark path').first.click()
     detail = page.locator("#ball-detail")
     assert re.search(r"nodes, (\d+ % of them |mean target )", detail.locator("h3").inner_text())
@@ -243,8 +243,8 @@ def test_it_prints_on_paper_in_light_without_controls(either, open_page: Open) -
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_everything_that_acts_or_shows_has_a_name(either, open_page: Open) -> None:
-    page = open_page(either[1])
+def test_everything_that_acts_or_shows_has_a_name(either, keep_page: Open) -> None:
+    page = keep_page(either[1])
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('input, select, button, [role=img], [role=region], svg[role]')]
           .filter(e => !(e.ariaLabel || e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label')))
@@ -255,8 +255,8 @@ def test_everything_that_acts_or_shows_has_a_name(either, open_page: Open) -> No
     assert page.locator("h1").count() == 1
 
 
-def test_the_verdict_is_reached_by_keyboard_and_has_its_name(many: Path, open_page: Open) -> None:
-    page = open_page(many)
+def test_the_verdict_is_reached_by_keyboard_and_has_its_name(many: Path, keep_page: Open) -> None:
+    page = keep_page(many)
     page.focus('nav a[href="#verdict"]')
     page.keyboard.press("Enter")
     assert page.url.endswith("#verdict")
@@ -265,8 +265,8 @@ def test_the_verdict_is_reached_by_keyboard_and_has_its_name(many: Path, open_pa
     assert described.startswith("Mean set size of each method against the distance of its coverage")
 
 
-def test_judged_nodes_and_their_share_in_neighbourhoods_are_said(packages: Comparison, many: Path, open_page: Open):
-    page = open_page(many)
-    assert "1,300 others to count how often it is true" in page.inner_text("#verdict")
-    held = sum(part.size for part in packages.partition) / 1300
+def test_judged_nodes_and_their_share_in_neighbourhoods_are_said(packages: Comparison, many: Path, keep_page: Open):
+    page = keep_page(many)
+    assert "900 others to count how often it is true" in page.inner_text("#verdict")
+    held = sum(part.size for part in packages.partition) / 900
     assert f"these contain {100 * held:.0f} % of the evaluation nodes" in page.inner_text("#neighbourhoods")

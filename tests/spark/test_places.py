@@ -64,6 +64,19 @@ def test_others_read_the_folder_as_before(spark: Any, written: Path) -> None:
     assert "_napsets.json" in os.listdir(written)
 
 
+def test_spark_reads_what_one_machine_wrote(spark: Any, world: World, tmp_path: Path, must_run: Any) -> None:
+    names = ["cat", "a,b", "ü\"'"]
+    columns = {"node": world.ids} | {name: world.probabilities[:, y] for y, name in enumerate(names)}
+    labels = {"node": world.ids[world.calibration], "label": np.array(names)[world.labels[world.calibration]]}
+    files = [write(tmp_path / "p.parquet", columns), write(tmp_path / "y.parquet", labels)]
+    here = tmp_path / "here.parquet"
+    must_run("predict", "-e", world.edges, "-p", files[0], "-l", files[1], "-k", "1", "-a", "0.4", "-o", here)
+    rows = [row.asDict() for row in spark.read.parquet(str(here)).collect()]
+    assert rows == pq.read_table(here).to_pylist()
+    assert {label for row in rows for label in row["labels"]} == set(names)
+    assert {np.isinf(row["threshold"]) for row in rows} == {True, False}
+
+
 def test_an_earlier_result_and_an_empty_folder_are_replaced(spark: Any, world: World, tmp_path: Path) -> None:
     output = tmp_path / "sets"
     output.mkdir()
