@@ -158,6 +158,73 @@ def test_column_names_become_class_names() -> None:
     assert polars.class_names == tuple(CLASSES)
 
 
+def test_labels_may_be_the_names_of_classes() -> None:
+    plain = ns.SplitConformal().calibrate(P, Y, KNOWN, class_names=CLASSES).predict()
+    names = np.array(CLASSES)[Y]
+    some = pd.Series(names, dtype=object).where(KNOWN, None)
+    frames = frame(columns=CLASSES), pl.DataFrame(P, schema=CLASSES)
+    for sets in (
+        ns.SplitConformal().calibrate(P, names, KNOWN, class_names=CLASSES).predict(),
+        ns.SplitConformal().calibrate(frames[0], some, KNOWN).predict(),
+        ns.SplitConformal().calibrate(frames[0], pd.Series(pd.Categorical(names)), KNOWN).predict(),
+        ns.SplitConformal().calibrate(frames[1], pl.Series(names.tolist()), KNOWN).predict(),
+    ):
+        assert sets.same_as(plain)
+        assert sets.class_names == tuple(CLASSES)
+        assert ns.coverage(sets, names) == ns.coverage(plain, Y)
+    comparison = ns.compare(GRAPH, P, names, KNOWN, ~KNOWN, methods=["split"], class_names=CLASSES)
+    assert comparison[0].coverage == ns.coverage(plain, Y)
+
+
+def test_names_that_no_class_has_are_refused() -> None:
+    names = np.array(CLASSES)[Y].astype(object)
+    with pytest.raises(ns.InvalidInputError, match=r"`labels` must hold integers; got names.*pass class_names="):
+        ns.SplitConformal().calibrate(P, names, KNOWN)
+    names[3] = "cow"
+    with pytest.raises(ns.InvalidInputError, match=r"`labels` must be among the class names.*1 are not, 'cow' first"):
+        ns.SplitConformal().calibrate(P, names, KNOWN, class_names=CLASSES)
+
+
+def test_labels_that_are_missing_are_unknown() -> None:
+    plain = ns.SplitConformal().calibrate(P, Y, KNOWN).predict()
+    missing = np.where(KNOWN, Y, np.nan)
+    integers: list[int | None] = [int(y) if known else None for y, known in zip(Y, KNOWN, strict=True)]
+    for labels in (missing, pd.Series(missing), pd.Series(integers, dtype="Int64"), np.array(integers), Y[:, None]):
+        assert ns.SplitConformal().calibrate(P, labels, KNOWN).predict().same_as(plain)
+    with pytest.raises(ns.InvalidInputError, match="whose label is known"):
+        ns.SplitConformal().calibrate(P, missing, ~KNOWN)
+
+
+def test_columns_by_number_go_to_their_classes() -> None:
+    plain = ns.SplitConformal().calibrate(P, Y, KNOWN).predict()
+    order = [2, 0, 3, 1]
+    assert ns.SplitConformal().calibrate(frame().iloc[:, order], Y, KNOWN).predict().same_as(plain)
+    with pytest.raises(ns.InvalidInputError, match=r"columns that are class names, or numbered from 0.*\[1, 2, 3, 4\]"):
+        ns.SplitConformal().calibrate(frame(columns=[1, 2, 3, 4]), Y, KNOWN)
+    with pytest.raises(ns.InvalidInputError, match=r"`labels` must be class names, as text.*astype\(str\)"):
+        ns.SplitConformal().calibrate(frame(columns=["1", "2", "3", "4"]), Y, KNOWN)
+    text = (Y + 1).astype(str)
+    assert ns.SplitConformal().calibrate(frame(columns=["1", "2", "3", "4"]), text, KNOWN).predict().same_as(plain)
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must be in the order of the columns"):
+        ns.SplitConformal().calibrate(frame(columns=CLASSES), Y, KNOWN, class_names=CLASSES[::-1])
+
+
+# -- one node ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [IDS, IDS + 10_000, NAMES])
+def test_a_node_is_inspected_by_its_id(ids: npt.NDArray[Any]) -> None:
+    auto = ns.Auto(alpha=0.2).calibrate(GRAPH, P, Y, KNOWN, ids=ids, class_names=CLASSES)
+    place = int(REST[5])
+    seen = ns.inspect_node(auto, ids[place])
+    assert (seen.node, seen.id, seen.alpha) == (place, ids[place], 0.2)
+    assert seen.threshold == auto.predict(ids[[place]]).thresholds[0]
+    assert ns.inspect_node(auto, position=place).threshold == seen.threshold
+    assert repr(ids[place].item()) in repr(seen)
+    with pytest.raises(ns.InvalidInputError, match="`node` must be given, or else its `position`"):
+        ns.inspect_node(auto)
+
+
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +419,22 @@ def test_coverage_by_degree_of_intervals() -> None:
     assert np.average(groups.coverage, weights=groups.count) == pytest.approx(ns.coverage(intervals, targets))
 
 
+def test_all_that_predicts_says_what_to_watch_for() -> None:
+    for method in (ns.NAPS(), ns.make_method("daps")):
+        calibrated = method.calibrate(GRAPH, P, Y, KNOWN)
+        assert list(calibrated.warnings()) == list(calibrated.verdict().warnings)
+        assert repr(calibrated.verdict()) == str(calibrated.verdict())
+
+
+@pytest.mark.parametrize("method", [ns.SplitConformal(), ns.NAPS(exact=True), ns.make_method("daps"), ns.Auto()])
+def test_warnings_name_the_line_that_predicts(method: Any) -> None:
+    calibrated = method.calibrate(GRAPH, P, Y, KNOWN)
+    with pytest.warns(ns.NapsetsWarning, match="calibration nodes") as record:
+        valued = calibrated.predict(np.flatnonzero(KNOWN)[:3], p_values=True)
+    assert [warning.filename for warning in record] == [__file__] * len(record)
+    assert valued.p_values.shape == (3, 4)
+
+
 # -- comparing ---------------------------------------------------------------------------------------------------------
 
 
@@ -404,6 +487,32 @@ def test_a_localiser_of_ones_own_weights() -> None:
     near = ns.Weights(lambda node, reference: np.isin(reference, GRAPH.neighbours(node)).astype(float))
     called = ns.Method("aps", near)
     assert called.calibrate(GRAPH, P, Y, KNOWN).predict(REST).same_as(naps)
+
+
+def test_weights_are_saved_with_the_method(tmp_path: Path) -> None:
+    near = GRAPH.to_scipy().astype(float)
+    for level in (ns.Nominal(), ns.Exact()):
+        method = ns.Method("aps", ns.Weights(near @ near + 0.01 * sp.eye_array(SIZE), own=0.5), level)
+        calibrated = method.calibrate(GRAPH, P, Y, KNOWN)
+        calibrated.save(tmp_path / "weights.npz")
+        again = ns.load(tmp_path / "weights.npz")
+        assert again.predict(REST).same_as(calibrated.predict(REST))
+        assert again.method.localiser.own == 0.5
+    dense = ns.Method("aps", ns.Weights(near.toarray())).calibrate(GRAPH, P, Y, KNOWN)
+    assert dense.predict(REST).same_as(ns.Method("aps", ns.Weights(near)).calibrate(GRAPH, P, Y, KNOWN).predict(REST))
+    called = ns.Method("aps", ns.Weights(lambda node, reference: np.ones(reference.size)))
+    with pytest.raises(ns.InvalidInputError, match="`weights` must be a matrix to be saved; Weights has a function"):
+        called.calibrate(GRAPH, P, Y, KNOWN).save(tmp_path / "called.npz")
+
+
+def test_weights_and_shifts_are_explained() -> None:
+    near = GRAPH.to_scipy().toarray() + 0.2
+    place = int(REST[0])
+    own = ns.inspect_node(ns.Method("aps", ns.Weights(near)).calibrate(GRAPH, P, Y, KNOWN), place)
+    assert own.neighbours.size == KNOWN.sum()
+    assert own.reached_mass >= own.needed_mass
+    shifted = ns.inspect_node(ns.Method("aps", ns.LabelShift([1, 2, 1, 1])).calibrate(GRAPH, P, Y, KNOWN), place)
+    assert shifted.reason().startswith("Labelled nodes weigh by the ratio of their class")
 
 
 def test_a_known_shift_has_importance_weights() -> None:

@@ -135,8 +135,11 @@ ROWS = {
         lambda: calibrate_split(labels=[0, 1, 2, -2, 0]),
         "`labels` must be from 0 to 3, or −1 for unknown; got -2",
     ),
-    "labels that are floats": (lambda: calibrate(labels=Y * 1.0), "`labels` must hold integers; got dtype float64"),
-    "labels that are names": (lambda: calibrate(labels=list("abcde")), "`labels` must hold integers; got dtype <U1"),
+    "labels between classes": (lambda: calibrate(labels=Y + 0.5), "`labels` must hold integers; got dtype float64"),
+    "labels that are names": (
+        lambda: calibrate(labels=list("abcde")),
+        "`labels` must hold integers; got names such as 'a'. For names, pass class_names=[...]",
+    ),
     "one-hot labels": (
         lambda: calibrate(labels=np.eye(5, dtype=int)),
         "`labels` must have 1 dimension; got shape (5, 5)",

@@ -61,12 +61,14 @@ def test_masked_parts_of_a_list_are_refused():
         ns.Graph.from_edge_index([source, np.array([1, 2])], 5)
 
 
-def test_missing_values_of_pandas_are_refused():
+def test_missing_labels_of_pandas_are_unknown_and_other_missing_values_refused():
     pandas = pytest.importorskip("pandas")
-    for kind in ("Int64", "boolean"):
-        labels = pandas.Series([0, 1, 0, 1, None], dtype=kind)
-        with pytest.raises(ns.InvalidInputError, match="`labels` must"):
-            calibrate(labels=labels)
+    labels = pandas.Series([0, 1, 0, 1, None], dtype="Int64")
+    calibrate(labels=labels, calibration=[0, 1, 2, 3])
+    with pytest.raises(ns.InvalidInputError, match="`calibration` must hold nodes whose label is known"):
+        calibrate(labels=labels, calibration=[0, 1, 2, 3, 4])
+    with pytest.raises(ns.InvalidInputError, match="`labels` must"):
+        calibrate(labels=pandas.Series([0, 1, 0, 1, None], dtype="boolean"))
     rows = pandas.DataFrame({"a": pandas.array([0.5] * 4 + [None], "Float64"), "b": 0.5})
     with pytest.raises(ns.InvalidInputError, match="`probabilities` must be"):
         calibrate(probabilities=rows)

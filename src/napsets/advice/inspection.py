@@ -9,10 +9,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.advice.evidence import IntervalEvidence, NodeEvidence, witnesses_of
 from napsets.advice.threshold import HopSummary, hop_rings, inspect_threshold
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_alpha, check_count, check_node
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_alpha,
+    check_count,
+    check_node,
+    plain,
+)
+from napsets.checks.frames import find_nodes
 from napsets.checks.values import in_digits
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
@@ -23,7 +34,7 @@ __all__ = ["HopSummary", "IntervalInspection", "NodeInspection", "SetInspection"
 __all__ += ["inspect_row"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class NodeInspection(ABC):
     """Everything that one node's prediction follows from: a `SetInspection` or an `IntervalInspection`.
 
@@ -33,7 +44,7 @@ class NodeInspection(ABC):
     Attributes
     ----------
     node : int
-        The node.
+        The position of the node.
     alpha : float
         Error rate.
     threshold : float
@@ -69,6 +80,8 @@ class NodeInspection(ABC):
         Where neighbours count by the length of paths, how far they are; there are no hops then.
     evidence : NodeEvidence, IntervalEvidence or None
         What the score was made of, where it takes the labels, or targets, around a node as evidence.
+    ids : numpy.ndarray or None
+        What all nodes are called, where they have ids; `node` and `neighbours` are positions.
     """
 
     #: What a threshold of +∞ gives.
@@ -95,6 +108,7 @@ class NodeInspection(ABC):
     is_quantile: bool = True
     neighbour_distances: FloatArray | None = None
     evidence: Any = None
+    ids: npt.NDArray[Any] | None = None
 
     @classmethod
     @abstractmethod
@@ -104,6 +118,17 @@ class NodeInspection(ABC):
     @abstractmethod
     def reason(self) -> str:
         """Say where the threshold comes from, and where the prediction has another reason."""
+
+    @property
+    def id(self) -> Any:
+        """What the node is called: its position, where nodes have no ids."""
+        return self.node if self.ids is None else plain(self.ids[self.node])
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(node {self.id!r}, alpha={self.alpha:g}: threshold {in_digits(self.threshold)}, "
+            f"support {self.support:,})\n{self.reason()}"
+        )
 
     def nearest(self, count: int) -> IntArray:
         """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
@@ -144,7 +169,7 @@ class NodeInspection(ABC):
         return f"{start}: the threshold {threshold} of all calibration nodes stands in."
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SetInspection(NodeInspection):
     """Everything that one node's set follows from; what its threshold does is in `NodeInspection`.
 
@@ -164,6 +189,8 @@ class SetInspection(NodeInspection):
         candidate itself changed is the difference.
     listeners : numpy.ndarray or None
         The labelled nodes held out that hear the candidate.
+    shifted : bool
+        Whether labelled nodes weigh by how much more common their class is among nodes to predict.
     """
 
     everything: ClassVar[str] = "the set has every label"
@@ -176,6 +203,7 @@ class SetInspection(NodeInspection):
     label_thresholds: FloatArray | None = None
     base_threshold: float | None = None
     listeners: IntArray | None = None
+    shifted: bool = False
 
     @classmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
@@ -189,6 +217,7 @@ class SetInspection(NodeInspection):
         }
         if row.label_thresholds is not None:
             parts |= {"label_thresholds": row.label_thresholds[0], "is_quantile": False}
+        parts["shifted"] = getattr(calibrated.method.localiser, "by_label", False)
         judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
         if judge.full is not None:
             parts |= {"base_threshold": judge.full.base(node, row.alpha), "listeners": judge.full.listeners(node)}
@@ -213,13 +242,15 @@ class SetInspection(NodeInspection):
                 f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}, and label {moved} moves it "
                 f"most."
             )
-        return (
-            f"Each label is judged by labelled nodes of its own group of labels: thresholds go from "
-            f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
+        how = (
+            "Labelled nodes weigh by the ratio of their class, and a candidate by that of its own"
+            if self.shifted
+            else "Each label is judged by labelled nodes of its own group of labels"
         )
+        return f"{how}: thresholds go from {self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class IntervalInspection(NodeInspection):
     """Everything that one node's interval follows from; what its threshold does is in `NodeInspection`.
 
@@ -290,7 +321,11 @@ _INSPECTIONS: Mapping[type[Prediction], type[NodeInspection]] = {
 
 
 def inspect_node(
-    predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated, node: ArrayLike, alpha: float = 0.1
+    predictor: NAPS | SplitConformal | Auto | RandomisedNAPS | Calibrated,
+    node: ArrayLike | None = None,
+    alpha: float | None = None,
+    *,
+    position: int | None = None,
 ) -> NodeInspection:
     """Take apart the prediction of one node: its set of labels, or its interval of numbers.
 
@@ -298,10 +333,12 @@ def inspect_node(
     ----------
     predictor : NAPS, SplitConformal, Auto, RandomisedNAPS or Calibrated
         A calibrated predictor, or what `Method.calibrate` gave.
-    node : int
-        The node.
-    alpha : float
-        Error rate.
+    node : int or str
+        The node, by the id that `calibrate` was given; without ids, its position.
+    alpha : float, optional
+        Error rate; by default that of `predict`: 0.1, or what an `Auto` was made for.
+    position : int, optional
+        The node by its position 0..n−1, whatever its id.
 
     Examples
     --------
@@ -322,12 +359,18 @@ def inspect_node(
         )
     if not isinstance(predictor, Calibrated) and predictor.calibrated_ is None:
         raise NotCalibratedError("inspect_node needs a predictor whose calibrate(...) was called")
-    alpha = check_alpha(alpha)
     calibrated = predictor if isinstance(predictor, Calibrated) else predictor.calibrated()
-    place = check_node("node", node, calibrated.num_nodes)
+    if (node is None) == (position is None):
+        raise InvalidInputError("`node` must be given, or else its `position`; not both")
+    if position is None:
+        place = find_nodes("node", node, calibrated.scored.ids, way="position=")
+        place = check_node("node", place, calibrated.num_nodes)
+    else:
+        place = check_node("position", position, calibrated.num_nodes)
+    rate = None if alpha is None else check_alpha(alpha)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
-        prediction = calibrated.predict([place], alpha, threads=1)
+        prediction = calibrated.predict(positions=[place], alpha=rate, threads=1)
     witnesses = witnesses_of(calibrated)
     return inspect_row(calibrated, prediction, 0, None if witnesses is None else witnesses.of(place))
 
@@ -340,6 +383,7 @@ def inspect_row(
     inspection = _INSPECTIONS[type(prediction)]
     parts = inspect_threshold(calibrated, int(this.nodes[0]), prediction.alpha, float(this.thresholds[0]))
     parts |= {"support": int(this.support[0]), "effective_size": float(this.effective_size[0]), "evidence": evidence}
+    parts["ids"] = calibrated.scored.ids
     return inspection(**parts | inspection.own_parts(calibrated, this, parts["neighbours"], evidence))
 
 

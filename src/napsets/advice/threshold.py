@@ -11,6 +11,7 @@ from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_hops
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
+from napsets.localisers.weights import WeightsLocal
 from napsets.methods import Calibrated
 from napsets.quantile import required_mass
 
@@ -137,7 +138,7 @@ def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, An
         parts = _without_hops(nodes[order], local.weights(distances[order]), scores[order], threshold)
         parts["neighbour_distances"] = distances[order]
         return parts | _with_pools(local, node, threshold, parts["total_mass"], parts["reached_mass"])
-    if isinstance(local, WeighedLocal):
+    if isinstance(local, WeighedLocal | WeightsLocal):
         weighed = local.weights(node)
         return _without_hops(weighed.nodes, weighed.weights, weighed.scores, threshold)
     everyone = isinstance(calibrated.method.localiser, Everyone)

@@ -5,7 +5,6 @@ Rows with an index are brought into one order, and indexes that differ are refus
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,12 +14,9 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray, as_column, check_integers, plain, shown
 from napsets.errors import InvalidInputError
 
-__all__ = ["align", "column_names", "find_nodes", "find_rows", "index_of"]
+__all__ = ["align", "find_nodes", "find_rows", "index_of"]
 
 Names = npt.NDArray[Any]
-
-#: What Polars calls columns that nobody named.
-_UNNAMED = re.compile(r"column_\d+")
 
 
 def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) -> tuple[dict[str, Any], Any]:
@@ -87,17 +83,6 @@ def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
         f"`{name}` must have {expected}; {which}. Reindex it (.reindex(index, fill_value=-1) where labels are "
         f"unknown), or pass it with .to_numpy() if its rows are in the same order"
     )
-
-
-def column_names(table: Any) -> list[str] | None:
-    """Return the names of a frame's columns; None where they have none, or are numbers."""
-    columns = getattr(table, "columns", None)
-    if columns is None or callable(columns):
-        return None
-    names = list(columns)
-    if not names or not all(isinstance(name, str) for name in names) or all(map(_UNNAMED.fullmatch, names)):
-        return None
-    return names
 
 
 def find_rows(known: Names, wanted: Names) -> IntArray:

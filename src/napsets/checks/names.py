@@ -62,7 +62,10 @@ class Table(dict[str, Value]):
         return next((name for name, entered in self.items() if entered is value), None)
 
     def describe(self, argument: str, value: Any) -> dict[str, Any]:
-        """Return name and settings of an object whose class is in this table, for files; settings may be such too."""
+        """Return name and settings of an object whose class is in this table, for files; settings may be such too.
+
+        A setting that is an array (field metadata ``array``) is left out, for `rebuild` to be given again.
+        """
         name = self.name_of(type(value))
         if name is None or not is_dataclass(value):
             raise InvalidInputError(
@@ -70,7 +73,14 @@ class Table(dict[str, Value]):
                 f"class of your own, make it a frozen dataclass and enter it in the table of these names: "
                 f"@{self.title}.add('a name')"
             )
-        settings = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        for field in fields(value):
+            if field.metadata.get("array") and callable(getattr(value, field.name)):
+                raise InvalidInputError(
+                    f"`{field.name}` must be a matrix to be saved; {type(value).__name__} has a function, which cannot "
+                    f"be written"
+                )
+        kept = [field.name for field in fields(value) if field.init and not field.metadata.get("array")]
+        settings = {name: getattr(value, name) for name in kept}
         for key, setting in settings.items():
             if self.name_of(type(setting)) is not None:
                 settings[key] = self.describe(argument, setting)
@@ -81,8 +91,8 @@ class Table(dict[str, Value]):
                 )
         return {"name": name, "settings": settings}
 
-    def rebuild(self, argument: str, described: Mapping[str, Any]) -> Any:
-        """Make what was described; the class refuses settings that cannot be."""
+    def rebuild(self, argument: str, described: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Any:
+        """Make what was described, with its settings that are `arrays`; the class refuses settings that cannot be."""
         settings = dict(described["settings"])
         for key, setting in settings.items():
             if isinstance(setting, dict) and "settings" in setting:
@@ -92,7 +102,8 @@ class Table(dict[str, Value]):
         kind: Any = choose(
             argument, described["name"], self, way=f"If it is of your own, import what enters it in {self.title} first."
         )
-        return kind(**settings)
+        missing = [field.name for field in fields(kind) if field.metadata.get("array")] if is_dataclass(kind) else []
+        return kind(**settings, **{name: (arrays or {}).get(name) for name in missing})
 
 
 def _definition(value: object) -> tuple[str, str]:

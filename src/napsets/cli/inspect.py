@@ -73,7 +73,7 @@ def inspect(
         place = inputs.ids.find(node)
         calibration = inputs.calibration if record is None else record.calibration(inputs)
         calibrated = inputs.calibrate(method, calibration)
-        inspection: Any = inspect_node(calibrated, place, options.alpha)
+        inspection: Any = inspect_node(calibrated, position=place, alpha=options.alpha)
         explanation = explanation_of(read.prediction)
         score = options.score if inputs.score is None else SCORES.name_of(type(inputs.score))
         result: dict[str, Any] = {"method": options.name, "task": read.task, "score": score}

@@ -82,6 +82,7 @@ def compare(
     score: Score | str | None = None,
     seed: int = 0,
     ids: ArrayLike | None = None,
+    class_names: Sequence[str] | None = None,
     alphas: Sequence[float] = (),
     strata: Sequence[tuple[int, int]] | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
@@ -94,7 +95,7 @@ def compare(
 
     Parameters
     ----------
-    graph, probabilities, labels, calibration, ids, logits
+    graph, probabilities, labels, calibration, ids, class_names, logits
         As in `NAPS.calibrate`; with a score of numbers, the model's outputs and the targets.
     nodes : array
         What to predict and judge, where the truth is known: a boolean mask, or nodes as in `NAPS.predict`.
@@ -155,7 +156,9 @@ def compare(
     groupings = check_groups(groups)
     if graph is None:
         check_graph(graph)
-    data = CalibrationData.of(graph, probabilities, labels, calibration, ids=ids, score=shared.score, logits=logits)
+    data = CalibrationData.of(
+        graph, probabilities, labels, calibration, ids=ids, class_names=class_names, score=shared.score, logits=logits
+    )
     trained = np.empty(0, np.int64) if training is None else check_index("training", training, data.outputs.shape[0])
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())
     data = replace(data, truth=sealed(data.truth.copy()), trained=overlap, _scored={})

@@ -29,7 +29,7 @@ __all__ = ["Comparison", "MethodResult", "finite_together"]
 _SHOWN, _WIDTH = 20, 80
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MethodResult(Judgement):
     """One method among others: its prediction, what that is worth, and how it goes over error rates.
 
@@ -92,6 +92,10 @@ class MethodResult(Judgement):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrated method to one file; `napsets.load` reads it."""
         self.calibrated.save(path)
+
+    def __repr__(self) -> str:
+        error = 1.96 * self.coverage_se
+        return f"MethodResult({self.name!r}: coverage {self.coverage:.3f} ± {error:.3f}, {self.prediction!r})"
 
     def same_as(self, other: MethodResult) -> bool:
         """Return whether another method predicts the very same."""
@@ -205,7 +209,7 @@ class Comparison:
         """
         from napsets.evaluation.verdict import judge_methods
 
-        return judge_methods(self, class_names=class_names)
+        return judge_methods(self, class_names=self.data.class_names if class_names is None else class_names)
 
     @property
     def best(self) -> MethodResult:

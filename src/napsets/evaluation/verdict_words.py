@@ -47,7 +47,7 @@ class Alternative:
     evenness: Interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """Which method to use, and why.
 
@@ -233,6 +233,8 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    __repr__ = __str__
 
     def row(self) -> dict[str, Any]:
         """Return plain values, for JSON; those that only intervals have stand there for intervals alone."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities, shown
+from napsets.checks.classes import label_numbers
 from napsets.errors import InvalidInputError
 from napsets.live.events import Change, as_ids
 from napsets.live.nodes import unknown
@@ -205,15 +206,8 @@ class Draft:
 
     def _as_labels(self, labels: object) -> IntArray | Array:
         """Return labels as numbers, from numbers or from names of classes."""
-        names = self.state.class_names
-        column = np.atleast_1d(as_column("labels", labels))
-        if names is None or column.dtype.kind not in "UO":
-            return column
-        places = {name: place for place, name in enumerate(names)}
-        for item in column.tolist():
-            if item not in places:
-                raise InvalidInputError(f"`labels` must be among the class names; got {shown(item)}")
-        return np.array([places[item] for item in column.tolist()], dtype=np.int64)
+        column: Array = label_numbers(np.atleast_1d(as_column("labels", labels)), self.state.class_names)
+        return column
 
 
 class Repeated(Draft):

@@ -482,7 +482,7 @@ class Live:
                 raise InvalidInputError("`id` can be inspected once there is a label; there is none yet")
             rate = self._settings.alpha if alpha is None else check_alpha(alpha)
             batch, calibrated = present
-            return inspect_node(calibrated, int(np.searchsorted(batch.slots, slot[0])), rate)
+            return inspect_node(calibrated, position=int(np.searchsorted(batch.slots, slot[0])), alpha=rate)
 
     def __contains__(self, id: object) -> bool:
         with self._busy:

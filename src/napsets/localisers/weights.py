@@ -13,7 +13,7 @@ its own (`LabelShift`; Podkopaev and Ramdas, UAI 2021).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -41,10 +41,12 @@ __all__ = ["CovariateShift", "LabelShift", "Weights"]
 
 #: Nodes between two reports.
 _REPORTED = 256
+#: What a sparse matrix is made of.
+_PARTS = ("data", "indices", "indptr")
 
 
 @LOCALISERS.add("weights")
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weights:
     """Reference nodes weigh what the user says, for each node on its own.
 
@@ -56,9 +58,10 @@ class Weights:
 
     Parameters
     ----------
-    weights : sparse matrix of shape (nodes, nodes) or callable
+    weights : sparse matrix or array of shape (nodes, nodes), or callable
         ``weights[v, i]``, or ``weights(v, reference)`` with the weights of the reference nodes, whose positions it is
-        called with. Finite and not negative. Of a matrix, only the rows that are asked for are looked at.
+        called with. Finite and not negative. A matrix is kept as a SciPy sparse one, and saved with the method; a
+        function cannot be saved.
     own : float
         What the node to predict weighs itself: large is careful.
 
@@ -70,23 +73,39 @@ class Weights:
     1.0
     """
 
-    weights: Any
+    weights: Any = field(metadata={"array": True})
     own: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "own", float(check_number("own", self.own, largest=LARGEST_WEIGHT)))
-        if hasattr(self.weights, "tocsr"):
-            matrix = self.weights.tocsr().astype(np.float64)
-            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-                raise InvalidInputError(f"`weights` must be a square matrix; got shape {matrix.shape}")
-            check_numbers("weights", matrix.data, largest=LARGEST_WEIGHT)
-            object.__setattr__(self, "weights", matrix)
+        if hasattr(self.weights, "tocsr") or np.ndim(self.weights) == 2:
+            object.__setattr__(self, "weights", _square(self.weights))
         elif not callable(self.weights):
             raise InvalidInputError(
-                f"`weights` must be a SciPy sparse matrix or a function of (node, reference); got "
-                f"{type(self.weights).__name__}. Pass one weight per node, for a shift, as CovariateShift(ratios); a "
-                f"dense matrix as scipy.sparse.csr_array(matrix)."
+                f"`weights` must be a square matrix, sparse or not, or a function of (node, reference); got "
+                f"{type(self.weights).__name__}. Pass one weight per node, for a shift, as CovariateShift(ratios)."
             )
+
+    def __repr__(self) -> str:
+        if callable(self.weights):
+            return f"Weights({getattr(self.weights, '__qualname__', self.weights)}, own={self.own:g})"
+        return f"Weights({self.weights.nnz:,} weights of {self.weights.shape[0]:,} nodes, own={self.own:g})"
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the matrix as arrays, for a file."""
+        return {f"weights_{name}": getattr(self.weights, name) for name in _PARTS}
+
+    @staticmethod
+    def matrix_of(arrays: Mapping[str, Any]) -> Any:
+        """Return the matrix that `arrays` wrote; None where it wrote none."""
+        import scipy.sparse
+
+        parts: Any = tuple(arrays.get(f"weights_{name}") for name in _PARTS)
+        if parts[0] is None:
+            return None
+        matrix: Any = scipy.sparse.csr_array(parts, shape=(parts[2].size - 1,) * 2)
+        matrix.check_format(full_check=True)
+        return matrix
 
     def fit(self, reference: Reference) -> WeightsLocal:
         """Return the localiser of these reference nodes."""
@@ -95,6 +114,21 @@ class Weights:
         if shape is not None and shape[0] != known.num_nodes:
             raise InvalidInputError(f"`weights` must have one row per node, {known.num_nodes}; got shape {shape}")
         return WeightsLocal(self, known)
+
+
+def _square(weights: Any) -> Any:
+    """Return a square matrix as a sparse one of our own, without repeats; refuse weights that cannot be."""
+    import scipy.sparse
+
+    sparse = weights if hasattr(weights, "tocsr") else as_array("weights", weights)
+    if sparse.ndim != 2 or sparse.shape[0] != sparse.shape[1]:
+        raise InvalidInputError(f"`weights` must be a square matrix; got shape {sparse.shape}")
+    if not hasattr(sparse, "tocsr"):
+        sparse = check_numbers("weights", sparse, largest=LARGEST_WEIGHT)
+    matrix = scipy.sparse.csr_array(sparse, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    check_numbers("weights", matrix.data, largest=LARGEST_WEIGHT)
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +260,10 @@ class CovariateShift:
     >>> shifted = ns.Method("aps", ns.CovariateShift(np.where(rural, 0.5 / 0.25, 0.5 / 0.75)))
     """
 
-    ratios: Any = field(repr=False)
+    ratios: Any
+
+    def __repr__(self) -> str:
+        return f"CovariateShift({len(self.ratios):,} ratios from {min(self.ratios):g} to {max(self.ratios):g})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratios", _ratios(self.ratios))

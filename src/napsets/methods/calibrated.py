@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -48,7 +48,8 @@ from napsets.methods.data import Scored
 from napsets.methods.full import FullLevel, full_level
 from napsets.methods.grouped import Grouped
 from napsets.methods.p_values import Wanted, p_values, smoothing
-from napsets.predictions import NodeThresholds, Predicted, Prediction
+from napsets.methods.predicts import Predicts
+from napsets.predictions import NodeThresholds, Prediction
 from napsets.scores import prediction_type
 
 __all__ = ["Calibrated", "find_thresholds", "predict_in_parts"]
@@ -60,7 +61,7 @@ _CHUNK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibrated:
+class Calibrated(Predicts):
     """A method that has seen labels, and never changes again.
 
     Attributes
@@ -124,63 +125,17 @@ class Calibrated:
         """What it gives: `PredictionSets` or `PredictionIntervals`."""
         return prediction_type(self.method.score)
 
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> Predicted: ...  # fmt: skip
+    def _present(self, caller: str) -> Calibrated:
+        return self
 
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike | None = None,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        positions: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        p_values: Wanted = False,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Predicted | list[Predicted]:
-        """Return the sets, or intervals, of `nodes`: for one alpha, or a list of them for several from one search.
-
-        Parameters
-        ----------
-        nodes : array, optional
-            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
-            default all nodes that did not calibrate.
-        alpha : float or sequence of floats, optional
-            Error rates; by default 0.1, or what a method that chooses was made for.
-        positions : array, optional
-            Nodes by their positions 0..n−1, whatever their ids.
-        allow_empty : bool, optional
-            Overrides the setting of the same name.
-        p_values : bool or "smoothed"
-            Whether sets are to have the p-value of every label; see `p_values`.
-        threads, progress
-            As in `hop_thresholds`.
-        """
-        prediction: Predicted | list[Predicted]
-        prediction = self._predict(nodes, positions, alpha, allow_empty, threads, progress, stacklevel=3)
-        prediction = self.with_p_values(prediction, p_values)
-        return prediction
+    def _rates(self, alpha: Any) -> Any:
+        return getattr(self.choice, "alpha", 0.1) if alpha is None else alpha
 
     def predict_new(
         self,
         probabilities: ArrayLike,
         edges: ArrayLike | None = None,
-        alpha: float | Sequence[float] = 0.1,
+        alpha: float | Sequence[float] | None = None,
         *,
         ids: ArrayLike | None = None,
         allow_empty: bool | None = None,
@@ -207,19 +162,19 @@ class Calibrated:
 
         grown = with_new_nodes(self, probabilities, edges, ids)
         nodes = np.arange(self.num_nodes, grown.num_nodes)
-        return grown._predict(None, nodes, alpha, allow_empty, threads, progress, stacklevel=3)
+        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress, stacklevel=3)
 
     def _predict(
         self,
         nodes: ArrayLike | None,
         positions: ArrayLike | None,
-        alpha: float | Sequence[float] | None,
+        alpha: float | Sequence[float],
         allow_empty: bool | None,
         threads: int | None,
         progress: Any,
         stacklevel: int,
     ) -> Any:
-        several, alphas = check_rates(getattr(self.choice, "alpha", 0.1) if alpha is None else alpha)
+        several, alphas = check_rates(alpha)
         check_threads(threads)
         rows = frozen(self.check_nodes(nodes, positions, stacklevel=stacklevel))
         labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
@@ -294,7 +249,7 @@ class Calibrated:
         if name is None:
             name = "auto" if self.choice is not None else "method"
         check_kind("name", name, str, way="It is what the method is called in the table of methods.")
-        rate = check_rates(getattr(self.choice, "alpha", 0.1) if alpha is None else alpha)[1][0]
+        rate = check_rates(self._rates(alpha))[1][0]
         with warnings.catch_warnings():  # what they would say is among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
             prediction = self._predict(nodes, None, rate, None, None, None, stacklevel=1)

@@ -23,7 +23,8 @@ from napsets.checks.arguments import (
     check_row_count,
     check_scores,
 )
-from napsets.checks.frames import align, column_names, find_nodes
+from napsets.checks.classes import named_columns
+from napsets.checks.frames import align, find_nodes
 from napsets.checks.frozen import sealed
 from napsets.checks.training import count_trained
 from napsets.edges import node_names
@@ -104,7 +105,8 @@ class Calibrates(ABC, Generic[Result]):
             Any model's probabilities; with a score of numbers, the model's outputs, one column for each that the score
             names. The column names of a frame become the class names, and an index that is not 0..n−1 the ids.
         labels : array of shape (nodes,)
-            Integers, −1 where unknown; with a score of numbers, the targets, NaN where unknown.
+            Integers, −1 where unknown, or the names of classes (`class_names`, or column names), None where unknown;
+            with a score of numbers, the targets, NaN where unknown.
         calibration : array
             Whose labels may be used: a boolean mask, or nodes as in `predict`. None of them should have trained the
             model.
@@ -191,18 +193,17 @@ class CalibrationData:
         """Take what a user passes to `calibrate`: rows with an index of their own, logits, nodes named by their ids."""
         prediction = prediction_type(score)
         outputs_name, truth_name = prediction.outputs_name, prediction.truth_name
-        if class_names is None and prediction is PredictionSets:
-            class_names = column_names(outputs)
+        if prediction is PredictionSets:
+            outputs, class_names = named_columns(outputs, class_names)
         rows = {outputs_name: outputs, truth_name: truth, "calibration": calibration}
         if as_column("calibration", calibration).dtype != np.bool_:
             del rows["calibration"]  # these are nodes, and not one entry per node
         rows, ids = align(rows, ids, node_names(graph))
         outputs = prediction.of_logits(rows[outputs_name]) if check_flag("logits", logits) else rows[outputs_name]
+        truth = prediction.of_names(rows[truth_name], class_names)
         chosen = rows.get("calibration", calibration)
         named = ids is not None
-        return cls.check(
-            graph, outputs, rows[truth_name], chosen, ids=ids, class_names=class_names, score=score, named=named
-        )
+        return cls.check(graph, outputs, truth, chosen, ids=ids, class_names=class_names, score=score, named=named)
 
     @classmethod
     def check(

@@ -112,7 +112,7 @@ class Method(Calibrates[Calibrated]):
         """Return the method as plain JSON, from which `from_description` makes it again.
 
         Functions and arrays cannot be written: a decay that is a function is refused, and of groups that are an array
-        only the kind is kept.
+        and of `Weights` only the kind is kept.
 
         Examples
         --------
@@ -129,11 +129,11 @@ class Method(Calibrates[Calibrated]):
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None) -> Method:
-        """Return the method that `describe` described; groups that are an array must be given again."""
+    def from_description(cls, description: Mapping[str, Any], *, groups: Any = None, weights: Any = None) -> Method:
+        """Return the method that `describe` described; groups that are an array, and weights, must be given again."""
         return cls(
             SCORES.rebuild("score", description["score"]),
-            LOCALISERS.rebuild("localiser", description["localiser"]),
+            LOCALISERS.rebuild("localiser", description["localiser"], {"weights": weights}),
             LEVELS.rebuild("level", description["level"]),
             description["seed"],
             description["allow_empty"],

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
 from operator import is_
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, TypeVar
 
 from napsets.checks.arguments import ArrayLike, shown
 from napsets.checks.names import choose
-from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import Calibrates, CalibrationData
 from napsets.methods.method import Method
-from napsets.methods.p_values import Wanted
+from napsets.methods.predicts import Predicts
 from napsets.methods.saving import Saved, read_saved, save
-from napsets.predictions import Predicted
 
 __all__ = ["Predictor"]
 
@@ -26,7 +24,7 @@ Self = TypeVar("Self", bound="Predictor[Any]")
 Kind = TypeVar("Kind")
 
 
-class Predictor(Calibrates[Kind]):
+class Predictor(Predicts, Calibrates[Kind]):
     """Settings and a calibration kept together."""
 
     #: What the method is called in the table of methods.
@@ -94,75 +92,15 @@ class Predictor(Calibrates[Kind]):
             f"{' and '.join(f'`{name}`' for name in names)} {'was' if len(names) == 1 else 'were'} changed after it"
         )
 
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> Predicted: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    @overload
-    def predict(
-        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
-        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
-    ) -> list[Predicted]: ...  # fmt: skip
-
-    def predict(
-        self,
-        nodes: ArrayLike | None = None,
-        alpha: float | Sequence[float] | None = None,
-        *,
-        positions: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        p_values: Wanted = False,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Predicted | list[Predicted]:
-        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
-
-        Parameters
-        ----------
-        nodes : array, optional
-            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
-            default all nodes that did not calibrate.
-        alpha : float or sequence of floats
-            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
-            back, from one search. By default 0.1, or what an `Auto` was made for.
-        positions : array, optional
-            Nodes by their positions 0..n−1, whatever their ids.
-        allow_empty : bool, optional
-            Overrides the setting of the same name.
-        p_values : bool or "smoothed"
-            Whether sets are to have the p-value of every label; see `Calibrated.p_values`.
-        threads, progress
-            As in `hop_thresholds`.
-        """
-        calibrated = self.calibrated()
-        rates = getattr(self, "alpha", 0.1) if alpha is None else alpha
-        prediction: Predicted | list[Predicted]
-        prediction = calibrated._predict(nodes, positions, rates, allow_empty, threads, progress, stacklevel=3)
-        prediction = calibrated.with_p_values(prediction, p_values)
-        caveat = self._caveat()
-        if caveat is not None:
-            warnings.warn(caveat, NapsetsWarning, stacklevel=2)
-        return prediction
+    def _present(self, caller: str) -> Calibrated:
+        return self.calibrated(caller)
 
     def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> Any:
         """Say what to expect of the sets of `nodes`, what is promised, and what to watch for, without any truth.
 
         It prints as three lines; see `napsets.evaluation.verdict_words.Verdict`. The parameters are those of `predict`.
         """
-        rate = getattr(self, "alpha", 0.1) if alpha is None else alpha
-        return self.calibrated("verdict").verdict(nodes, rate, name=self._name)
-
-    def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
-        """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
-        return list(self.verdict(nodes, alpha).warnings)
+        return self.calibrated("verdict").verdict(nodes, self._rates(alpha), name=self._name)
 
     def predict_new(
         self,
@@ -174,12 +112,8 @@ class Predictor(Calibrates[Kind]):
         **options: Any,
     ) -> Any:
         """Return the sets of nodes that were not there at calibration, as `Calibrated.predict_new` does."""
-        rates = getattr(self, "alpha", 0.1) if alpha is None else alpha
-        return self.calibrated("predict_new").predict_new(probabilities, edges, rates, ids=ids, **options)
-
-    def _caveat(self) -> str | None:
-        """Return what should be known of all sets that these settings make."""
-        return None
+        calibrated = self.calibrated("predict_new")
+        return calibrated.predict_new(probabilities, edges, self._rates(alpha), ids=ids, **options)
 
     # -- as scikit-learn's tools expect it -----------------------------------------------------------------------------
 

@@ -207,11 +207,8 @@ class SplitConformal(Predictor["SplitConformal"]):
         """
         if nodes is not None and probabilities is not None:
             raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
-        if probabilities is None:  # called directly, so that warnings name the user's line
-            usual = dict.fromkeys(("positions", "allow_empty", "threads", "progress"))
-            rates, wanted = 0.1 if alpha is None else alpha, options.pop("p_values", False)
-            prediction = self.calibrated()._predict(nodes, alpha=rates, stacklevel=3, **{**usual, **options})
-            return self.calibrated().with_p_values(prediction, wanted)
+        if probabilities is None:
+            return self._predicted(nodes, alpha, stacklevel=3, **options)
         return self.predict_new(probabilities, None, alpha, ids=ids, **options)
 
 

@@ -24,7 +24,7 @@ from napsets.files.archive import read_archive, write_archive
 from napsets.graph import Graph
 from napsets.groups import ByGroup, Grouping
 from napsets.levels import Full, Level
-from napsets.localisers import PathLengths, Reference
+from napsets.localisers import PathLengths, Reference, Weights
 from napsets.localisers.path_lengths import LENGTH_DECAYS
 from napsets.methods.auto import AutoMethod
 from napsets.methods.calibrated import Calibrated
@@ -86,6 +86,7 @@ def save(
         The settings that chose the method.
     """
     method, scored, graph = _writable(calibrated), calibrated.scored, calibrated.graph
+    description = method.describe()  # which refuses what no file can hold
     if not callable(getattr(scored.bound, "parts", None)):
         raise InvalidInputError(
             f"`score` must be bound to something with the method parts to be saved; {type(method.score).__name__} is "
@@ -107,6 +108,7 @@ def save(
         arrays |= {"grouping": grouped.grouping.groups, "ranks": grouped.ranks}
         if isinstance(method.groups, ByGroup):
             arrays["groups"] = method.groups.groups
+    arrays |= method.localiser.arrays() if isinstance(method.localiser, Weights) else {}
     if graph is not None:
         arrays |= {"indptr": graph.indptr, "indices": graph.indices}
         if graph.lengths is not None:
@@ -114,7 +116,7 @@ def save(
     header = {
         "format": FORMAT,
         "kind": kind,
-        "method": method.describe(),
+        "method": description,
         "bound": bound,
         "directed": None if graph is None else graph.directed,
         "class_names": None if scored.class_names is None else list(scored.class_names),
@@ -227,7 +229,8 @@ def _from_second_format(header: dict[str, Any]) -> dict[str, Any]:
 
 def _restore(header: dict[str, Any], arrays: dict[str, Any]) -> Calibrated:
     """Put a calibrated method together, checking its parts as `calibrate` would."""
-    method = Method.from_description(header["method"], groups=arrays.get("groups"))
+    weights = Weights.matrix_of(arrays)
+    method = Method.from_description(header["method"], groups=arrays.get("groups"), weights=weights)
     _check_bound(method.score, header["bound"])
     bound = choose("bound", header["bound"]["name"], BOUND).from_parts(header["bound"], arrays)
     size = bound.num_nodes
@@ -327,11 +330,8 @@ def _with_labels(scored: Scored, arrays: dict[str, Any], level: Level) -> Scored
         if unknown.any():
             raise InvalidInputError(f"`{name}` must be known; entry {int(unknown.argmax())} is not")
         taught = field_name == "labels" and isinstance(level, Full)  # by scores without those held out
-        if (
-            nodes.size
-            and not taught
-            and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING)
-        ):
+        any_label = taught or not nodes.size
+        if not any_label and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
             raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
         truth[field_name] = labels
     return replace(scored, **truth)

@@ -215,8 +215,7 @@ class PredictionIntervals(Prediction):
             and np.array_equal(self.upper, other.upper)
         )
 
-    @classmethod
-    def _as_truth(cls, truth: ArrayLike) -> npt.NDArray[Any]:
+    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
         y = as_array("targets", truth)
         if y.dtype.kind not in "fiu" or y.ndim != 1:
             raise InvalidInputError(f"`targets` must be numbers, one per node; got {y.dtype} of shape {y.shape}")

@@ -160,8 +160,12 @@ class Prediction(Sealed, ABC):
         """Return the cells of one row after its node, for notebooks."""
 
     @classmethod
+    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> Any:
+        """Return the truth in numbers, where it may be given by the names of classes."""
+        return truth
+
     @abstractmethod
-    def _as_truth(cls, truth: ArrayLike) -> npt.NDArray[Any]:
+    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
         """Return the truth as an array of its type with one dimension."""
 
     @abstractmethod

@@ -23,6 +23,7 @@ from napsets.checks.arguments import (
     check_names,
     check_probabilities,
 )
+from napsets.checks.classes import label_numbers
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.predictions.prediction import Prediction, Summary
@@ -254,6 +255,11 @@ class PredictionSets(Prediction):
         return rows
 
     @classmethod
+    def of_names(cls, truth: ArrayLike, class_names: Sequence[str] | None) -> Any:
+        """Return labels as numbers of classes, −1 where one is missing; names are looked up."""
+        return label_numbers(truth, class_names)
+
+    @classmethod
     def check_truth(cls, truth: ArrayLike, outputs: npt.NDArray[Any]) -> IntArray:
         """Return labels from 0, −1 where unknown, or refuse them."""
         return check_labels(truth, size=outputs.shape[0], num_classes=outputs.shape[1])
@@ -318,9 +324,8 @@ class PredictionSets(Prediction):
         """Return whether other sets hold the very same labels."""
         return isinstance(other, PredictionSets) and np.array_equal(self.member, other.member)
 
-    @classmethod
-    def _as_truth(cls, truth: ArrayLike) -> npt.NDArray[Any]:
-        return check_integers("labels", truth)
+    def _as_truth(self, truth: ArrayLike) -> npt.NDArray[Any]:
+        return check_integers("labels", self.of_names(truth, self.class_names))
 
     def _check_own(self, own: npt.NDArray[Any]) -> IntArray:
         if own.size and (own.min() < 0 or own.max() >= self.num_classes):

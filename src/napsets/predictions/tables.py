@@ -25,6 +25,9 @@ class ByName(Generic[Rows]):
     def __init__(self, prediction: Rows) -> None:
         self._prediction = prediction
 
+    def __repr__(self) -> str:
+        return f"rows of {self._prediction!r} by the ids of their nodes"
+
     def __getitem__(self, names: Any) -> Any:
         wanted = as_column("names", names)
         rows = find_rows(self._prediction.row_names, wanted.reshape(-1))
