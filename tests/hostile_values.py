@@ -228,6 +228,8 @@ class World:
             "download": [False],
             "wide": [True, False],
             "read_only": [True, False],
+            "log": [True, False],
+            "steered": [None, ns.Steered("aci")],
             "into": [FOLDER / "recovered"],
             "kind": ["dtaci", "aci"],
             "key": [None, "k"],

@@ -30,7 +30,7 @@ def started(method, labels):
 @pytest.mark.parametrize("labels", [8, 125])
 def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels):
     live = started(method, labels)
-    fitted = live._calibration.fitted
+    fitted = live._fold.calibration.fitted
     reference = in_reference(0, np.arange(labels), 0.5)
     known = np.arange(labels)
     parts = known[reference], known[~reference]
@@ -52,9 +52,9 @@ def test_refits_come_when_the_reference_has_grown_by_a_quarter_or_when_asked():
     for size in reference:
         if size >= due:
             fitted, due = size, 1.25 * size
-    assert live._calibration.fitted.labels == fitted
+    assert live._fold.calibration.fitted.labels == fitted
     live.refit()
-    assert live._calibration.fitted.labels == reference[-1]
+    assert live._fold.calibration.fitted.labels == reference[-1]
 
 
 @pytest.mark.parametrize("method", ["informed", "auto"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -57,6 +58,12 @@ class Model:
     def __init__(self, method, seed):
         self.method, self.seed = method, seed
         self.nodes, self.edges, self.labels, self.arrived = {}, set(), {}, 0
+        self.given = {}  # sets that were logged
+
+    def judged(self, name, label, sets):
+        """Whether the set that was logged last, or that stands now, has the label, and its size."""
+        member = self.given.pop(name, sets)
+        return bool(member[label]), int(member.sum())
 
     def add_label(self, name, label):
         self.labels[name] = (label, self.arrived)
@@ -147,7 +154,8 @@ class Growth(RuleBasedStateMachine):
         if calibrated is None:
             others = len(self.model.labels)
             # Without a reference every rank is 0, and scores alone tell labels apart; without labels there is only u.
-            return True, CLASSES, (u if not others else None) if tested else np.nan
+            covered, size = self.model.judged(name, label, np.ones(CLASSES, dtype=bool))
+            return covered, size, (u if not others else None) if tested else np.nan
         node = np.array([names.index(name)])
         sets = calibrated.predict(positions=node, alpha=0.25)
         score = calibrated.score.at(node, np.array([label]))
@@ -158,7 +166,7 @@ class Growth(RuleBasedStateMachine):
             pairs, own = calibrated.scored.reference.scores.tolist(), score[0]
         greater, equal = sum(pair > own for pair in pairs), sum(pair == own for pair in pairs)
         p_value = smoothed_p_value(greater, equal, len(pairs), u) if tested else np.nan
-        return bool(sets.member[0, label]), int(sets.sizes[0]), p_value
+        return *self.model.judged(name, label, sets.member[0]), p_value
 
     @precondition(lambda self: self.model.labels)
     @rule(data=st.data())
@@ -183,6 +191,7 @@ class Growth(RuleBasedStateMachine):
         for name in names:
             del self.model.nodes[name]
             self.model.labels.pop(name, None)
+            self.model.given.pop(name, None)
         self.model.edges = {pair for pair in self.model.edges if not set(pair) & set(names)}
 
     @rule(data=st.data())
@@ -191,6 +200,14 @@ class Growth(RuleBasedStateMachine):
         rows = [data.draw(ROWS) for _ in names]
         self.happens("set_probabilities", names, rows)
         self.model.nodes |= dict(zip(names, rows, strict=True))
+
+    @rule(data=st.data())
+    def sets_are_given(self, data):
+        names = self.some(data, self.model.nodes)
+        sets = self.live.predict(names, log=True)
+        self.log.append(("predict", names))
+        given = {name: sets.member[i] for i, name in enumerate(names) if name not in self.model.labels}
+        self.model.given |= given
 
     @rule()
     def refit(self):
@@ -225,7 +242,7 @@ class Growth(RuleBasedStateMachine):
             self.compare()
 
     def calibrated(self):
-        fitted = self.live._calibration.fitted
+        fitted = self.live._fold.calibration.fitted
         return self.model.calibrated(None if fitted is None else fitted.learned)
 
     def compare(self):
@@ -242,7 +259,7 @@ class Growth(RuleBasedStateMachine):
                     one, other = getattr(sets, name), getattr(batch, name)
                     assert (one is None) == (other is None), name
                     assert one is None or np.array_equal(one, other), name
-        record = self.live._record
+        record = self.live._fold.record
         for row, expected in enumerate(self.judged):
             seen = tuple(record.column(name)[row] for name in ("covered", "size", "p_value"))
             assert seen[:2] == expected[:2]
@@ -251,9 +268,15 @@ class Growth(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "live"):
             again = ns.Live(self.live._settings.method, alpha=0.25)
-            again.update(self.log)  # all of it as one batch
+            for given, changes in groupby(self.log, lambda change: change[0] == "predict"):
+                if given:
+                    for _, names in changes:
+                        again.predict(names, log=True)
+                else:
+                    again.update(list(changes))  # all of it as one batch
             assert again.status() == self.live.status()
-            for one, other in zip(again._record.arrays().values(), self.live._record.arrays().values(), strict=True):
+            records = again._fold.record.arrays().values(), self.live._fold.record.arrays().values()
+            for one, other in zip(*records, strict=True):
                 assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
@@ -271,12 +294,12 @@ class Learning(Growth):
 
     def judge(self, event, name, label):
         names, before = self.calibrated()
-        covered, size = True, CLASSES
+        member = np.ones(CLASSES, dtype=bool)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ns.NapsetsWarning)
             if before is not None:
-                sets = before.predict(positions=np.array([names.index(name)]), alpha=0.25)
-                covered, size = bool(sets.member[0, label]), int(sets.sizes[0])
+                member = before.predict(positions=np.array([names.index(name)]), alpha=0.25).member[0]
+        covered, size = self.model.judged(name, label, member)
         held_out = not in_reference(self.model.seed, np.array([self.model.arrived]), self.model.method.level.share)
         self.model.add_label(name, label)
         self.happens("add_labels", [name], [label])

@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "remove nodes": ("ids",),
     "remove edges": ("source", "target"),
     "refit": (),
+    "predictions": ("ids", "alpha", "level", "member"),
 }
 
 

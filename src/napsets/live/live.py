@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import logging
-import math
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
-    IntArray,
     check_alpha,
     check_count,
     check_flag,
@@ -25,15 +24,15 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
-from napsets.live.calibration import Calibration
 from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change, as_ids
+from napsets.live.fold import Fold
 from napsets.live.history import History
 from napsets.live.monitoring import Monitor
-from napsets.live.record import Record
 from napsets.live.settings import LiveSettings
 from napsets.live.snapshot import Snapshot, read_snapshot, write_snapshot
-from napsets.live.state import State, draw_order, in_reference, uniforms
+from napsets.live.state import State, draw_order
+from napsets.live.steering import Steered
 from napsets.live.store import Store, packed, recover
 from napsets.methods.auto import AutoMethod
 from napsets.methods.data import CalibrationData
@@ -70,6 +69,8 @@ class Live:
         What the classes are called; labels may then be names.
     directed : bool
         Whether edges have a direction.
+    steered : Steered, optional
+        A level that follows drift, so that the long-run share of misses is alpha; by default the level stays at alpha.
     **options
         Settings of a method that is given by its name.
 
@@ -92,9 +93,10 @@ class Live:
         class_names: Sequence[str] | None = None,
         *,
         directed: bool = False,
+        steered: Steered | None = None,
         **options: Any,
     ) -> None:
-        settings = LiveSettings.check(method, alpha, seed, class_names, directed, options)
+        settings = LiveSettings.check(method, alpha, seed, class_names, directed, steered, options)
         self._attach(Store.create(settings.describe()), settings)
 
     def _attach(self, store: Store, settings: LiveSettings) -> None:
@@ -119,24 +121,24 @@ class Live:
                     continue
                 if snapshot is not None:  # which is not of this log
                     break
-                self._fold(row.first, row.change())
+                self._fold.take(row.first, row.change())
             if snapshot is not None:
                 self._begin(None)
                 for row in store.rows():
-                    self._fold(row.first, row.change())
+                    self._fold.take(row.first, row.change())
         self._kept = self._state.events if self._state.events and store.path else 0
 
     def _begin(self, snapshot: Snapshot | None) -> None:
         """Take the state of a snapshot, or an empty one."""
-        settings = self._settings
-        self._state = State(settings.seed, settings.share, settings.directed, settings.class_names)
-        self._record = Record()
-        self._monitor = Monitor(settings.alpha)
-        self._history = History(settings.alpha)
-        self._calibration = Calibration(settings, self._state)
+        self._fold = Fold(self._settings)
+        self._monitor = Monitor(self._settings.alpha)
+        self._history = History(self._settings.alpha)
         if snapshot is not None:
-            snapshot.restore(self._state, self._record)
-            self._calibration.take(snapshot.arrays)
+            snapshot.restore(self._fold)
+
+    @property
+    def _state(self) -> State:
+        return self._fold.state
 
     # -- from what is there already ------------------------------------------------------------------------------------
 
@@ -153,6 +155,7 @@ class Live:
         alpha: float = 0.1,
         seed: int = 0,
         class_names: Sequence[str] | None = None,
+        steered: Steered | None = None,
         **options: Any,
     ) -> Live:
         """Start from a graph that is there already; its labels count as arrived in an order drawn from the seed.
@@ -170,7 +173,7 @@ class Live:
             Node indices or a boolean mask: whose labels count as arrived; by default all that are known.
         ids : array of integers or strings, optional
             What the nodes are called; by default 0..n−1, and in files what stands there.
-        method, alpha, seed, class_names, options
+        method, alpha, seed, class_names, steered, options
             As in `Live`.
         """
         if isinstance(graph, str | os.PathLike):
@@ -192,7 +195,7 @@ class Live:
             calibration = PredictionSets.known(check_integers("labels", labels))
         data = CalibrationData.check(graph, probabilities, labels, calibration, class_names=class_names)
         rows = as_graph(data.graph)
-        live = cls(method, alpha, seed, data.class_names, directed=rows.directed, **options)
+        live = cls(method, alpha, seed, data.class_names, directed=rows.directed, steered=steered, **options)
         names = as_ids("ids", np.arange(rows.num_nodes) if ids is None else ids)
         live.add_nodes(names, data.outputs)
         source = np.repeat(np.arange(rows.num_nodes), rows.degrees)
@@ -227,7 +230,7 @@ class Live:
         """Write log and state to a new folder, whole or not at all; this object stays where it is."""
         with self._writing:
             folder = self._store.copy_to(path)
-            write_snapshot(folder, self._store.checksum, self._state, self._record, self._calibration.arrays())
+            write_snapshot(folder, self._store.checksum, self._fold)
 
     def _keep(self, events: int) -> None:
         """Write a snapshot, where there is a folder and so many events have come since the last.
@@ -238,7 +241,7 @@ class Live:
         if store.path is not None and not store.read_only and state.events - self._kept >= events:
             self._kept = state.events
             try:
-                write_snapshot(store.path, store.checksum, state, self._record, self._calibration.arrays())
+                write_snapshot(store.path, store.checksum, self._fold)
             except OSError as error:
                 log.warning("no snapshot of %s could be written (%s); the log is whole", store.path, error)
 
@@ -354,94 +357,16 @@ class Live:
             try:
                 with self._busy:
                     for change in changes:
-                        self._fold(first, change)
+                        self._fold.take(first, change)
                         first += len(change)
             except BaseException:
                 self._store.close()  # the log is ahead of the state; opening it again brings them together
                 raise
             self._keep(max(_TAIL, self._state.events // 4))
 
-    # -- the fold ------------------------------------------------------------------------------------------------------
-
-    def _fold(self, first: int, change: Change) -> None:
-        """Let events take effect, the first of which has a number; the state depends on nothing else."""
-        state, columns = self._state, change.columns
-        slots = None if change.kind == "add nodes" or "ids" not in columns else state.names.find(columns["ids"])
-        if slots is None:
-            self._fold_graph(change)
-        elif change.kind == "set probabilities":
-            self._set_outputs(slots, columns["probabilities"])
-        elif change.kind == "add labels":
-            self._add_labels(first, slots, columns["labels"])
-        else:
-            for slot in slots.tolist():
-                if state.labels.values[slot] >= 0:
-                    self._calibration.leave(slot)
-                    state.remove_label(slot)
-                if change.kind == "remove nodes":
-                    neighbours = state.adjacency.neighbours(slot).astype(np.int64)
-                    self._calibration.touch(neighbours, np.array([slot]))
-                    state.adjacency.remove_node(slot)
-                    self._calibration.touch(neighbours, np.array([slot]))
-                    state.remove_node(slot)
-        state.events = first + len(change) - 1
-
-    def _fold_graph(self, change: Change) -> None:
-        """Let nodes or edges come, or edges go."""
-        state, columns, calibration = self._state, change.columns, self._calibration
-        if change.kind == "add nodes":
-            state.add_nodes(columns["ids"], columns["probabilities"])
-            calibration.grow(columns["ids"].size)
-        elif change.kind == "refit":
-            calibration.refit()
-        else:
-            ends = self._slots(change)
-            if change.kind == "add edges":
-                state.adjacency.add_edges(*ends)
-                calibration.touch(*ends)
-            else:
-                calibration.touch(*ends)
-                state.adjacency.remove_edges(*ends)
-                calibration.touch(*ends)
-
-    def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
-        """Replace what the model says: labels count with their new scores."""
-        state = self._state
-        labelled = slots[state.labels.values[slots] >= 0].tolist()
-        for slot in labelled:
-            self._calibration.leave(slot)
-        state.outputs.values[slots] = probabilities  # type: ignore[union-attr]
-        self._calibration.see_outputs(slots)
-        for slot in labelled:
-            self._calibration.enter(slot)
-
-    def _slots(self, change: Change) -> tuple[IntArray, IntArray]:
-        names = self._state.names
-        return names.find(change.columns["source"]), names.find(change.columns["target"])
-
-    def _add_labels(self, first: int, slots: IntArray, labels: IntArray) -> None:
-        """Let each label judge the set that stood before it, and then count."""
-        state, calibration, settings = self._state, self._calibration, self._settings
-        numbers = state.arrived_labels + np.arange(slots.size)
-        reference = in_reference(settings.seed, numbers, settings.share)
-        tested = ~reference if settings.keeps_apart else np.ones(slots.size, dtype=bool)
-        us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
-        judgements = calibration.judge(slots, labels, settings.alpha)
-        for place, (covered, size, score) in enumerate(judgements):
-            slot, p_value = int(slots[place]), math.nan
-            delay = state.arrived_labels - int(state.arrivals.values[slot])
-            judges_after = calibration.judges_after
-            if tested[place] and not judges_after:
-                p_value = calibration.p_value(slot, score, us[place])
-            state.add_label(slot, int(labels[place]), bool(reference[place]))
-            calibration.enter(slot, score)
-            if tested[place] and judges_after:
-                p_value = calibration.p_value(slot, score, us[place])
-            self._record.add((first + place, covered, size, p_value, delay))
-
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def predict(self, ids: Any = None, alpha: float | None = None) -> PredictionSets:
+    def predict(self, ids: Any = None, alpha: float | None = None, *, log: bool = False) -> PredictionSets:
         """Return the prediction sets of nodes as everything stands now.
 
         Parameters
@@ -449,10 +374,15 @@ class Live:
         ids : array of integers or strings, optional
             The nodes; by default all without a label. A node's own label never counts for its own set.
         alpha : float, optional
-            Error rate; by default that of the living graph.
+            Error rate; by default that of the living graph, or the level that it is steered to.
+        log : bool
+            Enter the sets in the log, with the level that they were made with. When the label of a node comes, the set
+            that was logged last is judged, instead of the one that stands then. Only without `alpha`.
         """
-        with self._busy:
-            rate = self._settings.alpha if alpha is None else check_alpha(alpha)
+        if check_flag("log", log) and alpha is not None:
+            raise InvalidInputError(f"`alpha` must be None for sets that are logged; got {shown(alpha)}")
+        with self._writing if log else nullcontext(), self._busy:
+            level = self._fold.level if alpha is None else check_alpha(alpha)
             state = self._state
             if state.outputs is None:
                 raise InvalidInputError("`ids` must be nodes of the graph; it has none yet")
@@ -462,7 +392,11 @@ class Live:
             else:
                 names = as_ids("ids", ids)
                 slots = state.names.known("ids", names)
-            sets = self._calibration.predict(slots, rate)
+            sets = self._fold.sets(slots, level)
+            if log and slots.size:
+                rates = np.full(slots.size, self._settings.alpha), np.full(slots.size, level)
+                columns = {"ids": names, "alpha": rates[0], "level": rates[1], "member": np.array(sets.member)}
+                self._commit([Change("predictions", columns)], None)
             return sets.with_names(state.names.size, names.astype(str), state.class_names)
 
     def _one(self, name: str, id: Any) -> int:
@@ -477,7 +411,7 @@ class Live:
 
         with self._busy:
             slot = np.array([self._one("id", id)])
-            present = self._calibration.present()
+            present = self._fold.calibration.present()
             if present is None:
                 raise InvalidInputError("`id` can be inspected once there is a label; there is none yet")
             rate = self._settings.alpha if alpha is None else check_alpha(alpha)
@@ -513,7 +447,7 @@ class Live:
             Shape (nodes, classes).
         """
         with self._busy:
-            return self._calibration.p_values(self._state.names.known("ids", as_ids("ids", ids)))
+            return self._fold.calibration.p_values(self._state.names.known("ids", as_ids("ids", ids)))
 
     def labelled_around(self, id: Any, most: int = 50) -> list[tuple[Any, int, int]]:
         """Return labelled nodes one and two hops from a node, at most so many: id, label and hops, nearest first."""
@@ -556,7 +490,7 @@ class Live:
     def history(self) -> dict[str, list[float | None]]:
         """Return how the sets have done over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
-            return self._history.columns(self._record)
+            return self._history.columns(self._fold.record)
 
     def status(self) -> dict[str, Any]:
         """Return how many of what there are, and how the sets have done so far, as plain JSON."""
@@ -570,8 +504,16 @@ class Live:
                 "reference": state.sizes[0],
                 "level": state.sizes[1],
                 "alpha": self._settings.alpha,
-                "judged": self._record.catch_up(self._monitor).status(),
+                "steered": self._steered(),
+                "judged": self._fold.record.catch_up(self._monitor).status(),
             }
+
+    def _steered(self) -> dict[str, Any] | None:
+        """Return how the level is steered, and where it stands; the delay is in labels."""
+        steered, steering = self._settings.steered, self._fold.steering
+        if steered is None or steering is None:
+            return None
+        return {"kind": steered.kind, "rate": steered.rate, "level": steering.level, "delay": steering.delay}
 
     def __repr__(self) -> str:
         state = self._state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from napsets.live.monitoring import Monitor
 from napsets.live.nodes import Column
 
-__all__ = ["Record"]
+__all__ = ["Judgement", "Record"]
 
 
-class Record:
-    """What each label said of the set that stood before it came, in the order of the labels.
+class Judgement(NamedTuple):
+    """What a label said of the set that stood before it came.
 
     Attributes
     ----------
@@ -30,14 +30,31 @@ class Record:
         The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
     delay : int
         How many labels had come since the node did.
+    level : float
+        The level that the set was made with.
     """
 
-    def __init__(self) -> None:
-        kinds = {"event": np.int64, "covered": bool, "size": np.int64, "p_value": np.float64, "delay": np.int64}
-        self._columns = {name: Column(np.empty(0, dtype=kind)) for name, kind in kinds.items()}
+    event: int
+    covered: bool
+    size: int
+    p_value: float
+    delay: int
+    level: float
 
-    def add(self, judgement: tuple[int, bool, int, float, int]) -> None:
-        """Enter one judgement: event, covered, size, p-value, delay."""
+
+_KINDS = (np.int64, bool, np.int64, np.float64, np.int64, np.float64)
+
+
+class Record:
+    """All judgements, in the order of the labels."""
+
+    def __init__(self) -> None:
+        self._columns = {
+            name: Column(np.empty(0, dtype=kind)) for name, kind in zip(Judgement._fields, _KINDS, strict=True)
+        }
+
+    def add(self, judgement: Judgement) -> None:
+        """Enter one judgement."""
         for column, value in zip(self._columns.values(), judgement, strict=True):
             column.append(value)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from napsets.checks.arguments import check_alpha, check_flag, check_names, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.levels import Exact, Nominal
+from napsets.live.steering import Steered
 from napsets.localisers import Everyone, Hops
 from napsets.methods.auto import AutoMethod
 from napsets.methods.method import Method
@@ -33,12 +34,15 @@ class LiveSettings:
         What the classes are called.
     directed : bool
         Whether edges have a direction.
+    steered : Steered or None
+        How the level follows drift; None where it stays at alpha.
     """
 
     method: Method | AutoMethod
     alpha: float = 0.1
     class_names: tuple[str, ...] | None = None
     directed: bool = False
+    steered: Steered | None = None
 
     @property
     def seed(self) -> int:
@@ -57,7 +61,14 @@ class LiveSettings:
 
     @classmethod
     def check(
-        cls, method: object, alpha: float, seed: int, class_names: Any, directed: bool, options: Mapping[str, Any]
+        cls,
+        method: object,
+        alpha: float,
+        seed: int,
+        class_names: Any,
+        directed: bool,
+        steered: object,
+        options: Mapping[str, Any],
     ) -> LiveSettings:
         """Refuse settings that cannot be, and methods that cannot follow a graph that changes."""
         seed, alpha = check_seed(seed), check_alpha(alpha)
@@ -70,7 +81,11 @@ class LiveSettings:
         if isinstance(method, Predictor):
             method = method._settle()
         names = check_names("class_names", class_names)
-        return cls(_followed(method), alpha, None if names is None else tuple(names), check_flag("directed", directed))
+        if not (steered is None or isinstance(steered, Steered)):
+            raise InvalidInputError(f"`steered` must be None or a Steered, as Steered('dtaci'); got {shown(steered)}")
+        return cls(
+            _followed(method), alpha, None if names is None else tuple(names), check_flag("directed", directed), steered
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the settings as plain JSON, from which `from_description` makes them again."""
@@ -78,6 +93,7 @@ class LiveSettings:
         return {
             "method": self.method.describe(), "chooses": isinstance(self.method, AutoMethod), "alpha": self.alpha,
             "class_names": names, "directed": self.directed,
+            "steered": None if self.steered is None else asdict(self.steered),
         }  # fmt: skip
 
     @classmethod
@@ -90,6 +106,7 @@ class LiveSettings:
             check_alpha(description["alpha"]),
             None if names is None else tuple(names),
             check_flag("directed", description["directed"]),
+            None if description["steered"] is None else Steered(**description["steered"]),
         )
 
 

@@ -11,16 +11,15 @@ import numpy.typing as npt
 
 from napsets.files.places import replacing
 from napsets.live.events import pack, unpack
+from napsets.live.fold import Fold
 from napsets.live.nodes import Column
-from napsets.live.record import Record
-from napsets.live.state import State
 
 __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 Array = npt.NDArray[Any]
 
 #: Of what a snapshot holds; one of another version is made anew from the log.
-_VERSION = 1
+_VERSION = 2
 _NAME = "snapshot.npz"
 _COLUMNS = ("labels", "numbers", "is_reference", "arrivals", "u")
 
@@ -32,9 +31,9 @@ class Snapshot(NamedTuple):
     checksum: bytes
     arrays: dict[str, Array]
 
-    def restore(self, state: State, record: Record) -> None:
-        """Bring a new state and a new record to where they were."""
-        arrays = self.arrays
+    def restore(self, fold: Fold) -> None:
+        """Bring a new fold to where it was."""
+        state, arrays = fold.state, self.arrays
         labels = arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
         if arrays["outputs"].size:
@@ -46,16 +45,17 @@ class Snapshot(NamedTuple):
         state.present = int((labels > -2).sum())
         reference = state.is_reference.values[labels >= 0]
         state.sizes = [int(reference.sum()), int((~reference).sum())]
-        record.take(arrays)
+        fold.restore(arrays)
 
 
-def write_snapshot(folder: Path, checksum: bytes, state: State, record: Record, fitted: dict[str, Array]) -> None:
-    """Write the state, and what was chosen and learned, to a folder, beside the log that it belongs to."""
+def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
+    """Write what a log has come to, to a folder, beside the log that it belongs to."""
+    state = fold.state
     offsets, columns = state.adjacency.packed()
     head = json.dumps({"version": _VERSION, "events": state.events, "checksum": checksum.hex()})
     ids = pack({"ids": state.names.of(np.flatnonzero(state.labels.values > -2))})
     outputs = np.empty((0, 0)) if state.outputs is None else state.outputs.values
-    arrays = {name: getattr(state, name).values for name in _COLUMNS} | record.arrays() | fitted
+    arrays = {name: getattr(state, name).values for name in _COLUMNS} | fold.arrays()
     arrays |= {"outputs": outputs, "offsets": offsets, "columns": columns}
     arrays |= {name: np.frombuffer(text, dtype=np.uint8) for name, text in (("head", head.encode()), ("ids", ids))}
     arrays["arrived_labels"] = np.array(state.arrived_labels)

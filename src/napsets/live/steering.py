@@ -20,9 +20,9 @@ rate is larger than 1/(2·delay), where the delay is measured in labels, from th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -168,6 +168,23 @@ class Steering:
         # As if p-values were uniform: ∫ loss² dp = (α²(1−α)³ + (1−α)²α³)/3.
         square = (alpha**2 * (1.0 - alpha) ** 3 + (1.0 - alpha) ** 2 * alpha**3) / 3.0
         self._speed = math.sqrt((math.log(2 * len(rates) * WINDOW) + 1.0) / (WINDOW * square))
+
+    def parts(self) -> dict[str, Any]:
+        """Return the state as plain JSON, from which `from_parts` makes it again."""
+        return {
+            "level": self.level, "delay": self.delay, "experts": self._experts, "weights": self._weights,
+            "counts": [self._sets, self._labels, self._judged], "delays": list(self._delays.values),
+        }  # fmt: skip
+
+    @classmethod
+    def from_parts(cls, rates: Sequence[float], alpha: float, parts: Mapping[str, Any]) -> Steering:
+        """Return what `parts` described."""
+        steering = cls(rates, alpha)
+        steering.level, steering.delay = parts["level"], parts["delay"]
+        steering._experts, steering._weights = tuple(parts["experts"]), tuple(parts["weights"])
+        steering._sets, steering._labels, steering._judged = parts["counts"]
+        steering._delays.values.extend(parts["delays"])
+        return steering
 
     def mark(self) -> Mark:
         """Note that a set is made now, and return what it is made with."""

@@ -1,0 +1,218 @@
+"""The fold: what a log comes to. State, calibration, record and steered level depend on settings and events alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import BoolArray, IntArray
+from napsets.live.calibration import Calibration
+from napsets.live.events import Change
+from napsets.live.record import Judgement, Record
+from napsets.live.settings import LiveSettings
+from napsets.live.state import State, in_reference, uniforms
+from napsets.live.steering import Mark, Steering
+from napsets.predictions import PredictionSets
+
+__all__ = ["Fold"]
+
+Array = npt.NDArray[Any]
+
+#: What stands for a level of 1 or above where sets may not be empty: the most probable labels are left.
+_LARGEST = 1.0 - 2.0**-20
+
+
+class Issued(NamedTuple):
+    """A set that was given and entered in the log, until its label comes."""
+
+    mark: Mark
+    member: BoolArray
+
+
+class Fold:
+    """What the events so far come to.
+
+    Parameters
+    ----------
+    settings : LiveSettings
+        The settings.
+    """
+
+    def __init__(self, settings: LiveSettings) -> None:
+        self.settings = settings
+        self.state = State(settings.seed, settings.share, settings.directed, settings.class_names)
+        self.record = Record()
+        self.calibration = Calibration(settings, self.state)
+        self.steering = None if settings.steered is None else settings.steered.start(settings.alpha)
+        self._issued: dict[int, Issued] = {}
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def take(self, first: int, change: Change) -> None:
+        """Let events take effect, the first of which has a number."""
+        state, columns = self.state, change.columns
+        slots = None if change.kind == "add nodes" or "ids" not in columns else state.names.find(columns["ids"])
+        if slots is None:
+            self._take_graph(change)
+        elif change.kind == "set probabilities":
+            self._set_outputs(slots, columns["probabilities"])
+        elif change.kind == "add labels":
+            self._add_labels(first, slots, columns["labels"])
+        elif change.kind == "predictions":
+            for slot, level, member in zip(slots.tolist(), columns["level"].tolist(), columns["member"], strict=True):
+                mark = Mark(level, (), 0) if self.steering is None else self.steering.mark()
+                if state.labels.values[slot] == -1:
+                    self._issued[slot] = Issued(mark, member)
+        else:
+            for slot in slots.tolist():
+                self._remove(slot, node=change.kind == "remove nodes")
+        state.events = first + len(change) - 1
+
+    def _take_graph(self, change: Change) -> None:
+        """Let nodes or edges come, or edges go."""
+        state, columns, calibration = self.state, change.columns, self.calibration
+        if change.kind == "add nodes":
+            state.add_nodes(columns["ids"], columns["probabilities"])
+            calibration.grow(columns["ids"].size)
+        elif change.kind == "refit":
+            calibration.refit()
+        else:
+            ends = state.names.find(columns["source"]), state.names.find(columns["target"])
+            if change.kind == "add edges":
+                state.adjacency.add_edges(*ends)
+            else:
+                calibration.touch(*ends)
+                state.adjacency.remove_edges(*ends)
+            calibration.touch(*ends)
+
+    def _remove(self, slot: int, *, node: bool) -> None:
+        """Forget the label of a slot, if it has one, and the node with its edges."""
+        state, calibration = self.state, self.calibration
+        if state.labels.values[slot] >= 0:
+            calibration.leave(slot)
+            state.remove_label(slot)
+        if node:
+            self._issued.pop(slot, None)
+            ends = state.adjacency.neighbours(slot).astype(np.int64), np.array([slot])
+            calibration.touch(*ends)
+            state.adjacency.remove_node(slot)
+            calibration.touch(*ends)
+            state.remove_node(slot)
+
+    def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
+        """Replace what the model says: labels count with their new scores."""
+        state = self.state
+        labelled = slots[state.labels.values[slots] >= 0].tolist()
+        for slot in labelled:
+            self.calibration.leave(slot)
+        state.outputs.values[slots] = probabilities  # type: ignore[union-attr]
+        self.calibration.see_outputs(slots)
+        for slot in labelled:
+            self.calibration.enter(slot)
+
+    def _add_labels(self, first: int, slots: IntArray, labels: IntArray) -> None:
+        """Let each label judge the set that stood before it, and then count."""
+        state, calibration, settings = self.state, self.calibration, self.settings
+        numbers = state.arrived_labels + np.arange(slots.size)
+        reference = in_reference(settings.seed, numbers, settings.share)
+        tested = ~reference if settings.keeps_apart else np.ones(slots.size, dtype=bool)
+        us = uniforms(settings.seed, first + np.arange(slots.size)).tolist()
+        for place, (covered, size, score, level) in enumerate(self._judged(slots, labels)):
+            slot, p_value = int(slots[place]), math.nan
+            delay = state.arrived_labels - int(state.arrivals.values[slot])
+            judges_after = calibration.judges_after
+            if tested[place] and not judges_after:
+                p_value = calibration.p_value(slot, score, us[place])
+            state.add_label(slot, int(labels[place]), bool(reference[place]))
+            calibration.enter(slot, score)
+            if tested[place] and judges_after:
+                p_value = calibration.p_value(slot, score, us[place])
+            self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
+
+    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float, float]]:
+        """Yield, label by label, what it says of the set that stands before it comes: covered, size, score, level.
+
+        That is the set that was last given and entered in the log; of a node without one, the set now. Each label must
+        have entered before the next is asked for.
+        """
+        alpha = self.settings.alpha
+        if self.steering is None:
+            judgements = self.calibration.judge(slots, labels, alpha)
+            for slot, label, (covered, size, score) in zip(slots.tolist(), labels.tolist(), judgements, strict=True):
+                issued = self._issued.pop(slot, None)
+                if issued is None:
+                    yield covered, size, score, alpha
+                else:
+                    yield bool(issued.member[label]), int(issued.member.sum()), score, issued.mark.level
+            return
+        for place, (slot, label) in enumerate(zip(slots.tolist(), labels.tolist(), strict=True)):
+            one = slots[place : place + 1]
+            issued = self._issued.pop(slot, None)
+            if issued is None:
+                mark = self.steering.mark()
+                issued = Issued(mark, self.sets(one, mark.level).member[0])
+            covered, level = bool(issued.member[label]), issued.mark.level
+            # The p-value is that on the present graph, on the side of the level on which the set as it was made is.
+            p_value = float(self.calibration.p_values(one)[0, label])
+            p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
+            score = next(iter(self.calibration.judge(one, labels[place : place + 1], alpha)))[2]
+            self.steering.update(p_value, issued.mark)
+            yield covered, int(issued.member.sum()), score, level
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> float:
+        """The level that sets are made with now: alpha, unless it is steered."""
+        return self.settings.alpha if self.steering is None else self.steering.level
+
+    def sets(self, slots: IntArray, level: float) -> PredictionSets:
+        """Return the sets of slots at a level: at 0 or below they are full, at 1 or above as small as may be."""
+        empty = level >= 1.0 and self.settings.method.allow_empty
+        if level > 0.0 and not empty:
+            return self.calibration.predict(slots, min(level, _LARGEST))
+        return PredictionSets.unchecked(
+            nodes=slots,
+            member=np.full((slots.size, int(self.state.classes or 0)), not empty),
+            thresholds=np.full(slots.size, -np.inf if empty else np.inf),
+            support=np.zeros(slots.size, dtype=np.int64),
+            effective_size=np.zeros(slots.size),
+            alpha=min(max(level, 0.0), 1.0),
+            class_names=self.settings.class_names,
+            level=None,
+        )
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all that is no function of the state, for a snapshot."""
+        issued, classes = list(self._issued.values()), int(self.state.classes or 0)
+        experts = 0 if self.settings.steered is None else len(self.settings.steered.rates)
+        marks = {
+            "slots": np.array(list(self._issued), dtype=np.int64),
+            "member": np.array([one.member for one in issued], dtype=bool).reshape(len(issued), classes),
+            "level": np.array([one.mark.level for one in issued]),
+            "experts": np.array([one.mark.experts for one in issued]).reshape(len(issued), experts),
+            "number": np.array([one.mark.number for one in issued], dtype=np.int64),
+        }
+        arrays = self.record.arrays() | self.calibration.arrays()
+        arrays |= {f"issued_{name}": column for name, column in marks.items()}
+        if self.steering is not None:
+            arrays["steering"] = np.frombuffer(json.dumps(self.steering.parts()).encode(), dtype=np.uint8)
+        return arrays
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take what `arrays` gave, for a state that was restored."""
+        self.record.take(arrays)
+        self.calibration.take(arrays)
+        columns = [arrays[f"issued_{name}"].tolist() for name in ("slots", "level", "experts", "number")]
+        for slot, level, experts, number, member in zip(*columns, arrays["issued_member"], strict=True):
+            self._issued[slot] = Issued(Mark(level, tuple(experts), number), member)
+        if self.settings.steered is not None:
+            parts = json.loads(arrays["steering"].tobytes())
+            self.steering = Steering.from_parts(self.settings.steered.rates, self.settings.alpha, parts)
