@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import napsets as ns
 from napsets.live.state import in_reference
 from napsets.methods.data import CalibrationData
+from napsets.scores.informed import evidence_of
 
 NODES = 260
 RNG = np.random.default_rng(2)
@@ -27,7 +30,7 @@ def started(method, labels):
 
 
 @pytest.mark.parametrize("method", ["informed", "auto", "auto-small"])
-@pytest.mark.parametrize("labels", [8, 125])
+@pytest.mark.parametrize("labels", [8, 125, 200])
 def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels):
     live = started(method, labels)
     fitted = live._fold.calibration.fitted
@@ -43,6 +46,30 @@ def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels
     sets = live.predict()
     assert np.array_equal(sets.member, batch.member)
     assert np.array_equal(sets.thresholds, batch.thresholds)
+
+
+@pytest.mark.parametrize("method", ["informed", "auto", "auto-small"])
+@pytest.mark.parametrize("sized", [20_000, 50])
+def test_what_is_chosen_and_learned_is_what_a_batch_chooses_and_learns(method, sized, monkeypatch):
+    monkeypatch.setattr("napsets.methods.auto.SIZED", sized)
+    monkeypatch.setattr("napsets.live.fitted.SIZED", sized)
+    live = started(method, 180)
+    live.remove_nodes([3, 200])
+    live.refit()
+    fitted, batch = live._fold.calibration.fitted, live._state.batch()
+    data = replace(batch.data, split=(batch.reference, batch.level_nodes))
+    if method == "informed":
+        expected = data.scored_in_parts(
+            live.method.score, 0, batch.reference, batch.level_nodes, level=live.method.level
+        ).bound
+    else:
+        calibrated = live.method.fit(data, followed=True)
+        assert fitted.method == calibrated.method
+        assert fitted.choice.candidates == calibrated.choice.candidates
+        expected = evidence_of(calibrated.score)
+    assert fitted.learned.exponents == expected.learned.exponents
+    assert np.array_equal(fitted.learned.shares, expected.learned.shares)
+    assert np.array_equal(fitted.learned.table, expected.learned.table)
 
 
 def test_refits_come_when_the_reference_has_grown_by_a_quarter_or_when_asked():

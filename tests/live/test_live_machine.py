@@ -317,7 +317,7 @@ class Learning(Growth):
 @pytest.fixture
 def small_crowds(monkeypatch):
     """Let nodes with over three reference neighbours be crowded."""
-    for module in ("scores.evidence", "live.hearing"):
+    for module in ("scores.evidence", "live.ear"):
         monkeypatch.setattr(f"napsets.{module}.CROWD", 3)
 
 

@@ -249,31 +249,31 @@ def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
             before = speakers.crowd[other]
             speakers.crowd[other] = before + sign
             if (before > speakers.most) != (before + sign > speakers.most):
-                _mark(other, 1, rows, speakers, entries)
+                _mark(other, 1, rows, speakers, entries.recount)
 
 
 @part
-def _mark(slot, hops, rows, speakers, entries):
+def _mark(slot, hops, rows, speakers, recount):
     """Mark the entries up to two hops from a slot to be counted anew."""
     entry = speakers.entry_of[slot]
     if entry >= 0:
-        entries.recount[entry] = True
+        recount[entry] = True
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
         other = rows.columns[j]
         entry = speakers.entry_of[other]
         if entry >= 0:
-            entries.recount[entry] = True
+            recount[entry] = True
         if hops == 2:
             first = rows.starts[other]
             for k in range(first, first + rows.sizes[other]):
                 entry = speakers.entry_of[rows.columns[k]]
                 if entry >= 0:
-                    entries.recount[entry] = True
+                    recount[entry] = True
 
 
 @jit
-def see_edges(slots, rows, speakers, entries, stale):
+def see_edges(slots, rows, speakers, recount, stale):
     """Note that edges at some slots have come, or gone: count their crowds anew, and mark who is around them."""
     for slot in slots:
         crowd = 0
@@ -282,17 +282,17 @@ def see_edges(slots, rows, speakers, entries, stale):
             crowd += speakers.code[rows.columns[j]] > 0
         speakers.crowd[slot] = crowd
         stale[slot] = True
-        _mark(slot, 1, rows, speakers, entries)
+        _mark(slot, 1, rows, speakers, recount)
 
 
 @jit
-def see_outputs(slots, rows, speakers, entries, stale):
+def see_outputs(slots, rows, speakers, recount, stale):
     """Note that the model says something else of some slots."""
     for slot in slots:
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
             stale[rows.columns[j]] = True
-        _mark(slot, 2, rows, speakers, entries)
+        _mark(slot, 2, rows, speakers, recount)
 
 
 @jit

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.levels import Full
+from napsets.live.ear import Ear
 from napsets.live.fitted import Fitted, fit
 from napsets.live.following import Following
 from napsets.live.hearing import Hearing
@@ -17,10 +18,10 @@ from napsets.live.settings import LiveSettings
 from napsets.live.state import Batch, State
 from napsets.live.whole import Whole
 from napsets.localisers import Everyone
-from napsets.methods.auto import AutoMethod
+from napsets.methods.auto import FEWEST, AutoMethod
 from napsets.methods.calibrated import Calibrated
 from napsets.predictions import PredictionSets
-from napsets.scores import learns
+from napsets.scores import ByLabel, Informed, learns
 
 __all__ = ["Calibration"]
 
@@ -46,17 +47,10 @@ class Calibration:
         self.settings, self.state = settings, state
         method: Any = settings.method
         self.learns = isinstance(method, AutoMethod) or learns(method.score)
-        self.fitted = None if self.learns else Fitted(method)
-        self._engine: Any = None if self.fitted is None else self._make_engine(self.fitted)
-
-    def _make_engine(self, fitted: Fitted) -> Any:
-        """Return what keeps the sets of a fitted method up to date: as little anew as the method allows."""
-        method, directed = fitted.method, self.settings.directed
-        if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
-            return Following(method, self.state)
-        if not directed and isinstance(method.level, Full) and Hearing.suits(method.score):
-            return Hearing(method, self.state)
-        return Whole(fitted, self.state)
+        self.fitted: Fitted | None = None
+        self._engine: Any = None
+        if not self.learns:
+            self._go_on(Fitted(method), None)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -94,39 +88,38 @@ class Calibration:
 
     def refit(self) -> None:
         """Choose and fit anew, on the reference as it is."""
-        if not self.learns or not self.state.sizes[0]:
-            return
-        method, ear = self.settings.method, None
-        if isinstance(method, AutoMethod) or Hearing.suits(method.score):
+        if self.learns and self.state.sizes[0]:
             ear = self._ear()
-        self._go_on(fit(method, self.state, ear), ear)
+            self._go_on(fit(self.settings.method, self.state, ear), ear)
 
-    def _ear(self) -> Hearing | None:
-        """Return what has counted the labels around nodes, where that is what a refit needs."""
-        method = self.settings.method
+    def _ear(self) -> Ear | None:
+        """Return what has counted the labels around nodes, where the method can be fitted by that."""
+        method: Any = self.settings.method
         if isinstance(self._engine, Hearing):
-            return self._engine
-        if self.settings.directed or isinstance(method, AutoMethod):
+            return self._engine.ear
+        chooses = isinstance(method, AutoMethod)
+        if self.settings.directed or not (sum(self.state.sizes) >= FEWEST if chooses else Hearing.suits(method.score)):
             return None
-        engine = Hearing(method, self.state)
-        engine.load()
-        return engine
+        return self._make_ear(None if chooses else method.score)
 
-    def _go_on(self, fitted: Fitted, ear: Hearing | None) -> None:
-        """Go on with another choice, or with what was learned anew."""
+    def _make_ear(self, score: Any) -> Ear:
+        informed = Informed() if score is None else score.base if isinstance(score, ByLabel) else score
+        ear = Ear(self.state, informed.hops)
+        ear.load()
+        return ear
+
+    def _go_on(self, fitted: Fitted, ear: Ear | None) -> None:
+        """Go on with another choice, or with what was learned anew; an engine takes over all labels there are."""
         self.fitted = fitted
-        engine = self._make_engine(fitted)
-        if isinstance(engine, Hearing):
+        method, directed = fitted.method, self.settings.directed
+        if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
+            self._engine = Following(method, self.state)
+            self._engine.load()
+        elif not directed and isinstance(method.level, Full) and Hearing.suits(method.score):
             assert fitted.learned is not None
-            if ear is None:
-                engine.load()
-            else:
-                engine = ear
-                engine.take_score(fitted.method)
-            engine.learn(fitted.learned)
+            self._engine = Hearing(method, self._make_ear(method.score) if ear is None else ear, fitted.learned)
         else:
-            engine.load()
-        self._engine = engine
+            self._engine = Whole(fitted, self.state)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 

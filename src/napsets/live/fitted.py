@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.levels import Level
+from napsets.live.ear import Ear
 from napsets.live.hearing import Hearing
 from napsets.live.state import State
-from napsets.methods.auto import AutoMethod
+from napsets.localisers import Reference
+from napsets.methods.auto import SIZED, AutoMethod, evenly
 from napsets.methods.choice import Choice
+from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
+from napsets.randomness import node_uniforms
 from napsets.scores import Labelled
+from napsets.scores.base import BoundAround, BoundRows
 from napsets.scores.exponents import Learned
-from napsets.scores.informed import evidence_of
+from napsets.scores.informed import BoundInformed, evidence_of
 
 __all__ = ["Fitted", "fit"]
 
@@ -57,7 +64,7 @@ class Fitted:
         return cls(Method.from_description(described), learned, labels)
 
 
-def fit(method: Method | AutoMethod, state: State, ear: Hearing | None) -> Fitted:
+def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
     """Choose and fit on the reference as it is.
 
     Parameters
@@ -66,8 +73,8 @@ def fit(method: Method | AutoMethod, state: State, ear: Hearing | None) -> Fitte
         What learns or chooses.
     state : State
         The graph and its labels.
-    ear : Hearing or None
-        What is counted around nodes already, where it is; otherwise the whole graph is looked at.
+    ear : Ear or None
+        What has counted the labels around nodes, where it has; otherwise the whole graph is looked at.
     """
     reference = state.sizes[0]
     if isinstance(method, Method) and ear is not None:
@@ -75,10 +82,73 @@ def fit(method: Method | AutoMethod, state: State, ear: Hearing | None) -> Fitte
     batch = state.batch()
     parts = batch.reference, batch.level_nodes
     if isinstance(method, AutoMethod):
-        calibrated = method.fit(replace(batch.data, split=parts), followed=True)
+        data = replace(batch.data, split=parts)
+        if ear is not None:
+            named = {field.name: getattr(data, field.name) for field in fields(data)}
+            data = _SomeNodes(**named, ear=ear, slots=batch.slots)
+        calibrated = method.fit(data, followed=True)
         chosen, score, choice = calibrated.method, calibrated.score, calibrated.choice
     else:
         scored = batch.data.scored_in_parts(method.score, method.seed, *parts, level=method.level)
         chosen, score, choice = method, scored.bound, None
     informed = evidence_of(score)
     return Fitted(chosen, None if informed is None else informed.learned, reference, choice)
+
+
+@dataclass(frozen=True, eq=False)
+class _SomeNodes(CalibrationData):
+    """Data of which informed scores are computed only for the nodes that a choice looks at.
+
+    Attributes
+    ----------
+    ear : Ear
+        What has counted the labels around nodes.
+    slots : numpy.ndarray
+        The slot of each node.
+    """
+
+    ear: Any = None
+    slots: Any = None
+
+    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+        """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
+        if not Hearing.suits(score):
+            return super().scored(score, level, seed)
+        nodes = self.parts(level.reference_size(self.calibration.size), seed)[0]
+        labels, learned = self.truth[nodes], self.ear.fit()
+        rest = np.ones(self.outputs.shape[0], dtype=bool)
+        rest[nodes] = False
+        others = np.flatnonzero(rest)
+        rows = np.sort(np.concatenate([nodes, others[evenly(others.size, SIZED)]]))
+        evidence, every = self.ear.evidence(self.slots[rows], learned, all_speak=False), np.arange(rows.size)
+        tables = evidence.fixed(learned.exponents, every), evidence.count("near", every), evidence.count("far", every)
+        u = node_uniforms(self.ids, seed)
+        inner = _BoundSome(BoundRows(score.base, self.ear.probabilities(learned, *tables), u[rows]), rows, rest.size)
+        bound = BoundInformed(inner, self.outputs[:0], learned, Labelled(nodes, labels))
+        reference = Reference(nodes, bound.at(nodes, labels), rest.size, self.graph, None, u, labels)
+        none = nodes[:0]
+        return Scored(score, seed, u, bound, reference, none, np.empty(0), labels, labels[:0], alone=bound)
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundSome(BoundAround):
+    """A score that is known for some nodes, in ascending order."""
+
+    inner: Any
+    nodes: IntArray
+    size: int
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return self.size
+
+    def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
+        """Scores of the nodes at their labels."""
+        scores: FloatArray = self.inner.at(np.searchsorted(self.nodes, nodes), truth)
+        return scores
+
+    def matrix(self, nodes: IntArray) -> FloatArray:
+        """Scores of the given nodes at every label."""
+        scores: FloatArray = self.inner.matrix(np.searchsorted(self.nodes, nodes))
+        return scores

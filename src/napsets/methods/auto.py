@@ -51,7 +51,7 @@ from napsets.scores.evidence import Evidence
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
-__all__ = ["AutoMethod"]
+__all__ = ["AutoMethod", "evenly"]
 
 #: Below so many labels none is kept apart.
 FEWEST = 100
@@ -73,7 +73,7 @@ WORTH = 0.1
 #: Reference nodes without which neighbourhoods cannot be told apart.
 _FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
-_JUDGED, _SIZED = 4000, 20_000
+_JUDGED, SIZED = 4000, 20_000
 _RESAMPLES = 50
 #: Reference nodes that half of them have within a radius that is tried, where edges have lengths.
 _COUNTS = (30, 100, 300)
@@ -233,7 +233,7 @@ class AutoMethod(Calibrates[Calibrated]):
     def _choose_localiser(self, scored: Scored, *, followed: bool = False) -> tuple[Localiser, list[Candidate]]:
         """Return the localiser with the smallest pinball loss on reference nodes, or the simplest if it is close."""
         reference = scored.reference
-        rows = _some(reference.nodes.size, _JUDGED)
+        rows = evenly(reference.nodes.size, _JUDGED)
         nodes, scores = reference.nodes[rows], reference.scores[rows]
         cut = [Cut(1.0 - self.alpha)]
         everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
@@ -301,7 +301,7 @@ class _Sizes:
         rest = np.ones(reference.num_nodes, dtype=bool)
         rest[reference.nodes] = False
         nodes = np.flatnonzero(rest)
-        nodes = nodes[_some(nodes.size, _SIZED)]
+        nodes = nodes[evenly(nodes.size, SIZED)]
         size_at = scored.alone.size_at(nodes)
         place = rank_place(reference.nodes.size, self.alpha)
 
@@ -367,6 +367,6 @@ def _pinball(errors: FloatArray, level: float) -> FloatArray:
     return np.maximum(level * errors, (level - 1.0) * errors)
 
 
-def _some(size: int, most: int) -> IntArray:
+def evenly(size: int, most: int) -> IntArray:
     """Return at most so many of 0..size, evenly spread: no more are needed to judge by."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
