@@ -10,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
+import napsets as ns
 from napsets.live.live import Live
 from napsets.service.app import make_app
 from napsets.service.limits import Limits
@@ -246,6 +247,30 @@ def test_a_node_is_explained(client: httpx.Client) -> None:
         assert 0 < entry["p_value"] <= 1
         assert (entry["p_value"] > 0.2) == entry["member"]
     assert node["reason"]
+
+
+@pytest.mark.parametrize(("method", "kind"), [("split", str), ("split", int), ("naps", int), ("auto", int)])
+def test_every_request_is_answered_whatever_the_ids_and_the_method(
+    tmp_path: Path, method: str, kind: type[int] | type[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.ones(3), 40)
+    graph = ns.Graph.from_edge_index(rng.integers(0, 40, (2, 100)), num_nodes=40)
+    y = np.where(np.arange(40) < 30, p.argmax(axis=1), -1)
+    Live.start(graph, p, y, ids=[kind(i + 7) for i in range(40)], method=method).save(tmp_path / "store")
+    with Client(make_app(Live.open(tmp_path / "store"))) as http:
+        for turn in range(2):
+            for node in (7, 20, 46):
+                row = http.get(f"/sets/{node}").json()
+                assert row["node"] == kind(node)
+                explanation = http.get(f"/nodes/{node}")
+                assert explanation.status_code == 200, explanation.text
+                assert {name: explanation.json()[name] for name in row} == row
+                assert explanation.json()["neighbours"]
+            body = {"labels": [{"node": kind(40 + turn), "label": 0}]}
+            assert http.post("/labels", json=body).is_success
+            assert http.get("/status?history=true").is_success
+            assert http.get("/metrics").is_success
 
 
 def test_nothing_is_answered_without_the_token(store: Path) -> None:

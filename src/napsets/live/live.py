@@ -460,7 +460,8 @@ class Live:
             for hops in (1, 2):
                 for other in near:
                     if other not in seen and state.labels.values[other] >= 0 and len(around) < most:
-                        around.append((state.names.of(np.array([other]))[0], int(state.labels.values[other]), hops))
+                        (name,) = state.names.of(np.array([other])).tolist()
+                        around.append((name, int(state.labels.values[other]), hops))
                     seen.add(other)
                 if len(around) == most:
                     break
