@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -89,26 +89,35 @@ def check_case(seed, some=None):
     assert np.array_equal(sets.member, calibrated.score.matrix(nodes) <= sets.label_thresholds)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([1, 16]), st.sampled_from([1, 64]))
-def test_thresholds_are_those_of_every_bag_counted_anew(seed, window, crowd):
+@pytest.fixture(params=[False, True], ids=["numpy", "kernels"])
+def kernels(request, monkeypatch):
+    """Whether kernels do the work, however little it is."""
+    monkeypatch.setattr("napsets.methods.full._KERNELS.pay", lambda work: request.param)
+    return request.param
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 16]), st.sampled_from([1, 64]))
+def test_thresholds_are_those_of_every_bag_counted_anew(kernels, seed, window, crowd):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("napsets.methods.full._WINDOW", window)
+        patch.setattr("napsets.methods.full._LISTED", 1)
         patch.setattr("napsets.scores.evidence.CROWD", crowd)
         check_case(seed)
 
 
 @pytest.mark.slow
 def test_thresholds_are_those_of_every_bag_counted_anew_on_many_graphs(monkeypatch):
-    monkeypatch.setattr("napsets.methods.full._WINDOW", 1)
     for seed in range(100_000):
+        monkeypatch.setattr("napsets.methods.full._WINDOW", (0, 2)[seed % 2])
+        monkeypatch.setattr("napsets.methods.full._KERNELS.pay", lambda work, pays=seed % 5 > 0: pays)
         monkeypatch.setattr("napsets.scores.evidence.CROWD", (1, 3, 64)[seed % 3])
         check_case(seed, some=2)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("by", ["class", "node"])
-def test_within_groups_only_their_own_labels_judge_and_all_speak(by, seed):
+def test_within_groups_only_their_own_labels_judge_and_all_speak(by, seed, kernels):
     data, method, _ = random_case(seed)
     groups = "class" if by == "class" else np.arange(data.outputs.shape[0]) % 2
     calibrated = Method(method.score, Everyone(), Full(), seed, groups=groups).fit(data)
@@ -137,7 +146,7 @@ def world(rng, nodes=260, classes=3, degree=6):
     return graph, p / p.sum(axis=1, keepdims=True), labels
 
 
-def test_threads_batches_and_the_order_of_nodes_change_nothing(monkeypatch):
+def test_threads_batches_and_the_order_of_nodes_change_nothing(kernels, monkeypatch):
     graph, p, labels = world(np.random.default_rng(0))
     calibrated = Method(Informed(), Everyone(), Full()).calibrate(graph, p, labels, np.arange(0, 260, 2))
     nodes = np.arange(1, 260, 2)
@@ -146,8 +155,8 @@ def test_threads_batches_and_the_order_of_nodes_change_nothing(monkeypatch):
         assert np.array_equal(calibrated.predict(nodes, 0.1, threads=threads).label_thresholds, whole.label_thresholds)
     backwards = calibrated.predict(nodes[::-1], 0.1)
     assert np.array_equal(backwards.label_thresholds[::-1], whole.label_thresholds)
-    monkeypatch.setattr("napsets.methods.full._PAIRS", 7)
-    monkeypatch.setattr("napsets.methods.full._ENTRIES", 50)
+    for name, value in (("_DENSE", 900), ("_ENTRIES", 50), ("_ROWS", 3), ("_LISTED", 1)):
+        monkeypatch.setattr(f"napsets.methods.full.{name}", value)
     assert np.array_equal(calibrated.predict(nodes, 0.1).label_thresholds, whole.label_thresholds)
     for row, node in enumerate(nodes[:20]):
         assert np.array_equal(calibrated.predict([node], 0.1).label_thresholds[0], whole.label_thresholds[row])

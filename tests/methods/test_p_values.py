@@ -42,8 +42,10 @@ def test_a_label_is_in_the_set_exactly_if_its_p_value_is_over_alpha(score, local
     assert np.array_equal(sets[3:5].p_values, values[3:5])
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_p_values_of_a_full_level_are_those_of_every_bag_counted_anew(seed):
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("kernels", [False, True])
+def test_p_values_of_a_full_level_are_those_of_every_bag_counted_anew(seed, kernels, monkeypatch):
+    monkeypatch.setattr("napsets.methods.full._KERNELS.pay", lambda work: kernels)
     data, method, _ = random_case(seed)
     calibrated = method.fit(data)
     held_out, classes = calibrated.scored.level_nodes, data.outputs.shape[1]

@@ -370,7 +370,7 @@ def find_thresholds(
             find = partial(find_thresholds, threads=threads)
             thresholds[key] = first.grouped.thresholds(nodes, alphas, find, report)
         elif first.full is not None:
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, progress=report)
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads=threads, progress=report)
         else:
             if isinstance(key, tuple):
                 locals_ = [calibrated[i].local for i in places]

@@ -6,39 +6,47 @@ v is itself in Q, its own score is left out and the candidate stands in for its 
 spoken already, and no candidate is put in its place: nothing is promised for nodes that taught the score.
 
 Why it is cheap. v's own label is no evidence for v, so that its scores do not depend on the candidate; and those of
-nodes in Q do only within two hops of v. So the scores of Q are sorted once. For each v, the nodes of Q that hear it are
-listed with what it adds to their counts, and of those that hear it from two hops away only the ones whose score could
-come near the threshold are scored anew: a label adds at most `slack` × the share passed on to a score, as long as no
-two labels of the node change places (`Steadiness`). Beyond that window nothing can change sides, so the order statistic
-inside it is exact. Where it falls outside the window, a larger one is taken.
+nodes in Q do only within two hops of v. So the scores of Q are sorted once, and some of them around the wanted one are
+*cuts*. A kernel (`napsets.kernels.candidates`) walks to the nodes of Q that hear v and finds between which cuts their
+new scores lie. Mostly the threshold is then one of the cuts; where it is not, the few scores that it lies among are
+computed. Where it is beyond all cuts, more are taken. With little work, NumPy computes every score of every bag.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_progress
+from napsets.kernels.first_use import Kernels
+from napsets.kernels.judges import Cuts, Heard, room_for
+from napsets.kernels.layout import read_only
+from napsets.kernels.threads import Stop, available_threads, run
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
-from napsets.scores.steadiness import Steadiness, steadiness
+from napsets.scores.steadiness import judge_tables
 
 __all__ = ["FullLevel", "full_level"]
 
-#: How many places on either side of the threshold the first window has, and how much larger the next is.
-_WINDOW, _GROWTH = 16, 8
-#: Entries whose scores are computed at a time, and pairs of nodes that are looked at at a time.
-_ENTRIES, _PAIRS = 1 << 20, 1 << 22
+#: How many places on either side of the threshold the first cuts have, and how many times more the next have.
+_WINDOW, _GROWTH = 2, 8
+#: Entries whose scores are computed at a time, scores of bags that NumPy holds at a time, and rows of a piece of work.
+_ENTRIES, _DENSE, _ROWS = 1 << 20, 1 << 22, 1 << 12
+#: Entries that a kernel lists, at the least, before they are computed.
+_LISTED = 1 << 14
 #: What a neighbour counts in the sum of both counts: more than all shares together, and exact beside them.
 _NEAR = 2.0**22
 #: What stands for the label of a reference node.
 _TAUGHT = -2
+#: The kernels, and about what NumPy needs for one score of a bag, and for one that changes, in nanoseconds.
+_KERNELS = Kernels(3.0, "candidates.select")
+_HELD, _CHANGED = 30.0, 800.0
 
 
 def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | None:
@@ -48,6 +56,17 @@ def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | N
         return None
     places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
     return FullLevel(calibrated.scored, informed, places)
+
+
+class _Rows(NamedTuple):
+    """Nodes, the place of each among the judges (−1 for none) and the label that it has already (−1 for none)."""
+
+    nodes: IntArray
+    owns: IntArray
+    befores: IntArray
+
+    def part(self, which: Any) -> _Rows:
+        return _Rows(*(column[which] for column in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +99,12 @@ class FullLevel:
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, IntArray]:
-        """The judges' scores in ascending order, and each judge's place among them."""
+        """The judges' scores in ascending order, and each judge's number in that order."""
         scores = self.scored.level_scores[self.judges]
         order = np.argsort(scores, kind="stable")
-        places = np.empty_like(order)
-        places[order] = np.arange(order.size)
-        return scores[order], places
+        numbers = np.empty_like(order)
+        numbers[order] = np.arange(order.size)
+        return scores[order], numbers
 
     @cached_property
     def _place_of(self) -> IntArray:
@@ -102,91 +121,39 @@ class FullLevel:
         labels[bag.nodes] = bag.labels
         return labels
 
-    @cached_property
-    def _steadiness(self) -> Steadiness:
-        return steadiness(self.informed, self.judges)
+    def _rows(self, nodes: IntArray) -> _Rows:
+        return _Rows(nodes, self._place_of[nodes], self._label_of[nodes])
 
     @cached_property
-    def _links(self) -> tuple[Any, Any]:
-        """What nodes pass on to those that have them as neighbours, and which judges have each node as one."""
+    def _direct(self) -> Any:
+        """Which judges have each node as a neighbour: a sparse matrix of ones, shape (nodes, judges)."""
         import scipy.sparse
 
-        graph, exponents = self.scored.reference.graph, self.informed.exponents
-        heard_by = graph.reverse  # row v: the nodes that have v as a neighbour
-        shares = passed_shares(graph) if exponents.far else np.zeros(graph.num_nodes)
+        graph = self.scored.reference.graph
+        degrees = graph.degrees[self._nodes]
+        ends = np.cumsum(degrees)
+        edges = np.arange(ends[-1] if ends.size else 0) + np.repeat(
+            graph.indptr[self._nodes] - (ends - degrees), degrees
+        )
+        rows = (np.ones(edges.size), graph.indices[edges], np.append(0, ends))
+        return scipy.sparse.csr_array(rows, shape=(self._nodes.size, graph.num_nodes)).T.tocsr()
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """What each node passes on of a label."""
+        graph = self.scored.reference.graph
+        shares = passed_shares(graph) if self.informed.exponents.far else np.zeros(graph.num_nodes)
         shares[self.informed.heard.crowded] = 0.0
-        mask = self._place_of[heard_by.indices] >= 0
-        indptr = np.append(0, np.cumsum(mask))[heard_by.indptr]
-        direct = scipy.sparse.csr_array(
-            (np.ones(indptr[-1]), self._place_of[heard_by.indices[mask]], indptr),
-            shape=(graph.num_nodes, self.judges.size),
-        )
-        # A node between that has no share to pass on, or no judge to pass it on to, leads nowhere.
-        passes = (shares > 0) & (np.diff(indptr) > 0)
-        mask = passes[heard_by.indices]
-        kept = heard_by.indices[mask]
-        between = scipy.sparse.csr_array(
-            (shares[kept], kept, np.append(0, np.cumsum(mask))[heard_by.indptr]),
-            shape=(graph.num_nodes, graph.num_nodes),
-        )
-        return between, direct
-
-    def _pieces(self, nodes: IntArray) -> Iterator[slice]:
-        """Yield some rows at a time, with so many pairs of node and judge at the most."""
-        between, direct = self._links
-        around = np.diff(direct.indptr)
-        pairs = (between != 0) @ around if between.nnz else np.zeros(around.size)
-        reach = np.cumsum(pairs[nodes] + around[nodes] + 1)
-        start = 0
-        while start < nodes.size:
-            before = reach[start - 1] if start else 0
-            stop = max(start + 1, int(np.searchsorted(reach, before + _PAIRS, side="right")))
-            yield slice(start, stop)
-            start = stop
-
-    def _changes(self, nodes: IntArray, window: tuple[float, float]) -> tuple[IntArray, Change]:
-        """Return which judges hear which rows, and what of; only those whose scores may come into the window."""
-        between, direct = self._links
-        exponents = self.informed.exponents
-        rows = direct[nodes] * (_NEAR if exponents.near else 0.0)
-        if between.nnz:
-            rows = rows + between[nodes] @ direct
-        rows = rows.tocsr()
-        row = np.repeat(np.arange(nodes.size), np.diff(rows.indptr))
-        place, amount = rows.indices.astype(np.int64), rows.data
-        near = (amount >= _NEAR).astype(np.float64)
-        far = amount - _NEAR * near
-        asked = nodes[row]
-        before = self._label_of[asked]
-        kept = (self._place_of[asked] != place) & (amount > 0) & (before != _TAUGHT)
-        low, high = self._raw_window(window)
-        kept &= (near > 0) | self._steadiness.may_enter(place, far, before, low[place], high[place])
-        chosen = np.flatnonzero(kept)
-        return row[chosen], Change(place[chosen], near[chosen], far[chosen], before[chosen])
-
-    def _raw_window(self, window: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-        """Return, for each judge, between which innermost scores its own lies in the window."""
-        labels = self._labels
-        if self.scored.bound is self.informed:
-            return np.full(labels.size, window[0]), np.full(labels.size, window[1])
-        present, which = np.unique(labels, return_inverse=True)
-        low, high = (self._inverse(present, value, up) for value, up in zip(window, (False, True), strict=True))
-        return low[which], high[which]
-
-    def _inverse(self, labels: IntArray, value: float, up: bool) -> FloatArray:
-        """Return an innermost score for each label, as near as can be, whose ranked score is beyond the value."""
-        if not np.isfinite(value):
-            return np.full(labels.size, value)
-        below, above = np.full(labels.size, -1e9), np.full(labels.size, 1e9)
-        for _ in range(100):
-            middle = 0.5 * (below + above)
-            ranked = self.scored.bound.ranked(labels, middle)
-            under = ranked <= value if up else ranked < value
-            below, above = np.where(under, middle, below), np.where(under, above, middle)
-        return above if up else below
+        return shares
 
     def thresholds(
-        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None = None, *, progress: Any = None
+        self,
+        nodes: IntArray,
+        alphas: Sequence[float],
+        labels: IntArray | None = None,
+        *,
+        threads: int | None = None,
+        progress: Any = None,
     ) -> FloatArray:
         """Return the threshold of each candidate, shape (alphas, nodes, labels).
 
@@ -198,37 +165,49 @@ class FullLevel:
             Error rates.
         labels : numpy.ndarray, optional
             The candidates; by default all labels.
+        threads : int, optional
+            How many threads work; their number changes no bit.
         progress : callable, optional
             Called with the nodes done, and their number.
         """
         candidates = np.arange(self.informed.num_labels) if labels is None else labels
         report = check_progress(progress)
-        values = np.empty((len(alphas), nodes.size, candidates.size))
-        for piece in self._pieces(nodes):
-            for a, alpha in enumerate(alphas):
-                values[a, piece] = self._of_rows(nodes[piece], alpha, candidates)
+        values = np.full((len(alphas), nodes.size, candidates.size), np.inf)
+        rows, (scores, _) = self._rows(nodes), self._sorted
+        own = (rows.owns >= 0).astype(np.int64)
+        for a, alpha in enumerate(alphas):
+            needed = np.array([rank_place(scores.size - mine, alpha) for mine in (0, 1)])[own]
+            which = np.flatnonzero(needed <= scores.size - own)
+            if which.size and candidates.size:
+                find = self._by_kernel if self._pays(which.size, candidates.size) else self._by_bags
+                values[a, which] = find(rows.part(which), needed[which], candidates, threads)
             if report is not None:
-                report(piece.stop, nodes.size)
+                report((a + 1) * nodes.size // len(alphas), nodes.size)
         return values
 
     def base(self, node: int, alpha: float) -> float:
         """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
-        scores, place = self._sorted
+        scores, numbers = self._sorted
         mine = int(self._place_of[node])
-        others = scores if mine < 0 else np.delete(scores, place[mine])
+        others = scores if mine < 0 else np.delete(scores, numbers[mine])
         needed = rank_place(others.size, alpha)
         return float(others[needed - 1]) if needed <= others.size else float("inf")
 
     def listeners(self, node: int) -> IntArray:
         """Return the judges that hear the label of a node."""
-        _, change = self._changes(np.array([node]), (-np.inf, np.inf))
-        return self._nodes[change.places]
+        return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
 
     def local_thresholds(
-        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None = None, *, progress: Any = None
+        self,
+        nodes: IntArray,
+        alphas: Sequence[float],
+        labels: IntArray | None = None,
+        *,
+        threads: int | None = None,
+        progress: Any = None,
     ) -> LocalThresholds:
         """Return the same as the thresholds of groups of labels, one label each; they rest on the judges."""
-        values = self.thresholds(nodes, alphas, labels, progress=progress)
+        values = self.thresholds(nodes, alphas, labels, threads=threads, progress=progress)
         support = self.judges.size - (self._place_of[nodes] >= 0)
         least = values.min(axis=2) if values.shape[2] else np.full(values.shape[:2], np.inf)
         return LocalThresholds(least, support, support.astype(np.float64), values, np.arange(values.shape[2]))
@@ -245,132 +224,177 @@ class FullLevel:
         scores : numpy.ndarray
             The scores of these candidates, shape (nodes, labels).
         """
-        known, place = self._sorted
-        below, upto = (np.searchsorted(known, scores, side=side).astype(np.float64) for side in ("left", "right"))
-        for piece in self._pieces(nodes):
-            row, change = self._changes(nodes[piece], (-np.inf, np.inf))
-            wanted = scores[piece][row]
-            old = known[place[change.places]][:, None]
-            new = self._changed(change, labels)
-            for counts, before, after in ((below, old < wanted, new < wanted), (upto, old <= wanted, new <= wanted)):
-                moved = after.astype(np.float64) - before
-                for column in range(labels.size):
-                    counts[piece, column] += np.bincount(row, moved[:, column], minlength=nodes[piece].size)
-        mine = self._place_of[nodes]
-        inside = np.flatnonzero(mine >= 0)
-        own = known[place[mine[inside]]][:, None]
-        below[inside] -= own < scores[inside]
-        upto[inside] -= own <= scores[inside]
-        count = (known.size - (mine >= 0.0))[:, None]
-        return count - upto, upto - below, np.broadcast_to(count, scores.shape)
+        rows = self._rows(nodes)
+        find = self._count_by_kernel if self._pays(nodes.size, labels.size) else self._count_in_bags
+        below, equal = find(rows, scores, labels)
+        count: FloatArray = np.broadcast_to((self.judges.size - (rows.owns >= 0.0))[:, None], scores.shape)
+        above: FloatArray = count - below - equal
+        return above, equal.astype(np.float64), count
 
-    def _of_rows(self, nodes: IntArray, alpha: float, candidates: IntArray) -> FloatArray:
-        scores, _ = self._sorted
-        values = np.full((nodes.size, candidates.size), np.inf)
-        own = self._place_of[nodes] >= 0
-        needed = np.array([rank_place(scores.size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
-        rows = np.flatnonzero(needed <= scores.size - own)
-        width = _WINDOW
-        while rows.size:
-            ranks = np.unique(needed[rows])
-            first, last = int(ranks[0]) - 1 - width, int(ranks[-1]) - 1 + width
-            window = (-np.inf if first < 0 else scores[first], np.inf if last >= scores.size else scores[last])
-            row, change = self._changes(nodes[rows], window)
-            values[rows] = self._select(nodes[rows], needed[rows], row, change, candidates)
-            outside = ((values[rows] < window[0]) | (values[rows] > window[1])).any(axis=1)
-            rows, width = rows[outside], width * _GROWTH
+    def _pays(self, rows: int, candidates: int) -> bool:
+        """Return whether kernels are to do the work, which NumPy could do too."""
+        graph, judges = self.scored.reference.graph, self.judges.size
+        around = self._direct.nnz / max(1, graph.num_nodes) * (1.0 + graph.num_edges / max(1, graph.num_nodes))
+        changed = _CHANGED * min(float(judges), around)
+        return _KERNELS.pay(rows * candidates * (_HELD * judges + changed))
+
+    def _scores_with(self, change: Change) -> FloatArray:
+        """Return the scores of judges, which change lists by their places among the judges."""
+        scores = np.empty(change.places.size)
+        step = max(1, _ENTRIES // self.informed.num_labels)
+        for start in range(0, scores.size, step):
+            some = change.part(slice(start, start + step))
+            raw = self.informed.scores_with(some._replace(places=self.judges[some.places]))
+            scores[start : start + step] = self.scored.bound.ranked(self._labels[some.places], raw)
+        return scores
+
+    # -- by NumPy: every score of every bag ----------------------------------------------------------------------------
+
+    def _pairs(self, rows: _Rows) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+        """Return which judges hear which rows, and what these add to their counts near and far."""
+        graph, exponents = self.scored.reference.graph, self.informed.exponents
+        sums = self._direct[rows.nodes] * (_NEAR if exponents.near else 0.0)
+        if exponents.far:
+            passed = graph.reverse.to_scipy()[rows.nodes].astype(np.float64)  # those that have the node as a neighbour
+            passed.data = self._shares[passed.indices]
+            sums = sums + passed @ self._direct
+        sums = sums.tocoo()
+        (row, place), amount = sums.coords, sums.data
+        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != _TAUGHT)
+        near = (amount[kept] >= _NEAR).astype(np.float64)
+        return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - _NEAR * near
+
+    def _bags(self, rows: _Rows, candidates: IntArray) -> FloatArray:
+        """Return the scores of the judges in every bag, shape (rows, candidates, judges); a row's own is infinite."""
+        scores = self.scored.level_scores[self.judges]
+        bags = np.empty((rows.nodes.size, candidates.size, scores.size))
+        bags[:] = scores
+        pairs: Any = [np.repeat(column, candidates.size) for column in self._pairs(rows)]
+        row, place, near, far = pairs
+        column = np.tile(np.arange(candidates.size), row.size // max(1, candidates.size))
+        bags[row, column, place] = self._scores_with(Change(place, near, far, rows.befores[row], candidates[column]))
+        own = np.flatnonzero(rows.owns >= 0)
+        bags[own, :, rows.owns[own]] = np.inf
+        return bags
+
+    def _some_at_a_time(self, rows: int, candidates: int) -> list[slice]:
+        step = max(1, _DENSE // max(1, candidates * self.judges.size))
+        return [slice(start, start + step) for start in range(0, rows, step)]
+
+    def _by_bags(self, rows: _Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
+        values = np.empty((rows.nodes.size, candidates.size))
+        for some in self._some_at_a_time(*values.shape):
+            bags = np.sort(self._bags(rows.part(some), candidates), axis=2)
+            values[some] = np.take_along_axis(bags, needed[some, None, None] - 1, axis=2)[:, :, 0]
         return values
 
-    def _select(
-        self, nodes: IntArray, needed: IntArray, row: IntArray, change: Change, candidates: IntArray
-    ) -> FloatArray:
-        """Return the needed-th smallest score for each node and candidate, with the changed scores in their places."""
-        scores, place = self._sorted
-        changed = self._changed(change, candidates)
-        mine = self._place_of[nodes]
-        leaving = np.flatnonzero(mine >= 0)
-        removed = _Removed(
-            np.concatenate([row, leaving]), np.concatenate([place[change.places], place[mine[leaving]]]), nodes.size
+    def _count_in_bags(self, rows: _Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+        below, equal = (np.empty(scores.shape, dtype=np.int64) for _ in range(2))
+        for some in self._some_at_a_time(*scores.shape):
+            bags, wanted = self._bags(rows.part(some), candidates), scores[some][:, :, None]
+            below[some], equal[some] = (bags < wanted).sum(axis=2), (bags == wanted).sum(axis=2)
+        return below, equal
+
+    # -- by kernels: where the changed scores lie ----------------------------------------------------------------------
+
+    @cached_property
+    def _known(self) -> tuple[Any, Any, Any]:
+        """Who hears whom, what kernels must know of the judges, and how scores are made."""
+        reverse, direct, numbers = self.scored.reference.graph.reverse, self._direct, self._sorted[1]
+        rows = (reverse.indptr, reverse.indices, direct.indptr.astype(np.int64), direct.indices.astype(np.int32))
+        judges, rule = judge_tables(self.informed, self.judges, self._labels * self._ranks, numbers)
+        return Heard(*map(read_only, (*rows, self._shares))), type(judges)(*map(read_only, judges)), rule
+
+    @property
+    def _ranks(self) -> bool:
+        """Whether scores are ranked, each label's in its own way."""
+        return self.scored.bound is not self.informed
+
+    def _cuts(self, values: FloatArray, windows: int, starts: IntArray) -> Any:
+        """Return cuts at some values, which are as many in each window."""
+        groups = range(self.informed.num_labels if self._ranks else 1)
+        bounds = np.stack([self.scored.bound.unranked(label, values) for label in groups])
+        low, high = (
+            np.ascontiguousarray(bounds[:, side].reshape(len(groups), windows, -1).swapaxes(0, 1)) for side in (0, 1)
         )
-        return _order_statistics(scores, removed, needed, row, changed)
+        return Cuts(*map(read_only, (low, high, starts, values)))
 
-    def _changed(self, change: Change, candidates: IntArray) -> FloatArray:
-        """Return the scores that candidates give the judges that hear them, shape (entries, candidates)."""
-        row = change.places
-        step = max(1, _ENTRIES // (candidates.size * self.informed.num_labels))
-        changed = np.empty((row.size, candidates.size))
-        for start in range(0, row.size, step):
-            part = slice(start, start + step)
-            some = change.part(part)
-            raw = self.informed.scores_with(some._replace(places=self.judges[some.places]), candidates)
-            own = np.repeat(self._labels[some.places], candidates.size)
-            changed[part] = self.scored.bound.ranked(own, raw.reshape(-1)).reshape(raw.shape)
-        return changed
+    def _by_kernel(self, rows: _Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
+        from napsets.kernels.candidates import select
+
+        scores, _ = self._sorted
+        known, known_scores = self._known, read_only(scores)
+        values = np.empty((rows.nodes.size, candidates.size))
+        left, width = np.arange(rows.nodes.size), _WINDOW if known[2].known else scores.size
+        while left.size:
+            first, last = max(0, int(needed[left].min()) - 1 - width), min(scores.size, int(needed[left].max()) + width)
+            cut = np.unique(scores[first:last])
+            starts = np.append(np.searchsorted(scores, cut, "left"), np.searchsorted(scores, cut[-1], "right"))
+            cuts = self._cuts(cut, 1, starts[None])
+
+            def find(some: IntArray, cuts: Any = cuts) -> None:
+                mine = rows.part(some)
+                found, order = np.empty((some.size, candidates.size)), np.empty((some.size, candidates.size), np.int64)
+                fixed = (*mine, needed[some], candidates, known_scores, *known, cuts)
+                for listed, computed in self._listed(select, fixed, (found, order), cuts, mine, candidates):
+                    _choose(found, order, listed, computed)
+                values[some] = found
+
+            self._in_pieces(find, left, threads)
+            left, width = left[np.isnan(values[left, 0])], _GROWTH * (width + 1)
+        return values
+
+    def _count_by_kernel(self, rows: _Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+        from napsets.kernels.candidates import compare
+
+        known, below, equal = self._known, *(np.empty(scores.shape, dtype=np.int64) for _ in range(2))
+
+        def find(some: IntArray) -> None:
+            mine, wanted = rows.part(some), scores[some].reshape(-1)
+            starts = np.stack([np.searchsorted(self._sorted[0], wanted, side) for side in ("left", "right")], axis=1)
+            cuts = self._cuts(wanted, wanted.size, starts)
+            under, at = (np.empty((some.size, candidates.size), dtype=np.int64) for _ in range(2))
+            fixed = (*mine, candidates, *known, cuts)
+            for listed, computed in self._listed(compare, fixed, (under, at), cuts, mine, candidates):
+                np.add.at(under.reshape(-1), listed[:, 0], computed < wanted[listed[:, 0]])
+                np.add.at(at.reshape(-1), listed[:, 0], computed == wanted[listed[:, 0]])
+            below[some], equal[some] = under, at
+
+        self._in_pieces(find, np.arange(rows.nodes.size), None)
+        return below, equal
+
+    def _in_pieces(self, find: Callable[[IntArray], None], rows: IntArray, threads: int | None) -> None:
+        """Let threads find what belongs to some rows each."""
+        count = available_threads(threads)
+        step = max(1, min(_ROWS, _ENTRIES // self.informed.num_labels**2, -(-rows.size // (4 * count))))
+
+        def work(start: int, stop: Stop) -> None:
+            find(rows[start : start + step])
+
+        pieces = ((min(step, rows.size - start), partial(work, start)) for start in range(0, rows.size, step))
+        run(pieces, threads=count, total=rows.size)
+
+    def _listed(self, kernel: Any, fixed: Any, written: Any, cuts: Any, rows: _Rows, candidates: IntArray) -> Any:
+        """Run a kernel over rows; yield what it lists, with the scores, each time that its space is used up."""
+        cut_count = cuts.low.shape[2]
+        entries = max(_LISTED, candidates.size * (self.judges.size + cut_count))
+        room, listed = room_for(self.judges.size, cut_count, entries)
+        first, fixed = 0, [read_only(one) if isinstance(one, np.ndarray) else one for one in fixed]
+        while first < rows.nodes.size:
+            first, count = kernel(first, *fixed, room, *written, listed)
+            numbers, scores = listed.numbers[:count], listed.values[:count, 0].copy()
+            changed = np.flatnonzero(numbers[:, 1] >= 0)
+            row, column = np.divmod(numbers[changed, 0], candidates.size)
+            near, far = listed.values[changed].T
+            change = Change(numbers[changed, 1], near, far, rows.befores[row], candidates[column])
+            scores[changed] = self._scores_with(change)
+            yield numbers, scores
 
 
-class _Removed:
-    """For each row, some places of a sorted array that are left out."""
-
-    def __init__(self, rows: IntArray, places: IntArray, count: int) -> None:
-        order = np.lexsort((places, rows))
-        self.starts = np.searchsorted(rows[order], np.arange(count + 1))
-        places, rows = places[order], rows[order]
-        # Each row's numbers in a range of its own, so that one search serves all rows.
-        self.span = int(places.max(initial=0)) + 2
-        self.keys = rows * self.span + places
-        self.shifts = rows * self.span + (places - (np.arange(places.size) - self.starts[rows]))
-
-    def before(self, rows: IntArray, places: IntArray) -> IntArray:
-        """Return how many of a row's places are below each of some places."""
-        wanted = rows * self.span + np.minimum(places, self.span - 1)
-        return np.searchsorted(self.keys, wanted, side="left") - self.starts[rows]
-
-    def kept(self, rows: IntArray, numbers: IntArray) -> IntArray:
-        """Return the place of the numbers-th entry, from 0, that is left in each row."""
-        wanted = rows * self.span + np.minimum(numbers, self.span - 1)
-        return numbers + np.searchsorted(self.shifts, wanted, side="right") - self.starts[rows]
-
-
-def _order_statistics(
-    scores: FloatArray, removed: _Removed, needed: IntArray, row: IntArray, changed: FloatArray
-) -> FloatArray:
-    """Return the needed-th smallest, from 1, of the scores without those removed and with those changed.
-
-    Parameters
-    ----------
-    scores : numpy.ndarray
-        Scores in ascending order.
-    removed : _Removed
-        Which of them do not count for which row.
-    needed : numpy.ndarray
-        One number per row.
-    row, changed : numpy.ndarray
-        For some rows, in ascending order, scores that count beside: shape (entries,) and (entries, columns).
-    """
-    every, columns = np.arange(needed.size), changed.shape[1]
-    starts = np.searchsorted(row, np.append(every, needed.size))
-    filled = np.flatnonzero(np.diff(starts))
-    # No score's number moves further than this, so that most of them are surely below the wanted one, or above.
-    left_out = np.diff(removed.starts)
-    low, high = (needed - np.diff(starts) - left_out)[row], (needed + left_out)[row]
-    values = np.full((needed.size, columns), -np.inf)
-    for column in range(columns):
-        score, at = changed[:, column], np.searchsorted(scores, changed[:, column], side="left")
-        below = at < low
-        among = np.bincount(row[below], minlength=needed.size)
-        if filled.size:
-            values[filled, column] = np.maximum.reduceat(np.where(below, score, -np.inf), starts[filled])
-        open_ = np.flatnonzero(~below & (at < high))
-        open_ = open_[np.lexsort((score[open_], row[open_]))]
-        mine = row[open_]
-        # The number of scores before each of these: those that did not change, and those that did.
-        first = np.searchsorted(mine, every)
-        before = at[open_] - removed.before(mine, at[open_]) + among[mine] + (np.arange(mine.size) - first[mine])
-        counted = np.bincount(mine[before < needed[mine]], minlength=needed.size)
-        some = np.flatnonzero(counted > 0)
-        values[some, column] = score[open_[first[some] + counted[some] - 1]]
-        unchanged = needed - among - counted
-        some = np.flatnonzero(unchanged > 0)
-        kept = scores[removed.kept(some, unchanged[some] - 1)]
-        values[some, column] = np.maximum(values[some, column], kept)
-    return values
+def _choose(values: FloatArray, ranks: IntArray, numbers: IntArray, scores: FloatArray) -> None:
+    """Write the scores that are wanted of those listed for each group."""
+    order = np.lexsort((scores, numbers[:, 0]))
+    groups, starts = np.unique(numbers[order, 0], return_index=True)
+    reached = np.append(0, np.cumsum(numbers[order, 2]))
+    wanted = np.searchsorted(reached, reached[starts] + ranks.reshape(-1)[groups], side="left") - 1
+    values.reshape(-1)[groups] = scores[order][wanted]

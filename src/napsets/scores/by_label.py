@@ -122,6 +122,18 @@ class BoundByLabel(Sealed, BoundAround):
             ranked[mine] = self._mixed(ranked[mine], plain[mine], int(label))
         return ranked
 
+    def unranked(self, label: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return between which innermost scores a label's ranked score may be each of some values.
+
+        An innermost score that is less than the first has a ranked score below the value, and one that is more than
+        the second has one above it.
+        """
+        known = self._sorted
+        ranked = self._mixed(_share_below(known, known), known, label)  # ascends
+        below, above = (np.searchsorted(ranked, values, side=side) for side in ("left", "right"))
+        low, high = np.append(-np.inf, known)[below], np.append(known, np.inf)[above]
+        return self.inner.unranked(label, low)[0], self.inner.unranked(label, high)[1]
+
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
         plain: FloatArray = self.inner.matrix(nodes)

@@ -158,7 +158,7 @@ def informed_probabilities(
 
 
 class Change(NamedTuple):
-    """What one node's label adds to the counts of nodes of a bag.
+    """What one node's label adds to the counts of nodes of a bag, one entry for each of them and each candidate.
 
     Attributes
     ----------
@@ -166,18 +166,22 @@ class Change(NamedTuple):
         Which nodes of the bag.
     near, far : numpy.ndarray
         What it adds to the counts near and far of each.
-    labels : numpy.ndarray
-        The label that the node has in the bag already, and that a candidate stands in for; −1 where it has none.
+    before : numpy.ndarray
+        The label that the node has in the bag already, and that the candidate stands in for; −1 where it has none.
+    candidates : numpy.ndarray
+        The label that it would have.
     """
 
     places: IntArray
     near: FloatArray
     far: FloatArray
-    labels: IntArray
+    before: IntArray
+    candidates: IntArray
 
     def part(self, which: slice) -> Change:
         """Return some of the entries."""
-        return Change(self.places[which], self.near[which], self.far[which], self.labels[which])
+        columns: Any = (column[which] for column in self)
+        return Change(*columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +246,10 @@ class BoundInformed(Sealed, BoundAround):
         """Return scores of nodes with these labels as they are: nothing stands around this score."""
         return scores
 
+    def unranked(self, label: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the scores between which those of a label are ranked so: these themselves."""
+        return values, values
+
     @cached_property
     def weights(self) -> FloatArray:
         """The weight of each label for each node of the bag, with all others in the bag speaking."""
@@ -255,37 +263,30 @@ class BoundInformed(Sealed, BoundAround):
             raise InvalidInputError("`level` must be full for labels that are held out to speak")
         return self.bag
 
-    def scores_with(self, change: Change, candidates: IntArray) -> FloatArray:
-        """Return the scores of nodes of the bag at their labels if another node had each of some candidate labels.
+    def scores_with(self, change: Change) -> FloatArray:
+        """Return the scores of nodes of the bag at their labels if another node had some label; as counting anew would.
 
         Parameters
         ----------
         change : Change
-            Which nodes of the bag, and what that other node adds to their counts.
-        candidates : numpy.ndarray
-            The labels.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (entries of the change, candidates); the bits that counting anew would give.
+            Which nodes of the bag, what that other node adds to their counts, and to which label's.
         """
-        bag, places = self.heard, change.places
-        rows, column = np.repeat(places, candidates.size), np.tile(candidates, places.size)
-        near, far = (np.repeat(added, candidates.size) for added in (change.near, change.far))
-        before = np.repeat(change.labels, candidates.size)
-        changed = self.weights[rows]
+        bag, rows = self.heard, change.places
+        weights = self.weights[rows]
         # Whatever label the node has now is taken out; where it is the candidate, nothing changes.
-        other = before != column
-        for which, label, sign in ((other & (before >= 0), before, -1.0), (other, column, 1.0)):
+        other = change.before != change.candidates
+        for which, label, sign in (
+            (other & (change.before >= 0), change.before, -1.0),
+            (other, change.candidates, 1.0),
+        ):
             entries = np.flatnonzero(which)
             at = rows[entries], label[entries]
-            counts = [table[at] + sign * added[entries] for table, added in ((bag.near, near), (bag.far, far))]
-            changed[entries, at[1]] = label_weights(self.learned, bag.fixed[at], counts[0], counts[1], at[1])
-        probabilities = normalised(changed).astype(self.probabilities.dtype)
+            near, far = bag.near[at] + sign * change.near[entries], bag.far[at] + sign * change.far[entries]
+            weights[entries, at[1]] = label_weights(self.learned, bag.fixed[at], near, far, at[1])
+        probabilities = normalised(weights).astype(self.probabilities.dtype)
         own, u = bag.labelled.labels[rows], self.inner.u[bag.labelled.nodes[rows]]
         scores: FloatArray = self.inner.at_rows(probabilities, own, u)
-        return scores.reshape(places.size, candidates.size)
+        return scores
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
