@@ -49,6 +49,7 @@ def run_server(
         Called with the address once the service listens.
     """
     token = check_token(token, host)
+    _warm_up(live)
     app = make_app(live, limits=limits, token=token)
     config = uvicorn.Config(
         app,
@@ -89,6 +90,14 @@ class _Server(uvicorn.Server):
         with super().capture_signals():
             yield
             self._captured_signals.clear()
+
+
+def _warm_up(live: Live) -> None:
+    """Compile kernels, and count past labels, before anybody waits for it."""
+    live.status()
+    live.history()
+    if nodes := live.ids()[:1]:
+        live.predict(nodes)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -40,11 +40,22 @@
 
   // ---- charts ------------------------------------------------------------------------------------------------------
 
-  const WIDTH = 480, HEIGHT = 220, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 30;
+  const HEIGHT = 220, LEFT = 52, RIGHT = 12, TOP = 10, BOTTOM = 30;
+
+  /* Round numbers from low to high, about four apart, so that the axis can be read. */
+  function ticks(low, high) {
+    const rough = (high - low) / 4, power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
+    const [from, to] = [Math.floor(low / step + 1e-9), Math.ceil(high / step - 1e-9)];
+    return Array.from({ length: to - from + 1 }, (_, i) => (from + i) * step);
+  }
 
   /* Draw lines over the same horizontal axis: {xs, lines: [[values, class]], band: [lower, upper], target, format}. */
-  function plot(place, { xs, lines, band, target, format, floor }) {
-    const values = [...lines.map(([line]) => line), ...(band ?? [])].flat().filter((value) => Number.isFinite(value));
+  function plot(place, { xs, lines, band, target, format, floor, ceiling }) {
+    const WIDTH = Math.max(260, Math.round(place.clientWidth) || 480);
+    /* An interval of few labels is wide; it is cut off where it would flatten all the rest. */
+    const narrow = (band ?? []).map((line) => line.filter((_, i) => band[1][i] - band[0][i] < 0.25));
+    const values = [...lines.map(([line]) => line), ...narrow].flat().filter((value) => Number.isFinite(value));
     if (!xs.length || !values.length) {
       place.replaceChildren(make("p", {}, "Nothing yet: no label has arrived."));
       return;
@@ -52,13 +63,14 @@
     let [low, high] = [Math.min(...values, target ?? Infinity), Math.max(...values, target ?? -Infinity)];
     if (floor !== undefined) low = Math.min(low, floor);
     if (high - low < 1e-9) [low, high] = [low - 0.5, high + 0.5];
+    const grid = ticks(low, high);
+    [low, high] = [grid[0], Math.min(grid[grid.length - 1], ceiling ?? Infinity)];
     const [first, last] = [xs[0], xs[xs.length - 1]];
     const x = (value) => LEFT + ((value - first) / Math.max(last - first, 1)) * (WIDTH - LEFT - RIGHT);
-    const y = (value) => TOP + ((high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+    const y = (value) => TOP + ((high - Math.min(Math.max(value, low), high)) / (high - low)) * (HEIGHT - TOP - BOTTOM);
     const path = (line) => line.map((value, i) => (Number.isFinite(value) ? `${i && Number.isFinite(line[i - 1]) ? "L" : "M"}${x(xs[i]).toFixed(1)},${y(value).toFixed(1)}` : "")).join("");
     const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": place.parentElement.querySelector("h3").textContent });
-    for (let tick = 0; tick <= 4; tick += 1) {
-      const value = low + ((high - low) * tick) / 4;
+    for (const value of grid.filter((tick) => tick <= high + 1e-9)) {
       drawing.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }));
       drawing.append(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)));
     }
@@ -73,12 +85,15 @@
     place.replaceChildren(drawing);
   }
 
+  const SUPERSCRIPTS = { "-": "⁻", ".": "·", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+  const power = (value) => (value === 0 ? "1" : `10${[...String(Number(value.toFixed(2)))].map((digit) => SUPERSCRIPTS[digit]).join("")}`);
+
   function draw(status) {
     const past = status.history, xs = past.judged;
     $("coverage-text").textContent = `Share of labels that were in the set, with an interval that holds at all times together (95 %). Dashed: the promised ${percent(1 - status.alpha)}.`;
-    plot($("plot-coverage"), { xs, lines: [[past.coverage, ""]], band: [past.lower, past.upper], target: 1 - status.alpha, format: percent });
-    plot($("plot-size"), { xs, lines: [[past.size, ""]], format: fixed, floor: 0 });
-    plot($("plot-alarms"), { xs, lines: [[past.exchangeability, ""], [past.misses, "second"]], target: 2, format: (value) => `10^${value.toFixed(1)}`, floor: 0 });
+    plot($("plot-coverage"), { xs, lines: [[past.coverage, ""]], band: [past.lower, past.upper], target: 1 - status.alpha, format: (value) => `${Number((100 * value).toFixed(1))} %`, ceiling: 1 });
+    plot($("plot-size"), { xs, lines: [[past.size, ""]], format: (value) => String(Number(value.toFixed(2))), floor: 0 });
+    plot($("plot-alarms"), { xs, lines: [[past.exchangeability, ""], [past.misses, "second"]], target: 2, format: power, floor: 0 });
     plot($("plot-delay"), { xs, lines: [[past.delay, ""]], format: (value) => group(Math.round(value)), floor: 0 });
   }
 
@@ -86,8 +101,8 @@
 
   const card = (name, value, note) => make("div", { class: "card" }, make("dt", {}, name), make("dd", { class: "value" }, value), make("dd", { class: "note" }, note));
   const ALARMS = {
-    exchangeability: ["The world is changing", "New labels no longer look like earlier ones. The promise of coverage rests on that.", "Labels arrive as if in random order."],
-    coverage: ["Coverage is below the promise", "Sets miss the truth more often than promised.", "Sets contain the truth as often as promised, as far as labels show."],
+    exchangeability: ["new labels differ from earlier ones", "The promise of coverage rests on labels that are alike over time. Look for a change in the data or in the model, and train the model again.", "New labels look like earlier ones."],
+    coverage: ["coverage is below the promise", "Sets miss the truth more often than promised. Train and calibrate again, or use a level that follows drift.", "Sets contain the truth as often as promised, as far as labels show."],
   };
 
   function show(status) {
@@ -132,12 +147,13 @@
     const query = $("alpha").value ? `?alpha=${encodeURIComponent($("alpha").value)}` : "";
     try {
       const node = await ask(`nodes/${encodeURIComponent($("id").value)}${query}`);
-      const table = (head, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...rows)));
+      const TEXT = ["Node", "Label"];
+      const table = (head, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col", ...(TEXT.includes(name) ? { class: "words" } : {}) }, name)))), make("tbody", {}, ...rows)));
       $("explained").replaceChildren(
         make("h3", {}, `${node.node}: ${listed(node.labels)}`),
         make("p", {}, node.reason),
         table(["Label", "Probability", "p-value", "In the set"], node.candidates.map((row) => make("tr", { class: row.member ? "inside" : "outside" }, make("th", { scope: "row" }, String(row.label)), make("td", {}, fixed(row.probability, 3)), make("td", {}, fixed(row.p_value, 3)), make("td", {}, row.member ? "yes" : "no")))),
-        ...(node.neighbours.length ? [make("h3", {}, "Labelled neighbours that speak"), table(["Node", "Label", "Hops"], node.neighbours.map((row) => make("tr", {}, make("th", { scope: "row" }, String(row.node)), make("td", {}, String(row.label)), make("td", {}, String(row.hops)))))] : []),
+        ...(node.neighbours.length ? [make("h3", {}, "Labelled nodes within two hops"), table(["Node", "Label", "Hops"], node.neighbours.map((row) => make("tr", {}, make("th", { scope: "row" }, String(row.node)), make("td", { class: "words" }, String(row.label)), make("td", {}, String(row.hops)))))] : []),
       );
     } catch (error) {
       $("explained").replaceChildren(make("p", {}, error.message));
