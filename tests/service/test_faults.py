@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,6 @@ def test_the_slowest_requests_are_forgotten_after_an_hour_whatever_the_clock_say
 
 
 def test_a_damaged_log_is_refused_and_what_is_whole_can_be_saved(store: Path, tmp_path: Path) -> None:
-    import sqlite3
-
     with Live.open(store) as live:
         live.add_labels(["n1"], [0])
         events = live.status()["events"]
@@ -315,6 +314,20 @@ def test_ten_minutes_of_requests_need_no_more_memory_than_the_data(store: Path) 
     later = samples[len(samples) // 5 :]
     assert asked > 10_000
     assert max(later) - later[0] < 20 << 20, f"{max(later) - later[0]:,} bytes more after {asked:,} requests"
+
+
+def test_a_backup_of_a_running_store_is_restored_into_an_empty_folder(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "restored").mkdir()
+    with Live.open(store) as live:
+        live.add_labels(["n1"], [0], key="a")
+        paths = store / "log.sqlite", tmp_path / "restored" / "log.sqlite"
+        with closing(sqlite3.connect(paths[0])) as log, closing(sqlite3.connect(paths[1])) as copy:
+            log.backup(copy)
+        expected = live.predict()
+        live.add_labels(["n3"], [0])
+    with Live.open(tmp_path / "restored") as restored:
+        assert restored.predict().same_as(expected)
+        assert not restored.update([("add_labels", ["n1"], [0])], key="a")
 
 
 def test_readers_do_not_hinder_the_writer(store: Path) -> None:
