@@ -267,6 +267,6 @@ def test_the_verdict_is_reached_by_keyboard_and_has_its_name(many: Path, keep_pa
 
 def test_judged_nodes_and_their_share_in_neighbourhoods_are_said(packages: Comparison, many: Path, keep_page: Open):
     page = keep_page(many)
-    assert "900 others to count how often it is true" in page.inner_text("#verdict")
+    assert "900 others to check them" in page.inner_text("#verdict")
     held = sum(part.size for part in packages.partition) / 900
     assert f"these contain {100 * held:.0f} % of the evaluation nodes" in page.inner_text("#neighbourhoods")

@@ -87,7 +87,8 @@ class Drift:
         sure = "p < 10⁻⁶" if self.p_value < 1e-6 else f"p = {self.p_value:.2g}"
         size = f"(total variation distance {self.distance:.2f}, {sure})"
         if self.ease:
-            return f"{self.ease} is {abs(self.means[0]):.4g}, compared with {abs(self.means[1]):.4g} {size}"
+            own, other = (f"{abs(average):#.4g}".rstrip(".") for average in self.means)
+            return f"{self.ease} is {own}, compared with {other} {size}"
         return (
             f"the {first} nodes differ from the {second} nodes in {self.what}: nodes {self.group} make up "
             f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} nodes {size}"

@@ -254,6 +254,9 @@ class Verdict:
             )
         if not self.proven:
             return "no theorem guarantees it for this method; it may be off where neighbours differ"
+        if self.grouped:
+            labels = f"{self.level_labels:,} labels set their levels"
+            return f"guaranteed in each group if the nodes were labelled at random: {labels}"
         return (
             f"guaranteed if the nodes were labelled at random: {self.level_labels:,} labels set the level, so it lies "
             f"between {band} in 95 of 100 cases"
@@ -297,8 +300,8 @@ class Verdict:
     def _expected(self) -> str:
         start = f"{self.prediction.of_size(self.size)} on {self.nodes:,} nodes{self._aside()}"
         if self.grouped:
-            larger = f"{self.prediction.noun}s are larger than without groups, because coverage has to hold in each"
-            return f"{start}; {larger}"
+            larger = f"{self.prediction.noun}s are usually larger than without groups"
+            return f"{start}; {larger}, because every group must meet the target"
         if self.choice is None:
             return f"{start}; no other method was tried ({kind_of(self.prediction).adviser})"
         if math.isnan(self.change.value):

@@ -213,13 +213,13 @@ def title(name: str, score: Any = None) -> str:
 
 @METHODS.add("split")
 def _split(settings: Settings) -> Method:
-    """Split conformal prediction: one threshold for all nodes, the graph unused. Exact; uneven between regions."""
+    """Split conformal prediction with APS: one threshold for all nodes, without the graph. Guaranteed; often uneven."""
     return _one_split(settings, Everyone())
 
 
 @METHODS.add("thr")
 def _threshold(settings: Settings) -> Method:
-    """Split conformal prediction on the probabilities (THR, also LAC): small sets, coverage uneven. Graph unused."""
+    """Split conformal prediction with THR (also LAC), without the graph: small sets, uneven coverage. Guaranteed."""
     return Method(THR(), Everyone(), Nominal(), settings.seed, settings.allow_empty)
 
 
@@ -236,25 +236,25 @@ def _naps(settings: Settings, decay: Decay) -> Method:
 
 @METHODS.add("naps")
 def _uniform(settings: Settings) -> Method:
-    """NAPS as printed: labelled nodes within K hops, all alike. For even coverage; full sets where there are few."""
+    """NAPS as published: thresholds from labelled nodes within K hops. Even coverage; full sets if they are few."""
     return _naps(settings, "uniform" if settings.decay is None else settings.decay)
 
 
 @METHODS.add("naps-h")
 def _hyperbolic(settings: Settings) -> Method:
-    """NAPS with weights that fall as 1/k with the distance."""
+    """NAPS in which a labelled node k hops away has the weight 1/k."""
     return _naps(settings, "hyperbolic")
 
 
 @METHODS.add("naps-g")
 def _geometric(settings: Settings) -> Method:
-    """NAPS with weights that halve with each hop."""
+    """NAPS in which the weight of a labelled node halves with each hop."""
     return _naps(settings, "geometric")
 
 
 @METHODS.add("naps-exact")
 def _exact(settings: Settings) -> Method:
-    """NAPS pooled with all labelled nodes, at a level set on labels kept apart: meant for even coverage, guaranteed."""
+    """NAPS pooled with all labelled nodes; held-out labels set the level. Meant for even coverage, guaranteed."""
     pool = 10.0 if settings.pool is None else settings.pool
     decay = "uniform" if settings.decay is None else settings.decay
     near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
@@ -263,7 +263,7 @@ def _exact(settings: Settings) -> Method:
 
 @METHODS.add("naps-lengths")
 def _lengths(settings: Settings) -> Method:
-    """NAPS by path length: the labelled nodes within a radius, where edges have lengths or strengths."""
+    """NAPS by path length: a threshold from the labelled nodes within a radius, for edges with lengths or strengths."""
     decay: Any = "uniform" if settings.decay is None else settings.decay
     near = PathLengths(settings.radius, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
@@ -281,7 +281,7 @@ def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
 
 @METHODS.add("daps")
 def _diffused(settings: Settings) -> Method:
-    """Scores averaged over neighbours, one threshold for all (DAPS): small sets where neighbours are alike. Exact."""
+    """DAPS: scores averaged over neighbours, one threshold. Small sets where neighbours share labels. Guaranteed."""
     score = _wrapped(settings.score, Diffused)
     level = Exact() if learns(score) else Nominal()
     return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
@@ -289,20 +289,20 @@ def _diffused(settings: Settings) -> Method:
 
 @METHODS.add("daps-thr")
 def _diffused_threshold(settings: Settings) -> Method:
-    """Probabilities averaged over neighbours, one threshold for all: the smallest sets, the least even ones. Exact."""
+    """DAPS with THR: probabilities averaged over neighbours. Very small sets, very uneven coverage. Guaranteed."""
     return Method(Diffused(THR()), Everyone(), Nominal(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("daps-tuned")
 def _diffused_tuned(settings: Settings) -> Method:
-    """DAPS with its strength tuned on labels that then set no level: no diffusion where neighbours differ. Exact."""
+    """DAPS whose strength is tuned on some of the labels, so it can turn itself off. Guaranteed."""
     score = TunedDiffused(make_score(settings.score), settings.alpha)
     return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("snaps")
 def _similar(settings: Settings) -> Method:
-    """Scores averaged over neighbours and over nodes with similar features (SNAPS): small sets. Exact."""
+    """SNAPS: scores averaged over neighbours and over nodes with similar features. Small sets. Guaranteed."""
     score = make_score(settings.score)
     if not isinstance(score, Similarity):
         score = Similarity(score, settings.features)
@@ -311,19 +311,19 @@ def _similar(settings: Settings) -> Method:
 
 @METHODS.add("rlcp")
 def _randomised(settings: Settings) -> Method:
-    """Local weights around a node drawn at random nearby (RLCP): meant for even coverage, exact at no label's cost."""
+    """RLCP: local weights around a random nearby node. Meant for even coverage; guaranteed without held-out labels."""
     return _one_split(settings, Balls())
 
 
 @METHODS.add("pagerank")
 def _pagerank(settings: Settings) -> Method:
-    """Labelled nodes weighed by how often short walks end there, pooled with all. Meant for even coverage; no proof."""
+    """Labelled nodes weighted by personalised PageRank, pooled with all. Meant for even coverage; no guarantee."""
     return Method(settings.score, _walks(settings), Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("pagerank-exact")
 def _pagerank_exact(settings: Settings) -> Method:
-    """PageRank weights at a level set on labels kept apart: meant for even coverage, with a guarantee."""
+    """PageRank weights; held-out labels set the level. Meant for even coverage, guaranteed."""
     return Method(settings.score, _walks(settings), Exact(), settings.seed, settings.allow_empty)
 
 
@@ -333,7 +333,7 @@ def _walks(settings: Settings) -> PageRank:
 
 @METHODS.add("node-ex")
 def _node_exchangeable(settings: Settings) -> Method:
-    """For graphs that grew node by node (NodeEx): `split`, with all outputs computed on the graph as it is now. Exact.
+    """NodeEx, for graphs that grow node by node: `split` with outputs computed on the current graph. Guaranteed.
 
     An alias of `split`, as Zargarbashi and Bojchevski (ICLR 2024) show to be enough: labelled nodes and new ones are
     exchangeable once the model has scored all of them on the graph with all of them in it. What must not be used are
@@ -344,37 +344,37 @@ def _node_exchangeable(settings: Settings) -> Method:
 
 @METHODS.add("edge-ex")
 def _edge_exchangeable(settings: Settings) -> Method:
-    """For graphs that grew edge by edge (EdgeEx): weights of 1/degree, because hubs are labelled sooner than others."""
+    """EdgeEx, for graphs that grow edge by edge: weights of 1/degree, because hubs are labelled sooner."""
     return _one_split(settings, InverseDegree())
 
 
 @METHODS.add("by-class")
 def _by_class(settings: Settings) -> Method:
-    """Each label judged by nodes of that label: coverage for every class, at the price of larger sets. Exact."""
+    """One threshold per class (Mondrian): coverage holds in every class, and sets are larger. Guaranteed."""
     return with_groups(_split(settings), ByClass())
 
 
 @METHODS.add("clustered")
 def _clustered(settings: Settings) -> Method:
-    """Labels with alike scores judged together: coverage nearly by class where labels are many and rare. Exact."""
+    """One threshold per cluster of classes: nearly per-class coverage where classes are many and rare. Guaranteed."""
     return with_groups(_split(settings), Clustered(seed=settings.seed))
 
 
 @METHODS.add("by-degree")
 def _by_degree(settings: Settings) -> Method:
-    """Nodes judged by nodes with about as many neighbours: coverage for hubs and for isolated nodes. Exact."""
+    """One threshold per group of degrees: coverage holds for hubs and for isolated nodes. Guaranteed."""
     return with_groups(_split(settings), ByDegree())
 
 
 @METHODS.add("by-community")
 def _by_community(settings: Settings) -> Method:
-    """Nodes judged by nodes of their own community (Louvain): coverage for each that has enough labels. Exact."""
+    """One threshold per community (Louvain): coverage holds in each that has enough labels. Guaranteed."""
     return with_groups(_split(settings), ByCommunity(seed=settings.seed))
 
 
 @METHODS.add("informed")
 def _informed(settings: Settings) -> Method:
-    """Labels around a node as evidence for its label: smaller sets where they tell something, with a guarantee."""
+    """Neighbours' labels as evidence for a node's label: smaller sets where they are informative. Guaranteed."""
     score = make_score(settings.score)
     kind = InformedIntervals if isinstance(score, IntervalScore | InformedIntervals) else Informed
     informed = _wrapped(score, kind)
@@ -384,20 +384,20 @@ def _informed(settings: Settings) -> Method:
 
 @METHODS.add("cf-gnn")
 def _corrected(settings: Settings) -> Method:
-    """Probabilities corrected by a second network trained for small sets (CF-GNN), with a guarantee. Needs torch."""
+    """CF-GNN: a second network, trained for small sets, corrects the probabilities. Guaranteed. Needs torch."""
     score = _wrapped(settings.score, CFGNN, alpha=settings.alpha, seed=settings.seed)
     return Method(score, Everyone(), Exact(), settings.seed, settings.allow_empty)
 
 
 @METHODS.add("auto")
 def _auto(settings: Settings) -> AutoMethod:
-    """Choose by evidence what suits the graph, evenness before small sets, with a guarantee."""
+    """Choose settings by trying them on the labels; even coverage counts more than small sets. Guaranteed."""
     return AutoMethod(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> AutoMethod:
-    """Choose by evidence what makes the smallest sets, even or not, with a guarantee."""
+    """Choose the settings with the smallest sets by trying them on the labels, even or not. Guaranteed."""
     return AutoMethod(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
 
 

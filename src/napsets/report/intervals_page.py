@@ -172,7 +172,7 @@ class IntervalsPage(PageKind):
         row = int(rows[np.abs(prediction.widths[rows] - np.median(prediction.widths[rows])).argmin()])
         ends = f"{prediction.lower[row]:.3g} to {prediction.upper[row]:.3g}"
         name = shown_name(str(names[prediction.nodes[row]]))
-        return f"{name} gets {ends}; the true value is {truth[row]:.3g}."
+        return f"{words.node} {name} gets {ends}; the true value is {truth[row]:.3g}."
 
     # -- the explorer --------------------------------------------------------------------------------------------------
 

@@ -168,7 +168,8 @@ class SetsPage(PageKind):
         row = int(np.flatnonzero(fits)[np.abs(prediction.sizes[fits] - usual).argmin()])
         listed = ", ".join(self.class_names[y] for y in np.flatnonzero(prediction.member[row])[:8])
         true = self.class_names[int(truth[row])]
-        return f"{shown_name(str(names[prediction.nodes[row]]))} gets {listed}; the true {words.label} is {true}."
+        name = shown_name(str(names[prediction.nodes[row]]))
+        return f"{words.node} {name} gets the list {listed}; the true {words.label} is {true}."
 
     # -- the explorer --------------------------------------------------------------------------------------------------
 

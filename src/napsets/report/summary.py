@@ -93,9 +93,9 @@ def summarise(data: ReportData, words: Words) -> Summary:
     return Summary(
         f"For {covered} of 100{among} {words.nodes}, {what}.",
         kind.example(result.prediction, data.names, words),
-        f"{each} The {data.comparison.prediction.noun} should contain the truth for {100 * (1 - data.alpha):g} of 100 "
-        f"{words.nodes}. {verdict.labels:,} known {words.labels} were used to set this up, and {verdict.judged:,} "
-        f"others to count how often it is true.",
+        f"{each} The target is that it contains the truth for {100 * (1 - data.alpha):g} of 100 {words.nodes}. "
+        f"{verdict.labels:,} known {words.labels} were used to make the {data.comparison.prediction.noun}s, and "
+        f"{verdict.judged:,} others to check them.",
         _method(data),
         _weak(data, words),
         _steps(data, words),
@@ -106,23 +106,26 @@ def _method(data: ReportData) -> str:
     """Say which method to use, and why."""
     verdict, noun = data.verdict, data.comparison.prediction.noun
     plain = named(verdict.baseline)
+    if " split" in verdict.baseline:
+        plain += ", the standard method, which ignores the graph"
     others = len(data.shown) - 1
+    does = " It takes the known labels of a node's neighbours into account." if verdict.speaking else ""
     if verdict.kept:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
-        choice = f"{plain}, the plain method.{rivals}"
+        choice = f"{plain}.{rivals}"
     elif verdict.change.below:
         even = "less" if verdict.evenness.above else "more" if verdict.evenness.below else "about as"
         share = abs(100 * verdict.change.value)
         choice = (
-            f"{named(verdict.title)}. Its {noun}s are {share:.0f} % smaller than those of {plain}, the plain method, "
-            f"and coverage is {even} even across the graph."
+            f"{named(verdict.title)}.{does} Its {noun}s are {share:.0f} % smaller than those of {plain}. It meets the "
+            f"target {even} evenly across the graph."
         )
     else:
-        choice = f"{named(verdict.title)}. Its coverage is more even across the graph than that of {plain}."
+        choice = f"{named(verdict.title)}.{does} It meets the target more evenly across the graph than {plain}."
     smallest = verdict.smallest
     if smallest is None:
         return choice
-    even = "but its coverage is less even" if smallest.evenness.above else "and its coverage is about as even"
+    even = "but meets the target less evenly" if smallest.evenness.above else "and meets the target about as evenly"
     return (
         f"{choice} If small {noun}s matter most: {named(smallest.title)} makes them "
         f"{abs(100 * smallest.change.value):.0f} % smaller still, {even}."
@@ -133,10 +136,10 @@ def _weak(data: ReportData, words: Words) -> str:
     """Say which classes and groups are covered too little."""
     weak = data.verdict.weak
     if not weak:
-        return "No class or group is covered clearly less often than the target."
-    listed = [f"{group.name} ({100 * group.coverage:.0f} of 100)" for group in weak[:_NAMED]]
-    more = f" and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
-    return f"Covered less often than the target, by more than chance: {', '.join(listed)}{more}."
+        return "No weak spot was found: every class and group meets the target, up to chance."
+    listed = [f"{group.name} ({100 * group.coverage:.0f} of 100 {words.nodes})" for group in weak[:_NAMED]]
+    more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
+    return f"The target is missed, by more than chance, for {', '.join(listed)}{more}."
 
 
 def _steps(data: ReportData, words: Words) -> list[str]:
@@ -153,12 +156,12 @@ def _steps(data: ReportData, words: Words) -> list[str]:
     if by:
         which = "class" if "class" in by else "degree"
         steps.append(
-            f"If the weak ones matter, add `--by {which}`: coverage then holds for each, and the "
-            f"{data.comparison.prediction.noun}s get larger. Or collect more of their {words.labels}."
+            f"If these matter, add `--by {which}` to the command below: each then meets the target, with larger "
+            f"{data.comparison.prediction.noun}s. Or collect more {words.labels} of them."
         )
     if verdict.labels < 500 and not verdict.withdrawn:
         steps.append(
-            f"Collect more {words.labels}: with {verdict.level_labels:,} for the level, coverage still varies."
+            f"Collect more {words.labels}: with as few as {verdict.labels:,}, the result depends on which they are."
         )
     return [*steps, f"{predict}{verdict.method}`."]
 
