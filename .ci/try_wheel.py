@@ -51,7 +51,7 @@ def try_with(python: str, wheel: Path) -> None:
         subprocess.run([*pip, str(wheel)], check=True, cwd=folder)
         subprocess.run([inside, "-c", CORE], check=True, cwd=folder)
         subprocess.run([*pip, f"{wheel}[cli]"], check=True, cwd=folder)
-        for command, wanted in ((["methods", "--json"], '"auto"'), (["errors", "alpha"], "Cure: ")):
+        for command, wanted in ((["methods", "--json"], '"auto"'), (["errors", "alpha"], "Fix: ")):
             program = [str(Path(folder) / "bin" / "napsets"), *command]
             shown = subprocess.run(program, check=True, cwd=folder, capture_output=True, text=True)
             assert wanted in shown.stdout, shown.stdout

@@ -257,7 +257,7 @@ def directed_rows():
 
 
 def test_one_way_rows_are_no_undirected_graph():
-    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no way back\. Pass directed=True .*Graph.from_scipy"):
+    with pytest.raises(ns.InvalidInputError, match=r"0 → 1 has no reverse edge\. Pass directed=True .*from_scipy"):
         ns.Graph(*directed_rows())
     assert ns.Graph(*directed_rows(), directed=True).num_edges == 4
 
@@ -272,7 +272,7 @@ def test_rows_are_taken_for_undirected_just_where_they_equal_their_transpose(siz
     if (adjacency == adjacency.T).all():
         assert ns.Graph(rows_of.indptr, rows_of.indices) == rows_of
         return
-    with pytest.raises(ns.InvalidInputError, match="has no way back") as error:
+    with pytest.raises(ns.InvalidInputError, match="has no reverse edge") as error:
         ns.Graph(rows_of.indptr, rows_of.indices)
     u, v = (int(text) for text in re.search(r"(\d+) → (\d+)", str(error.value)).groups())
     assert adjacency[u, v] == 1

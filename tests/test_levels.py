@@ -97,7 +97,7 @@ SCORES = {"aps": ns.APS(), "informed": ns.Informed(), "diffused": ns.Diffused(ns
      ("informed", "everyone"), ("informed", "pooled"), ("informed", "alike"), ("thr", "decaying")],
 )  # fmt: skip
 def test_coverage_follows_the_beta_binomial_law_on_an_uneven_graph(score, localiser):
-    """With labels gathered at random, the number of covered nodes is beta-binomial, whatever the weights and scores."""
+    """With nodes labelled at random, the number of covered nodes is beta-binomial, whatever the weights and scores."""
     world, labelled, alpha, draws = Uneven(), 60, 0.1, 300
     method = Method(SCORES[score], LOCALISERS[localiser], Exact(share=0.5))
     places = np.empty(draws)

@@ -41,7 +41,7 @@ class Mixed:
         self.probabilities /= self.probabilities.sum(axis=1, keepdims=True)
 
     def draws(self, method, count, labelled=200, seed=1, kind=None):
-        """Calibrate on labels gathered at random, again and again; return whether a random node was covered.
+        """Calibrate on nodes labelled at random, again and again; return whether a random node was covered.
 
         Beside it, its rank spread evenly over the node's own share of the mass: uniform, if the ranks are fair.
         """

@@ -81,8 +81,8 @@ class EdgeList:
         """Warn that directions are lost, if an undirected graph of these edges has more entries than edges."""
         if self.both_ways and np.count_nonzero(self.source != self.target) < stored:
             warnings.warn(
-                f"`{self.name}` is not symmetric: it has edges without a way back, which are followed both ways. Make "
-                f"the graph with directed=True to follow them one way, or with directed=False if it is undirected",
+                f"`{self.name}` is not symmetric: it has edges without a reverse edge, which are followed both ways. "
+                f"Make the graph with directed=True to follow them one way, or with directed=False if it is undirected",
                 NapsetsWarning,
                 stacklevel=4,
             )

@@ -227,7 +227,7 @@ def test_too_few_labels_kept_apart_are_named_as_the_reason():
     exact = ns.SplitConformal(InformedIntervals("cqr"))
     exact.calibrate(OUTPUTS["cqr"], Y, CALIBRATION[:12], graph=GRAPH)
     assert inspect_node(exact, 0, alpha=0.05).reason() == (
-        "Too few labels were kept apart to set a level at alpha = 0.05: the threshold is ∞ and the interval is the "
+        "Too few labels were held out to set a level at alpha = 0.05: the threshold is ∞ and the interval is the "
         "whole line."
     )
 

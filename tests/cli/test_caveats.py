@@ -22,7 +22,8 @@ def sparse(tmp_path):
 
 
 def note_of(shown) -> str:
-    notes = [line for line in shown.stderr.splitlines() if line.startswith("note:") and "for want of support" in line]
+    lines = [line for line in shown.stderr.splitlines() if line.startswith("note:")]
+    notes = [line for line in lines if "because of too little support" in line]
     assert len(notes) == 1, shown.stderr
     return notes[0]
 
@@ -42,7 +43,8 @@ def full_for_want_of_support(path) -> int:
 def test_sets_that_are_full_for_want_of_support_are_counted(tmp_path, run, sparse):
     shown = run("predict", *sparse.files, "--hops", 2, "-o", tmp_path / "s.parquet")
     short = full_for_want_of_support(tmp_path / "s.parquet")
-    assert f"note: {short} of 60 sets ({short / 60:.0%}) hold every label for want of support" in note_of(shown)
+    note = f"note: {short} of 60 sets ({short / 60:.0%}) hold every label because of too little support"
+    assert note in note_of(shown)
 
 
 def test_the_command_in_the_note_does_better(tmp_path, run, sparse):
@@ -174,7 +176,7 @@ def test_the_truth_of_a_report_is_noted_too(tmp_path, run):
     write(world.truth, {"node": world.ids[world.rest], "label": world.labels[world.rest]})
     shown = run("report", *world.files, "--truth", world.truth, "-o", tmp_path / "r.html")
     assert shown.exit_code == 0, shown.stderr
-    assert f"the labels of {world.truth} are no names of classes and were read as class numbers" in shown.stderr
+    assert f"the labels of {world.truth} are not names of classes and were read as class numbers" in shown.stderr
 
 
 # -- evaluate ------------------------------------------------------------------------------------------------------

@@ -26,9 +26,9 @@ def test_every_class_of_errors_and_warnings_is_in_the_guide():
 
 
 @pytest.mark.parametrize("name", guide())
-def test_a_topic_says_cause_and_cure(name):
+def test_a_topic_says_the_cause_and_the_fix(name):
     text = guide()[name].text
-    assert name in ("machine", "other-warnings") or ("\n\nCause: " in text and "\n\nCure: " in text)
+    assert name in ("machine", "other-warnings") or ("\n\nCause: " in text and "\n\nFix: " in text)
 
 
 def test_the_page_of_the_documentation_is_the_guide():
@@ -46,7 +46,7 @@ def test_the_topics_are_listed(run):
 def test_a_topic_is_printed_without_links_and_code(run):
     shown = run("errors", "not-calibrated")
     assert shown.exit_code == 0
-    assert "Cure: call `calibrate(graph" in shown.stdout
+    assert "Fix: call `calibrate(graph" in shown.stdout
     assert "```" not in shown.stdout
     assert "*" not in shown.stdout
     assert "](" not in run("errors", "files").stdout

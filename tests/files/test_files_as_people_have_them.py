@@ -35,7 +35,7 @@ def test_columns_that_are_no_class_are_left_out_by_name(tmp_path):
     text = table(
         "1,2020,0.5,0.5,a", "2,2021,0.25,0.75,b", "3,2022,1,0,c", "4,2022,0,1,d", head="node,year,cat,dog,split"
     )
-    with pytest.raises(FileFormatError, match="If it is no class, add --ignore-columns split"):
+    with pytest.raises(FileFormatError, match="If it is not a class, add --ignore-columns split"):
         read(tmp_path, text, ignore_columns="year")
     with pytest.raises(FileFormatError, match=r"They all would without the column year: .* add --ignore-columns year"):
         read(tmp_path, text, ignore_columns="split")
@@ -54,7 +54,7 @@ def test_labels_that_are_no_class_are_left_out_on_request(tmp_path):
         read(tmp_path, GOOD, labels=labels)
     inputs = read(tmp_path, GOOD, labels=labels, skip_unknown=True)
     assert inputs.truth.tolist() == [0, 1, -1, -1]
-    assert any("labels that are no class: 'axolotl'" in note for note in inputs.notes)
+    assert any("labels that are not classes: 'axolotl'" in note for note in inputs.notes)
     numbers = read(tmp_path, GOOD, labels="node,label\n1,0\n2,1\n3,7\n", skip_unknown=True)
     assert numbers.truth.tolist() == [0, 1, -1, -1]
 
@@ -62,7 +62,7 @@ def test_labels_that_are_no_class_are_left_out_on_request(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "hint"),
     [
-        (["1,0.33,0.33,0.33", "2,0.2,0.3,0.5", "3,0.67,0.17,0.17", "4,1,0,0"], "They sum to 1 but for rounding"),
+        (["1,0.33,0.33,0.33", "2,0.2,0.3,0.5", "3,0.67,0.17,0.17", "4,1,0,0"], "They sum to 1 except for rounding"),
         (["1,33,33,33", "2,20,30,50", "3,67,17,17", "4,100,0,0"], "They sum to 100, as percentages do"),
     ],
 )

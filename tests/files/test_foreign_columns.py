@@ -39,7 +39,7 @@ def test_a_column_of_numbers_that_is_no_class_is_named(tmp_path, suffix, extra):
     path = write(tmp_path / f"p{suffix}", {"node": ROWS["node"], "age": extra} | ROWS)
     with pytest.raises(FileFormatError) as caught:
         read_probabilities(path)
-    assert "without the column age: if that is no class, add --ignore-columns age" in str(caught.value)
+    assert "without the column age: if that is not a class, add --ignore-columns age" in str(caught.value)
     assert "softmax" not in str(caught.value)
 
 

@@ -279,7 +279,7 @@ MISTYPED = {
     "neighbours out of range": ({"indices": np.full(GRAPH.num_edges, 99)}, "`indices` must hold ids"),
     "neighbours out of order": ({"indices": np.zeros(GRAPH.num_edges, int)}, "`indices` must ascend"),
     "edges that go one way": (
-        {"indptr": np.r_[0, np.ones(60, int)], "indices": np.array([1], np.int32)}, "0 → 1 has no way back",
+        {"indptr": np.r_[0, np.ones(60, int)], "indices": np.array([1], np.int32)}, "0 → 1 has no reverse edge",
     ),
     "uniforms above 1": ({"u": np.full(60, 1.5)}, r"`u` must lie in \[0, 1\]; got values from 1.5 to 1.5"),
     "a method that is a list": ({"header": put("method", [1])}, "is truncated or of another kind"),
@@ -363,7 +363,7 @@ def shortened(path):
 
 
 def moved(path):
-    """Give a label kept apart to the reference: ranks would have to change, too."""
+    """Give a label held out to the reference: ranks would have to change, too."""
     with np.load(path) as archive:
         parts = {name: archive[name] for name in archive.files}
     return {

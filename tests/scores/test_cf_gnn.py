@@ -115,7 +115,7 @@ def test_the_network_is_two_graph_convolutions(monkeypatch, residual, directed):
 
 
 def test_coverage_follows_the_beta_binomial_law_whatever_was_learned():
-    """With labels gathered at random, the number of covered nodes is beta-binomial, though the network overfits."""
+    """With nodes labelled at random, the number of covered nodes is beta-binomial, though the network overfits."""
     graph, p, labels = block_model(nodes=300, seed=5)
     score = CFGNN(ns.APS(), epochs=15, rate=0.1, hidden=4)
     alpha, draws, learned = 0.1, 150, 0

@@ -70,7 +70,7 @@ class NodeInspection(ABC):
     neighbourhood_effective_size : float
         (Σw)²/Σw² over the neighbours.
     level : float or None
-        With an exact level, the share of 1 + Σw that the labels kept apart ask for.
+        With an exact level, the share of 1 + Σw that the held-out labels give.
     is_quantile : bool
         Whether the threshold is a quantile of scores at all; where it is not, there are no neighbours and no masses.
     fell_back : bool
@@ -143,12 +143,12 @@ class NodeInspection(ABC):
             return f"The threshold {threshold} is the method's own for this node: no quantile of others' scores."
         if self.level is not None and np.isfinite(self.threshold):
             return (
-                f"The labels kept apart ask for {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to the "
-                f"threshold {threshold} the calibration nodes that count weigh {self.reached_mass:.4g} of "
+                f"The held-out labels set the level to {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to "
+                f"the threshold {threshold} the calibration nodes that count weigh {self.reached_mass:.4g} of "
                 f"{self.total_mass:.4g}."
             )
         if self.level is not None and np.isinf(self.level):
-            start = f"Too few labels were kept apart to set a level at alpha = {self.alpha:g}"
+            start = f"Too few labels were held out to set a level at alpha = {self.alpha:g}"
             return f"{start}: the threshold is ∞ and {self.everything}."
         if self.neighbourhood_support == 0:
             start = "No calibration node is in reach, so there is nothing to calibrate on"

@@ -78,9 +78,9 @@ def _check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], directed: bool)
     source, target = one_way_edge(indptr, indices)
     if source >= 0:
         raise InvalidInputError(
-            f"`indices` must hold every edge of an undirected graph in both rows; {source} → {target} has no way back. "
-            f"Pass directed=True to follow edges one way, or make the graph with Graph.from_scipy or "
-            f"Graph.from_edge_index, which add the way back."
+            f"`indices` must hold every edge of an undirected graph in both rows; {source} → {target} has no reverse "
+            f"edge. Pass directed=True to follow edges one way, or make the graph with Graph.from_scipy or "
+            f"Graph.from_edge_index, which add reverse edges."
         )
 
 

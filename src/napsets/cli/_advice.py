@@ -32,7 +32,7 @@ _WITHOUT_SUPPORT: dict[type[Prediction], str] = {
 
 
 def support_note(result: Mapping[str, Any], context: Any, prediction: type[Prediction]) -> str | None:
-    """Return a note on predictions that leave nothing out for want of support, or None where there are few.
+    """Return a note on predictions that leave nothing out because of too little support, or None where there are few.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
         return None
     alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
     without = _WITHOUT_SUPPORT[prediction].format(f"{share:.0%}")
-    opening = f"{result['infinite']:,} of {result['nodes']:,} {without} for want of support: "
+    opening = f"{result['infinite']:,} of {result['nodes']:,} {without} because of too little support: "
     method, settings = result["method"], settings_of(result["method"])
     everyone = {"fallback": "global"} if "fallback" in settings else {}
     needed = fewest_labels(alpha)
@@ -59,7 +59,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
         larger = math.ceil(1000 / (calibration + 1)) / 1000
         reason = f"there are {calibration:,} calibration nodes, and alpha = {alpha:g} needs {needed:,} at least. "
         return (
-            opening + reason + f"Label more nodes, or ask for less: {command_with(context, alpha=larger, **everyone)}"
+            f"{opening}{reason}Label more nodes, or lower the target: {command_with(context, alpha=larger, **everyone)}"
         )
     if not (everyone or "hops" in settings):
         return f"{opening}{method} finds too few labels for them. To see what each method is for: napsets methods"
@@ -93,7 +93,7 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
     larger = min(2 * alpha, (1 + alpha) / 2)
     return (
         f"{reached:,} of {nodes:,} sets ({reached / nodes:.0%}) hold every label though they have support: the "
-        f"probabilities hardly tell the classes apart. Better ones would help; or ask for less: "
+        f"probabilities hardly tell the classes apart. Better ones would help; or lower the target: "
         f"{command_with(context, alpha=larger)}"
     )
 

@@ -282,13 +282,13 @@ Normalise = Annotated[
 ]
 IgnoreColumns = Annotated[
     str,
-    typer.Option("--ignore-columns", help="Columns of --probabilities that are no classes, as in split,year."),
+    typer.Option("--ignore-columns", help="Columns of --probabilities that are not classes, as in split,year."),
 ]
 SkipUnknown = Annotated[
     bool,
     typer.Option(
         "--skip-unknown",
-        help="Leave out rows with ids that the probabilities lack, or labels that are no class, instead of failing.",
+        help="Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of failing.",
     ),
 ]
 TaskOption = Annotated[

@@ -279,7 +279,7 @@ def _make(name: str, settings: Settings) -> Any:
             raise
         make_method(name, replace(settings, score=APS()))  # it is wrong with any score, and says so
         raise InvalidInputError(
-            f"`score` must not learn from labels where {name!r} is compared, which keeps none apart; "
+            f"`score` must not learn from labels where {name!r} is compared, which holds out none; "
             f"{type(settings.score).__name__} does. Leave it out, or compare 'split' and 'naps-exact'."
         ) from error
 

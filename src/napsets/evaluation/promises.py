@@ -24,7 +24,7 @@ _MANY = 1_000_000
 
 
 def level_labels(calibrated: Calibrated) -> int:
-    """Return how many labels set the level: those kept apart, or all where none is."""
+    """Return how many labels set the level: those held out, or all where none is."""
     scored = calibrated.scored
     return int(scored.level_nodes.size if calibrated.is_exact else scored.calibration.size)
 
@@ -40,7 +40,7 @@ def level_nodes(calibrated: Calibrated) -> tuple[IntArray, npt.NDArray[Any]]:
 
 
 def is_proven(calibrated: Calibrated) -> bool:
-    """Return whether coverage is a theorem for labels gathered at random: an exact level, or weights that need none."""
+    """Return whether coverage is a theorem for nodes labelled at random: an exact level, or weights that need none."""
     return calibrated.is_exact or bool(getattr(calibrated.method.localiser, "proven", False))
 
 

@@ -85,7 +85,7 @@ def class_indices(
     notes : list, optional
         Where it is said that labels were read as numbers, and which were left out.
     skip_unknown : bool
-        Leave out labels that are no class, instead of refusing them.
+        Leave out labels that are not classes, instead of refusing them.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def _without_strangers(
     find = finders.get(labels_are, (classes.named, classes.numbered))
     strangers = [text for text in known if all(by(text) < 0 for by in find)]
     if strangers and notes is not None:
-        notes.append(f"left out: rows of {table.path} with labels that are no class: {_listed(strangers)}")
+        notes.append(f"left out: rows of {table.path} with labels that are not classes: {_listed(strangers)}")
     if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
         strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are no class here
     return [text for text in known if text not in set(strangers)]
@@ -168,7 +168,7 @@ def _rule(
     if notes is not None:
         first = ", ".join(f"{y} is {name!r}" for y, name in enumerate(classes.names[:3]))
         notes.append(
-            f"the labels of {table.path} are no names of classes and were read as class numbers from 0 ({first}"
+            f"the labels of {table.path} are not names of classes and were read as class numbers from 0 ({first}"
             f"{', …' if len(classes) > 3 else ''}); --labels-are indices says so without this note"
         )
     return classes.numbered
@@ -182,7 +182,7 @@ def _mixed(table: TableFile, known: Sequence[str], nameless: Sequence[str], numb
         way = f"Nor can all be numbers, which {_listed(numberless)} {_are(numberless)} not:"
     return (
         f"`{table.name}` must be class names or class numbers, not both; in {table.path} {_listed(named)} "
-        f"{_are(named)} names of classes, but {_listed(nameless)} can only be numbers. {way} write them alike."
+        f"{_are(named)} names of classes, but {_listed(nameless)} can only be numbers. {way} write them the same way."
     )
 
 

@@ -148,8 +148,8 @@ def known_places(
     if nodes.is_string and arrow().types.is_integer(values.type):
         raise FileFormatError(
             f"ids must be of one kind in all files: those of `{nodes.name}` are strings, but the column {column} of "
-            f"`{table.name}` ({table.path}) holds integers. Write the ids alike in both files, or pass --ids string "
-            f"to read all of them as text."
+            f"`{table.name}` ({table.path}) holds integers. Write the ids the same way in both files, or pass --ids "
+            f"string to read all of them as text."
         )
     places = nodes.positions(values)
     unknown = places < 0
@@ -199,7 +199,7 @@ def all_ids(tables: Sequence[tuple[TableFile, tuple[str, ...]]]) -> NodeIds:
     if integers and texts and not guessed:
         raise FileFormatError(
             f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
-            f"`{next(iter(texts))}` are text. Write them alike, or pass --ids string to read all of them as text."
+            f"`{next(iter(texts))}` are text. Write them the same way, or pass --ids string to read all of them as text."
         )
     numbers = guessed and tables[0][0].reading.ids != "string"
     distinct = [column.cast(pa.int64()) if numbers and name in texts else column for name, (_, column) in seen.items()]
@@ -215,8 +215,8 @@ def one_width(name: str, columns: list[Any]) -> list[Any]:
     if not all(pa.types.is_integer(kind) for kind in kinds):
         raise FileFormatError(
             f"ids must be of one kind in all files and columns; those of `{name}` are "
-            f"{' and '.join(sorted(str(kind) for kind in kinds))}. Write them alike, or pass --ids string to read all "
-            f"of them as text."
+            f"{' and '.join(sorted(str(kind) for kind in kinds))}. Write them the same way, or pass --ids string to "
+            f"read all of them as text."
         )
     ends = [pa.compute.min_max(column).as_py() for column in columns if len(column)]
     large = any(end["max"] >= 2**63 for end in ends)

@@ -69,7 +69,7 @@ def read_labels(
     notes : list, optional
         Where it is said what was left out, and how the labels were read.
     strict : bool
-        Refuse labels that are no class, also where rows of unknown nodes are left out.
+        Refuse labels that are not classes, also where rows of unknown nodes are left out.
     """
     rows = read_label_rows(path, nodes, reading, notes=notes)
     skip = reading.skip_unknown and not strict

@@ -128,7 +128,7 @@ def _number_column(
         companion = " A list column named probabilities may stand beside it." if column in _COMPANIONS else ""
         raise FileFormatError(
             f"`{table.name}` must hold numbers in every column but node; the column {column} of {table.path} is "
-            f"{values.type}. If it is no class, add --ignore-columns {column}.{companion}{_number_hint(values)}"
+            f"{values.type}. If it is not a class, add --ignore-columns {column}.{companion}{_number_hint(values)}"
         )
     _refuse_empty(table, values, column, first)
     array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)

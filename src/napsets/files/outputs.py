@@ -232,13 +232,13 @@ class _Rows:
     def _way_out(self) -> str:
         if self.surplus is not None and len(self.surplus) == 1:
             column = self.columns[self.surplus[0]]
-            return f"They all would without the column {column}: if that is no class, add --ignore-columns {column}."
+            return f"They all would without the column {column}: if that is not a class, add --ignore-columns {column}."
         if self.rounded:
-            return "They sum to 1 but for rounding: add --normalise, which divides each row by its sum."
+            return "They sum to 1 except for rounding: add --normalise, which divides each row by its sum."
         if self.percentages:
             return "They sum to 100, as percentages do: add --normalise, which divides each row by its sum."
         return (
-            "If they are logits (a model's outputs before softmax), add --logits; if a column is no class, add "
+            "If they are logits (a model's outputs before softmax), add --logits; if a column is not a class, add "
             "--ignore-columns with its name."
         )
 

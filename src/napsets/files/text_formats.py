@@ -136,7 +136,7 @@ def _blame(name: str, path: Path, columns: list[str], separator: str) -> None:
             advice = "Write a number there, or drop that row."
             if 2 * len(odd) > len(cells):
                 what = f"holds text there; row {seen + row} {what.split(' in row')[0]}"
-                advice = f"If it is no class, add --ignore-columns {column}." if name == "probabilities" else ""
+                advice = f"If it is not a class, add --ignore-columns {column}." if name == "probabilities" else ""
                 advice = advice or "Drop that column."
             advice = number_advice(str(cells[row].as_py())) or advice
             raise FileFormatError(f"`{name}` must hold numbers in the column {column}; {path} {what}. {advice}")

@@ -64,7 +64,7 @@ def predict_sets(
         nodes; by default the whole graph.
     directed : bool, optional
         Whether neighbourhoods follow edges from source to target only; by default both ways, with a warning where an
-        edge has no way back.
+        edge has no reverse edge.
     outputs : str
         What the model returns: ``logits`` (log-probabilities will do) or ``probabilities``.
     forward : callable, optional

@@ -1,6 +1,6 @@
 """A choice by evidence: which score and which localiser, judged on reference labels alone.
 
-The labels are split as for any exact level. The reference part chooses; the part kept apart sets the level, so that the
+The labels are split as for any exact level. The reference part chooses; the part held out sets the level, so that the
 guarantee holds whatever was chosen. The choice has two steps.
 
 1. *The score*, by the size of its sets: the mean size on nodes outside the reference at the threshold that the
@@ -53,7 +53,7 @@ from napsets.scores.residuals import IntervalScore
 
 __all__ = ["AutoMethod", "evenly"]
 
-#: Below so many labels none is kept apart.
+#: Below so many labels none is held out.
 FEWEST = 100
 #: From so many labels on, labels may be judged partly by nodes of their own class.
 FEWEST_BY_LABEL = 1000
@@ -158,7 +158,7 @@ class AutoMethod(Calibrates[Calibrated]):
         if labels < fewest:
             method = self._method(plain, Everyone(), Nominal())
             reason = (
-                f"{labels} labels are too few to choose by, or to keep half of them apart (from {fewest} on they would "
+                f"{labels} labels are too few to choose by, or to hold out half of them (from {fewest} on they would "
                 f"be enough); all of them set one threshold"
             )
             if self.by is not None:

@@ -73,7 +73,7 @@ class Calibrated(Predicts):
     local : Local
         The localiser of the reference nodes.
     level : FittedLevel
-        The level that the labels kept apart gave.
+        The level that the held-out labels gave.
     choice : Choice or None
         How the method was chosen, where it was (see `napsets.methods.auto`).
     grouped : Grouped or None
@@ -117,7 +117,7 @@ class Calibrated(Predicts):
 
     @property
     def is_exact(self) -> bool:
-        """Whether labels were kept apart to set the level."""
+        """Whether labels were held out to set the level."""
         return bool(self.method.level.keeps_apart)
 
     @property

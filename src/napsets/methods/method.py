@@ -32,7 +32,7 @@ class Method(Calibrates[Calibrated]):
     localiser : Localiser
         How the threshold depends on the node: `Everyone` (split conformal prediction), `Hops` (NAPS), …
     level : Level
-        `Nominal()`, or `Exact()` for a level set on labels kept apart.
+        `Nominal()`, or `Exact()` for a level set on held-out labels.
     seed : int
         Seed of each node's uniform number and of the split, functions of seed and node id alone.
     allow_empty : bool

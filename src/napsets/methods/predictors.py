@@ -53,7 +53,7 @@ class NAPS(Predictor["NAPS"]):
     alike : float
         The same for the calibration nodes for which the model's first choice is the node's own.
     exact : bool
-        Set the level on labels kept apart, so that coverage holds in finite samples whatever the weights (see
+        Set the level on held-out labels, so that coverage holds in finite samples whatever the weights (see
         `napsets.levels`).
     by : str, array or Groups, optional
         Within what coverage is to hold: "class", "clusters" (of classes, with an exact level), "degree", "community",

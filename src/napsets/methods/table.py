@@ -134,7 +134,7 @@ def _with_level(method: Any, settings: Settings) -> Any:
 
 
 def with_groups(method: AnyMethod, groups: Any) -> AnyMethod:
-    """Return a method with groups; those that learn from labels need some kept apart."""
+    """Return a method with groups; those that learn from labels need some held out."""
     if isinstance(method, AutoMethod):
         return replace(method, by=groups)
     level = method.level if method.level.keeps_apart or not learns(groups) else Exact()
@@ -224,7 +224,7 @@ def _threshold(settings: Settings) -> Method:
 
 
 def _one_split(settings: Settings, localiser: Any) -> Method:
-    """Return a method that needs no labels apart, unless its score learns from them."""
+    """Return a method that needs no held-out labels, unless its score learns from them."""
     score = make_score(settings.score)
     return Method(score, localiser, Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
 

@@ -104,7 +104,7 @@ class CFGNN:
     """A score of probabilities that a small trained network has corrected (CF-GNN). Needs an exact level.
 
     The labels of the reference part train the network and calibrate nothing, so that coverage is exact whatever it has
-    learned: 1 − alpha ≤ P(label in set) ≤ 1 − alpha + 1/(labels kept apart + 1), if labels were gathered at random. One
+    learned: 1 − alpha ≤ P(label in set) ≤ 1 − alpha + 1/(held-out labels + 1), if nodes were labelled at random. One
     training serves every alpha. Needs the extra ``gnn``.
 
     Cost: an epoch takes O(hidden × classes) for each neighbour of a reference node, O(classes) for each of its edges.

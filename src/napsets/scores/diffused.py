@@ -147,7 +147,7 @@ class TunedDiffused:
     counted as what they are. The strength with the smallest is taken, of equals the weakest; 0, no diffusion, is among
     them, because diffusion costs where neighbours differ. Reference labels have then been used, and set no level.
 
-    *Guarantee*: with an exact level, 1 − alpha in finite samples: which nodes are kept apart plays no part in the
+    *Guarantee*: with an exact level, 1 − alpha in finite samples: which nodes are held out plays no part in the
     choice. *Cost*: one sum over neighbours, edges × classes, and a sort of scores for each strength.
 
     Attributes

@@ -315,7 +315,7 @@ def label_indices(batch: pa.RecordBatch, ids: Any, settings: Settings) -> npt.ND
             raise InvalidInputError(
                 f"`labels` must be class names or class numbers, not both; some are names of classes, but {stray}, "
                 f"which can only be a number. Say which with --labels-are names or --labels-are indices (in Python: "
-                f"labels_are=…), or write them alike."
+                f"labels_are=…), or write them the same way."
             )
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
         kinds = {"names": f"class names ({shown})", "indices": f"class numbers from 0 to {len(names) - 1}"}

@@ -113,7 +113,7 @@
       total += weight;
     });
     const level = data.levels[m];
-    if (!Number.isFinite(level)) return `${below.toFixed(2)} of ${total.toFixed(2)}; too few labels were kept apart to set a level`;
+    if (!Number.isFinite(level)) return `${below.toFixed(2)} of ${total.toFixed(2)}; too few labels were held out to set a level`;
     return `${below.toFixed(2)}; needed ${(level * (1 + total)).toFixed(2)}, ${level.toFixed(3).replace(/0+$/, "")} × (1 + ${total.toFixed(2)})`;
   }
 
