@@ -256,7 +256,7 @@ class Verdict:
             return "no theorem guarantees it for this method; it may be off where neighbours differ"
         if self.grouped:
             labels = f"{self.level_labels:,} labels set their levels"
-            return f"guaranteed in each group if the nodes were labelled at random: {labels}"
+            return f"guaranteed in each group with enough labels if the nodes were labelled at random: {labels}"
         return (
             f"guaranteed if the nodes were labelled at random: {self.level_labels:,} labels set the level, so it lies "
             f"between {band} in 95 of 100 cases"
