@@ -347,7 +347,7 @@ def graph_table(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     lines = ["", "## The graph on every worker", ""]
-    lines += ["`napsets predict`, files to files, for every unlabelled node at two hops, for so many at more: on one"]
+    lines += ["`napsets predict`, files to files, for every unlabelled node at two hops, for this many at more: on one"]
     lines += [
         "machine (both cores), and on Spark with its start. `local[1]`: Spark's processes, all of them, are tied to"
     ]
@@ -445,7 +445,7 @@ def main() -> None:
 
 
 def keep(rows: list[dict[str, Any]], output: Path) -> None:
-    """Put the rows of one size among those of others measured before, and write the page anew."""
+    """Put the rows of one size among those of others measured before, and write the page again."""
     store = output.with_suffix(".json")
     store.parent.mkdir(parents=True, exist_ok=True)
     known = json.loads(store.read_text()) if store.exists() else []

@@ -1,6 +1,6 @@
 """Calls of the whole public surface, made from its signatures, with right arguments and with wrong ones.
 
-``python hostile_calls.py CALLS SEED RECORD [FIRST]`` makes so many calls, and prints as JSON what went wrong: foreign
+``python hostile_calls.py CALLS SEED RECORD [FIRST]`` makes this many calls, and prints as JSON what went wrong: foreign
 exceptions, calls that take too long, and results that change when the caller writes to an array that it passed. Before
 each call, the file RECORD gets its description, so that a process that dies says in which. Call i is a function of SEED
 and i alone: ``hostile_calls.py 1 SEED RECORD i`` makes it again.

@@ -245,7 +245,7 @@ def weighed_threshold(scores, weights, own: float, level: float, rule: str = "no
 
 
 def ball(distance, node: int, min_size: int, furthest: int = 6) -> set[int]:
-    """The smallest ball with so many nodes, or all nodes; `distance` holds infinities between components."""
+    """The smallest ball with this many nodes, or all nodes; `distance` holds infinities between components."""
     for radius in range(furthest + 1):
         inside = {u for u in range(len(distance)) if distance[node][u] <= radius}
         if len(inside) >= min_size:

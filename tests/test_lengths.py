@@ -140,7 +140,7 @@ def test_what_is_no_length_is_refused(lengths, told):
 
 
 def test_what_is_no_strength_is_refused():
-    with pytest.raises(ns.InvalidInputError, match=r"`strengths` must be .*a strength of 0 is no edge: leave it out"):
+    with pytest.raises(ns.InvalidInputError, match=r"`strengths` must .*a strength of 0 is not an edge: leave it out"):
         ns.Graph.from_edge_index([[0], [1]], 2, strengths=[0.0])
     with pytest.raises(ns.InvalidInputError, match="`strengths` must be left out where `lengths` are given"):
         ns.Graph.from_edge_index([[0], [1]], 2, lengths=[1.0], strengths=[1.0])

@@ -41,7 +41,7 @@ def answer(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     method = make_method(spec["method"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ns.NapsetsWarning)
-        # Compiles what so many nodes need, and makes the scores, which `given` keeps.
+        # Compiles what this many nodes need, and makes the scores, which `given` keeps.
         method.fit(given).predict(nodes)
         wall, cpu = time.perf_counter(), time.process_time()
         method.fit(given).predict(nodes)

@@ -95,7 +95,7 @@ class EdgeList:
         low = min(int(source.min()), int(target.min())) if source.size else 0
         high = max(int(source.max()), int(target.max())) if source.size else -1
         nodes = high + 1 if self.num_nodes is None else check_count("num_nodes", self.num_nodes, maximum=_MOST_NODES)
-        # Ids that leave nearly all numbers out are no numbers from 0: their rows alone would fill the memory.
+        # Ids that leave nearly all numbers out are not numbers from 0: their rows alone would fill the memory.
         if nodes > _MOST_NODES or (self.num_nodes is None and nodes > _MANY_NODES and nodes > 64 * source.size):
             raise InvalidInputError(_too_many(name, nodes))
         if low < 0 or high >= nodes:

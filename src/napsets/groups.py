@@ -288,7 +288,7 @@ def group_names(argument: str, values: ArrayLike) -> npt.NDArray[Any]:
     if column.dtype.kind == "b":
         column = column.astype(np.int64)
     if column.dtype.kind in "OT" and any(isinstance(name, str) for name in column.flat):
-        # A missing name, however a table writes it, is no name.
+        # A missing name, however a table writes it, is not a name.
         column = np.array(
             [name if isinstance(name, str) else _named(argument, name) for name in column.flat], dtype=str
         )
@@ -333,7 +333,7 @@ def _graph_of(reference: Reference, what: str) -> Graph:
     return graph
 
 
-#: A class is clustered by its scores from so many reference nodes on.
+#: A class is clustered by its scores from this many reference nodes on.
 _FEWEST_OF_A_CLASS = 10
 #: The quantiles that describe the scores of a class.
 _SHAPE = (0.5, 0.6, 0.7, 0.8, 0.9)

@@ -81,7 +81,7 @@ def fewest_ranks(alpha: float) -> int:
 
 
 def coverage_spread(labels: int, alpha: float, share: float = 0.95) -> tuple[float, float]:
-    """Return where the coverage of infinitely many nodes lies in that share of draws of so many labels: a Beta law."""
+    """Return where the coverage of infinitely many nodes lies in that share of draws of the labels: a Beta law."""
     from scipy.special import betaincinv
 
     place = rank_place(labels, alpha)
@@ -132,7 +132,7 @@ class Level(Protocol):
         ...
 
     def reference_size(self, labelled: int) -> int:
-        """Return how many of so many labelled nodes give the thresholds; the others are held out."""
+        """Return how many of this many labelled nodes give the thresholds; the others are held out."""
         ...
 
     def fit(self, reference: Reference, shares: FloatArray, scores: FloatArray) -> FittedLevel:
@@ -240,7 +240,7 @@ class Exact:
 @LEVELS.add("full")
 @dataclass(frozen=True)
 class Full(Exact):
-    """As `Exact`, and the labels held out speak too: full conformal prediction, for scores that hear them.
+    """As `Exact`, and the held-out labels are evidence too: full conformal prediction, for scores that hear them.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
 
 
 def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
-    """Return a random order of the ids, whose first so many are a random part of them.
+    """Return a random order of the ids, whose first n are a random part of them for every n.
 
     The order depends on the seed and on *which* ids there are, not on their order. It must depend on all of them: if an
     id alone decided where it goes, the same nodes would be in the first part whenever they are labelled, and the second

@@ -420,7 +420,7 @@ ROWS = {
         "`ids` must be integers or strings; got dtype float64",
     ),
     "ids of two dimensions": (lambda: ns.node_uniforms([[1]]), "`ids` must have 1 dimension; got shape (1, 1)"),
-    "a seed that is no integer": (lambda: calibrate(seed=0.5), "`seed` must be an integer; got 0.5"),
+    "a seed that is not an integer": (lambda: calibrate(seed=0.5), "`seed` must be an integer; got 0.5"),
     "no threads": (lambda: thresholds(threads=0), "`threads` must be at least 1; got 0"),
     "an unknown strategy": (
         lambda: ns.neighbourhood_thresholds(index(), [3], [1.0], 0.1, strategy="wide"),

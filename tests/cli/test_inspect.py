@@ -101,7 +101,7 @@ def test_evidence_is_told_where_labels_around_a_node_speak(tmp_path, run, method
     shown = run(*asked)
     assert shown.exit_code == 0, shown.stderr
     assert found["sentence"] in " ".join(shown.stdout.split())
-    assert "Labelled nodes that speak, the strongest first (10 of" in shown.stdout
+    assert "Labelled nodes that are evidence, the strongest first (10 of" in shown.stdout
 
 
 def test_without_evidence_none_is_told(run, sparse):

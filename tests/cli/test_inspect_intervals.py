@@ -136,7 +136,7 @@ def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
     for part in (
         "Node n160 at alpha = 0.1", "[lower − τ, upper + τ]", "What the model said, and what the interval is made of",
         "Targets around it as evidence: one labelled neighbour whose target is 1 above the model's best guess moves",
-        "near: mean residual of", "Labelled nodes that speak, the strongest first (10 of", "moves lower",
+        "near: mean residual of", "Labelled nodes that are evidence, the strongest first (10 of", "moves lower",
         "Calibration nodes with scores nearest to τ (10 of 75 in reach)", "Calibrated on all 150 labelled nodes.",
     ):  # fmt: skip
         assert part in text

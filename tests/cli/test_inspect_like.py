@@ -181,7 +181,7 @@ def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path,
     shown = run("inspect", *node, *small.files, "--like", target, "--alpha", 0.2)
     assert "Node" in shown.stdout
     assert "alpha = 0.2" in shown.stdout
-    assert f"note: alpha is 0.2 as asked for, though {target} was made with 0.3" in shown.stderr
+    assert f"note: alpha is 0.2 here, though {target} was made with 0.3" in shown.stderr
     assert "note" not in run("inspect", *node, *small.files, "--like", target, "--alpha", 0.3).stderr
 
 

@@ -15,7 +15,7 @@ def marked(path):
 
 
 def said(outputs) -> list[str]:
-    """What a cell prints, line by line; how long something took is no part of it."""
+    """What a cell prints, line by line; how long something took is not a part of it."""
     texts = [output.get("text") or output["data"].get("text/plain", []) for output in outputs]
     lines = "".join(line for text in texts for line in text).splitlines()
     return [line.rstrip() for line in lines if not line.strip().startswith("seconds ")]

@@ -1,4 +1,4 @@
-"""Labels that are no random sample, or that the model was trained on, withdraw the promise; random ones do not."""
+"""Labels that are not a random sample, or that the model was trained on, withdraw the promise; random ones do not."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_features_that_do_not_fit_are_refused_by_name(tmp_path, world, features)
     with pytest.raises(ns.FileFormatError, match="`features` must have each node once"):
         read_features(twice, ids)
     bare = write(tmp_path / "bare.parquet", {"node": world.ids})
-    with pytest.raises(ns.FileFormatError, match="`features` must have one column per feature beside node"):
+    with pytest.raises(ns.FileFormatError, match="`features` must have one column per feature in addition to node"):
         read_features(bare, ids)
     sp.save_npz(tmp_path / "short.npz", sp.csr_matrix(features[:7]))
     with pytest.raises(ns.FileFormatError, match="`features` must have a row for each of the 120 nodes"):

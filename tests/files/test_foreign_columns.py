@@ -1,4 +1,4 @@
-"""A column that is no class is called by its name, and not called a truncated file or logits."""
+"""A column that is not a class is called by its name, and not called a truncated file or logits."""
 
 from __future__ import annotations
 

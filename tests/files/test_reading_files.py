@@ -248,7 +248,7 @@ def test_rows_are_counted_from_the_top_of_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"node": [1]}, "one column per class beside node"),
+        ({"node": [1]}, "one column per class in addition to node"),
         ({"a": [1.0]}, r"must have the column node; .* lacks node\. It has: a"),
         ({"node": [1], "a": ["x"]}, r"the column a of .* is string\. If it is not a class, add --ignore-columns"),
         ({"node": [1], "a": pa.array([None], pa.float64())}, "must have no empty cell"),

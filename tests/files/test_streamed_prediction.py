@@ -78,7 +78,7 @@ def test_the_summary_counts_what_was_written(tmp_path):
     assert summary.infinite == np.isinf(sets.thresholds).sum() == sets.infinite > summary.unreached
 
 
-#: Run in a process of its own, whose peak is then its own: VmHWM starts anew with the program.
+#: Run in a process of its own, whose peak is then its own: VmHWM starts again with the program.
 _CHILD = """
 import sys
 from napsets.cli import main

@@ -42,7 +42,7 @@ def start(tmp_path):
         script = tmp_path / "kernels.py"
         if not script.exists() or script.read_text() != SCRIPT.format(before=before):
             script.write_text(SCRIPT.format(before=before))
-            os.utime(script, (0, 0))  # a kernel that seems changed would be compiled anew
+            os.utime(script, (0, 0))  # a kernel that seems changed would be compiled again
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         return subprocess.Popen([sys.executable, str(script)], env=env, stdout=subprocess.PIPE, text=True)
 

@@ -214,7 +214,7 @@ def test_the_pooled_size_is_that_of_the_list_of_weights(world, hops):
         for weighting, result in zip(weightings, results, strict=True):
             pooled = weighting.pool / others.size
             looks = weighting.alike / max(1, alike.sum()) * alike
-            # What a node weighs for looking alike is a node of its own, beside what it weighs otherwise.
+            # What a node weighs for looking alike is a node of its own, in addition to what it weighs otherwise.
             mass = (near + pooled + looks).sum()
             square = ((near + pooled) ** 2).sum() + (looks**2 + 2 * looks * pooled).sum()
             assert result.effective_size[i] == pytest.approx(mass**2 / square if square else 0.0, rel=1e-9)

@@ -154,9 +154,9 @@ def test_small_sets_keep_to_the_model_where_evidence_would_make_them_larger():
 def test_judging_by_label_gives_what_scoring_anew_would_give():
     graph, p, labels, order = world(0.8)
     auto = AutoMethod(seed=2).calibrate(graph, p, labels, order[:1500])
-    anew = auto.method.calibrate(graph, p, labels, order[:1500])
-    assert np.array_equal(auto.predict(order[1500:]).thresholds, anew.predict(order[1500:]).thresholds)
-    assert np.array_equal(auto.predict(order[1500:]).member, anew.predict(order[1500:]).member)
+    again = auto.method.calibrate(graph, p, labels, order[:1500])
+    assert np.array_equal(auto.predict(order[1500:]).thresholds, again.predict(order[1500:]).thresholds)
+    assert np.array_equal(auto.predict(order[1500:]).member, again.predict(order[1500:]).member)
 
 
 def test_small_sets_are_smaller_than_even_ones():

@@ -1,4 +1,4 @@
-"""Full conformal prediction: every candidate, every bag counted anew gives the same bits, and coverage is exact."""
+"""Full conformal prediction: every candidate, every bag counted again gives the same bits, and coverage is exact."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scores_of_bag(calibrated, data, nodes, labels, wanted):
 
 
 def slow_thresholds(calibrated, data, v, alpha, judges=None):
-    """The threshold of each candidate of a node by the definition: the bag anew for each."""
+    """The threshold of each candidate of a node by the definition: the bag again for each."""
     held_out, classes = calibrated.scored.level_nodes, data.outputs.shape[1]
     others = held_out[held_out != v]
     judging = others if judges is None else others[np.isin(others, judges)]

@@ -395,7 +395,7 @@ def test_lone_nodes_hear_nobody_and_names_stay_text_on_a_phone(informed, open_pa
     page = open_page(path, viewport={"width": 320, "height": 800})
     page.locator(".choice label").nth(1).click()
     find(page, "<i>1495</i> & co")
-    assert "No labelled node speaks here." in page.inner_text("#evidence-text")
+    assert "No labelled node counts as evidence here." in page.inner_text("#evidence-text")
     assert page.locator("#node-voices").is_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert page.locator("i, b").count() == 0

@@ -227,9 +227,9 @@ def test_the_command_runs_compares_and_writes_the_page(collected, tmp_path, run)
     wrong = call("--method", "atuo")
     assert wrong.exit_code != 0
     assert "did you mean 'auto'?" in wrong.stderr
-    assert "is no option of leaderboard" in call("--preset", "paper").stderr
+    assert "is not an option of leaderboard" in call("--preset", "paper").stderr
     assert "must be above 0 and below 1; got 1.5" in call("--share", "1.5").stderr
-    assert "is no option of sbm" in run("reproduce", "sbm", "--method", "auto").stderr
+    assert "is not an option of sbm" in run("reproduce", "sbm", "--method", "auto").stderr
     nowhere = run("reproduce", "leaderboard", "--results", results, "--root", tmp_path / "none", "--quick")
     assert nowhere.exit_code != 0
     assert "must be the folder that holds cora_ml.npz; there is no folder" in " ".join(nowhere.stderr.split())

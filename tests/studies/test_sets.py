@@ -104,7 +104,7 @@ def test_the_command_shows_the_rows_and_refuses_what_the_study_does_not_have(run
     assert "30% labelled, all models: ratio of mean sizes" in shown.stdout
     assert (tmp_path / "sets.md").read_text(encoding="utf-8") == page_text(rows)
     assert json.loads(run(*call, *options, "--json").stdout)["rows"] == len(rows)
-    assert "is no option of sets" in run(*call, "--sparing", "auto").stderr
+    assert "is not an option of sets" in run(*call, "--sparing", "auto").stderr
     assert "`seeds` must be 1 in the study of sets; got 3" in run(*call, "--seeds", 3).stderr
 
 

@@ -90,7 +90,7 @@ def test_the_front_holds_those_that_cover_and_that_none_beats():
     found = standings(rows)
     assert [one.method for one in front(found)] == ["auto-small", "auto", "naps"]
     assert not of(found, "daps").covers
-    # Three standard errors below 0.9 and no more is no accident that could be called clear.
+    # Three standard errors below 0.9 and no more is not due to chance that could be called clear.
     error = of(found, "split").coverage_error
     assert standings([row("split", 2.0, 0.0, coverage=0.9 - 2.9 * error)])[0].covers
     assert not standings([row("split", 2.0, 0.0, coverage=0.9 - 3.1 * error)])[0].covers

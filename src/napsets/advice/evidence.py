@@ -100,13 +100,14 @@ class Voice:
     Attributes
     ----------
     node : int
-        Who speaks.
+        The labelled node.
     hop : int
         1 for a neighbour, 2 for a neighbour's neighbour.
     label : int
         Its label.
     log_odds : float
-        How much the log odds of that label would fall without it, all else as it is. Below 0 it speaks against.
+        How much the log odds of that label would fall without it, all else as it is. Below 0 it is evidence against
+        the label.
     """
 
     node: int
@@ -136,7 +137,7 @@ class NodeEvidence:
         Shape (factors, classes): what each adds to the log odds of each label, against the average label. 0 says
         nothing. Their sums over the factors, raised and brought back to sum 1, are `informed`.
     voices : tuple of Voice
-        The labelled nodes within two hops that speak, the strongest first.
+        The labelled nodes within two hops that are evidence, the strongest first.
     sentence : str
         What a labelled neighbour does to the odds of its label.
     """
@@ -194,7 +195,7 @@ class Witnesses:
         )
 
     def voices(self, node: int) -> tuple[Voice, ...]:
-        """Return the labelled nodes within two hops that speak, the strongest first, then by number."""
+        """Return the labelled nodes within two hops that are evidence, the strongest first, then by number."""
         quiet = None if self.informed.bag is None else (~self.taught, self.evidence.quiet)
         around = labelled_around(self.graph, self.labels >= 0, node, self.evidence.parts, quiet)
         labels = self.labels[around.nodes]
@@ -217,7 +218,7 @@ class ResidualVoice:
     Attributes
     ----------
     node : int
-        Who speaks.
+        The labelled node.
     hop : int
         1 for a neighbour, 2 for a neighbour's neighbour.
     target, residual : float
@@ -252,7 +253,7 @@ class IntervalEvidence:
     counts : numpy.ndarray
         How many labelled nodes the residuals near and far are of; far, each neighbour counts its share of its own.
     voices : tuple of ResidualVoice
-        The labelled nodes within reach that speak, the strongest first.
+        The labelled nodes within reach that are evidence, the strongest first.
     sentence : str
         What one labelled neighbour does to the outputs, and what those two hops away do together.
     """
@@ -318,7 +319,7 @@ class ResidualWitnesses:
         return f"{sentence}; a mean residual of 1 two hops away moves {self._moves(weights[:, 1])}"
 
     def _moves(self, shifts: FloatArray) -> str:
-        """Say how far outputs are moved, but for those that nothing moves."""
+        """Say how far outputs are moved, except for those that nothing moves."""
         named = zip(self.informed.score.columns, shifts, np.abs(self._weights).max(axis=1) > 0, strict=True)
         return " and ".join(f"{name} by {shift:+.3g}" for name, shift, moved in named if moved)
 
@@ -344,7 +345,7 @@ class ResidualWitnesses:
         )
 
     def voices(self, node: int) -> tuple[ResidualVoice, ...]:
-        """Return the labelled nodes within reach that speak, those that move an output furthest first."""
+        """Return the labelled nodes within reach that are evidence, those that move an output furthest first."""
         around = labelled_around(self.graph, self.labelled, node, 1.0 / np.maximum(self.graph.degrees, 1))
         residuals = self.residuals[around.nodes]
         shifts = np.zeros((around.nodes.size, self.informed.model.shape[1]))

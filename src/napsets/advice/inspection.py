@@ -185,7 +185,7 @@ class SetInspection(NodeInspection):
     label_thresholds : numpy.ndarray or None
         The threshold of each label, where each has its own; `threshold` is then the smallest.
     base_threshold : float or None
-        Where each candidate is evidence for the labels held out: the threshold without any candidate. What a
+        Where each candidate is evidence for the held-out labels: the threshold without any candidate. What a
         candidate itself changed is the difference.
     listeners : numpy.ndarray or None
         The labelled nodes held out that hear the candidate.
@@ -237,7 +237,7 @@ class SetInspection(NodeInspection):
         if self.base_threshold is not None and self.listeners is not None and np.isfinite(self.threshold):
             moved = int(np.abs(self.label_thresholds - self.base_threshold).argmax())
             return (
-                f"Each label is judged by labels held out, with itself among their evidence: {self.listeners.size} of "
+                f"Each label is judged by held-out labels, with itself among their evidence: {self.listeners.size} of "
                 f"them hear it. Without it the threshold is {self.base_threshold:.4f}; with it, thresholds go from "
                 f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}, and label {moved} moves it "
                 f"most."
@@ -378,7 +378,7 @@ def inspect_node(
 def inspect_row(
     calibrated: Calibrated, prediction: Prediction, row: int, evidence: NodeEvidence | IntervalEvidence | None = None
 ) -> NodeInspection:
-    """Take apart one row of a prediction that a method gave, without predicting anew; nothing is checked."""
+    """Take apart one row of a prediction that a method gave, without predicting again; nothing is checked."""
     this = prediction[row : row + 1]
     inspection = _INSPECTIONS[type(prediction)]
     parts = inspect_threshold(calibrated, int(this.nodes[0]), prediction.alpha, float(this.thresholds[0]))

@@ -10,8 +10,8 @@ Few calibration nodes cost twice. Coverage may exceed 1−α by the test point's
 decay are chosen by the sum of the three, in which a node without support, whose set says nothing, counts as 1. The
 verdict compares the first two with those of split conformal prediction.
 
-All this is a guide for choosing settings. It is no part of any guarantee, and the graph alone cannot tell how good sets
-will be: that depends on the model. With its probabilities, methods are tried on held-out labels
+All this is a guide for choosing settings. It is not a part of any guarantee, and the graph alone cannot tell how good
+sets will be: that depends on the model. With its probabilities, methods are tried on held-out labels
 (`napsets.advice.trials`), and the verdict rests on what they did there.
 """
 

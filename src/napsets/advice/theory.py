@@ -61,7 +61,7 @@ class BlockModelVerdict(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Homophily:
-    """How often neighbours share a label, beside what random labels would give.
+    """How often neighbours share a label, compared with random labels.
 
     Attributes
     ----------

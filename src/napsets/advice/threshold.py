@@ -124,7 +124,7 @@ def _judged(calibrated: Calibrated, node: int, alpha: float, threshold: float) -
 
 
 def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
-    """Return whose scores the threshold is a quantile of, with their weights; nobody where it is no quantile."""
+    """Return whose scores the threshold is a quantile of, with their weights; nobody where it is not a quantile."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):
         parts = _by_hop(local.reference, node, local.weighting(np.array([node])).hops, threshold)

@@ -3,7 +3,7 @@
 The labelled nodes are cut into folds. The labels of one fold are hidden; the others calibrate each method, which then
 predicts the nodes of that fold, and their labels judge. So every label judges once, and none judges a set that it
 helped to make: sizes and coverage are what new nodes like these can expect, if a little pessimistic, because a fifth of
-the labels was missing. A method that chooses chooses anew in each fold, without the labels that judge.
+the labels was missing. A method that chooses chooses again in each fold, without the labels that judge.
 
 The probabilities are taken as given: a model that has seen the labels would look better than it is.
 """
@@ -36,7 +36,7 @@ __all__ = ["FOLDS", "TRIED", "Trial", "Trials", "try_methods"]
 
 #: What is tried, by the names of the table of methods; the first is what the others are compared with.
 TRIED: tuple[str, ...] = ("split", "thr", "naps", "naps-exact", "informed", "auto", "auto-small")
-#: Into so many parts the labelled nodes are cut.
+#: Into this many parts the labelled nodes are cut.
 FOLDS = 5
 #: Labels of a fold that judge, at the most; all others of that fold are hidden too.
 _JUDGED = 5000

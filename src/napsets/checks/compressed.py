@@ -14,7 +14,7 @@ from napsets.errors import InvalidInputError
 
 __all__ = ["check_compressed", "id_dtype"]
 
-_CHECKED_AT_ONCE = 1 << 20  # edges; bounds what a check needs beside the graph
+_CHECKED_AT_ONCE = 1 << 20  # edges; bounds what a check needs in addition to the graph
 
 
 def id_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:

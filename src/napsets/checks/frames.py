@@ -72,7 +72,7 @@ def _same(one: Names, other: Names) -> bool:
 
 
 def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
-    """Return where the rows of an index must come from to be in another order; refuse one that is no order of it."""
+    """Return where the rows of an index must come from to be in another order; refuse one that has other entries."""
     places = find_rows(index, order)
     if index.shape == order.shape and places.min(initial=0) >= 0:
         return places

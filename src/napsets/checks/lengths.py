@@ -25,7 +25,7 @@ SHORTEST, LONGEST = 1e-100, 1e100
 
 _ZERO = {
     "lengths": "an edge of length 0 would make its two ends one node: make them one, or give the edge a small length",
-    "strengths": "a strength of 0 is no edge: leave it out",
+    "strengths": "a strength of 0 is not an edge: leave it out",
 }
 
 

@@ -68,12 +68,12 @@ def is_several(value: object) -> bool:
     """Return whether a value is a list or an array of values, and not one."""
     try:
         return isinstance(value, list | tuple) or np.ndim(cast(Any, value)) > 0
-    except (TypeError, ValueError, RuntimeError):  # what looks like a sequence and is no array
+    except (TypeError, ValueError, RuntimeError):  # what looks like a sequence and is not an array
         return False
 
 
 def in_digits(value: float, decimals: int = 4, *, sign: str = "") -> str:
-    """Write a number for people with so many decimals, or with four digits where it is too small or large for that.
+    """Write a number for people with this many decimals, or with four digits where it is too small or large for that.
 
     Examples
     --------

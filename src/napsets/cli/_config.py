@@ -64,7 +64,7 @@ def _read(path: Path) -> dict[str, Any]:
         settings: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise typer.BadParameter(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # TOML's own errors, bytes that are no text, and endless brackets
+    except (ValueError, RecursionError) as error:  # TOML's own errors, bytes that are not text, and endless brackets
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise typer.BadParameter(f"{path} is not TOML: {reason}") from error
     return settings

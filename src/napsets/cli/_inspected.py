@@ -25,7 +25,7 @@ class Explanation(ABC):
     truth: ClassVar[str]
 
     def result(self, inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return all that is said, with at most so many neighbours and witnesses."""
+        """Return all that is said, with at most this many neighbours and witnesses."""
         evidence = inspection.evidence
         return {
             "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),
@@ -322,7 +322,8 @@ def _names_of(voices: Any, inputs: Inputs) -> list[Any]:
 
 
 def _spoken(evidence: dict[str, Any]) -> str:
-    return f"Labelled nodes that speak, the strongest first ({len(evidence['voices'])} of {evidence['speaking']})"
+    shown, total = len(evidence["voices"]), evidence["speaking"]
+    return f"Labelled nodes that are evidence, the strongest first ({shown} of {total})"
 
 
 def _support_rows(result: dict[str, Any]) -> list[tuple[str, str]]:

@@ -115,7 +115,7 @@ class Record:
         for name, recorded in self.settings.items():
             value = getattr(options.get(name), "value", options.get(name))
             if name in options and value != recorded:
-                notes.append(f"{name} is {value!r} as asked for, though {self.path} was made with {recorded!r}")
+                notes.append(f"{name} is {value!r} here, though {self.path} was made with {recorded!r}")
         counts = {"num_nodes": ("nodes", len(inputs.ids))}
         if not self.report:
             counts["calibration"] = ("labels", int(inputs.calibration.size))

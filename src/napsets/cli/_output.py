@@ -71,7 +71,7 @@ class Output:
                 sys.stdout.write(_as_json(data) + "\n")
             else:
                 for shown in tables:
-                    # Text is other people's: square brackets in it are no markup.
+                    # Text is other people's: square brackets in it are not markup.
                     self._out.print(Text(visible(shown, lines=True)) if isinstance(shown, str) else shown)
         except BrokenPipeError:
             raise

@@ -187,7 +187,7 @@ def _parse_strata(text: str) -> list[tuple[int, int]]:
 
 #: What groups may be by, in the order of the table.
 _KINDS = ("class", "degree", "neighbourhood", "width", "group")
-#: PCCV is the worst of so many averages; over fewer, or over a smaller share of the nodes, it says little of the rest.
+#: PCCV is the worst of this many averages; over fewer, or a smaller share of the nodes, it says little about the rest.
 _MANY_NEIGHBOURHOODS = 10
 _MOST_NODES = 0.5
 
@@ -207,7 +207,7 @@ def _on_pccv(result: dict[str, Any], around: NeighbourhoodOptions) -> list[str]:
 
 
 def _pccv_rows(result: dict[str, Any], what: str) -> list[tuple[str, str]]:
-    """Return PCCV beside chance, where there is a graph."""
+    """Return PCCV compared with chance, where there is a graph."""
     if "pccv" not in result:
         return []
     held = percent(result["share_in_neighbourhoods"])
@@ -218,7 +218,7 @@ def _pccv_rows(result: dict[str, Any], what: str) -> list[tuple[str, str]]:
 
 
 def _gap_tables(result: dict[str, Any]) -> list[Any]:
-    """Return how far coverage is from what was asked for within groups, beside what chance gives."""
+    """Return how far coverage is from what was asked for within groups, compared with chance."""
     names = ("gap", "chance", "under", "over", "worst", "worst_chance")
     rows = [
         (kind, *(number(result[f"{name}_{kind}"]) for name in names), percent(result[f"share_{kind}"]))
@@ -252,7 +252,7 @@ class _Tables(ABC):
     prediction: ClassVar[type[Prediction]]
     #: Options that have no meaning for it.
     unused: ClassVar[tuple[str, ...]] = ()
-    #: By what groups coverage is shown, and the size that stands beside it.
+    #: By what groups coverage is shown, and the size that is next to it.
     sizes: ClassVar[dict[str, str | None]]
 
     @abstractmethod

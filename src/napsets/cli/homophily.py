@@ -27,11 +27,11 @@ def homophily(
     labels: Labels,
     read: Annotated[ReadingOptions, Only("directed", "direction", "ids")],
 ) -> None:
-    """Measure how often neighbours share a label, beside what random labels would give.
+    """Measure how often neighbours share a label, compared with random labels.
 
     NAPS relies on homophily: the average share of a node's labelled neighbours that have its label (Table 1's Ĥ) should
     exceed Σ p², which labels drawn at random with the same frequencies p would have (H_rand). Nodes without a
-    labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them stands beside it. With --directed,
+    labelled neighbour count as 0 in Ĥ, as in the paper; the mean without them is next to it. With --directed,
     neighbours are those along --direction: whom a node points to, who points to it, or both.
     """
     from napsets.advice.theory import measure_homophily

@@ -43,7 +43,7 @@ def inspect(
 
     Its neighbourhood by hop with weights, the scores of its labels, the threshold and where that comes from, and the
     calibration nodes whose scores are nearest to it. Where the labels around a node are evidence (informed, auto), also
-    what the model said by itself, what each kind of evidence adds, and which labelled neighbours speak for which label.
+    what the model said by itself, what each kind of evidence adds, and which labelled neighbours are evidence for what.
 
     With --task regression it explains an interval: what the model said, what the targets around the node make of that
     (informed, auto), and the same of the threshold.

@@ -86,7 +86,7 @@ class EngineOptions:
         PlanName,
         typer.Option(
             "--plan",
-            help="With --engine spark: workers map the graph, from a folder beside the output that all machines see, "
+            help="With --engine spark: workers map the graph, from a folder next to the output that all machines see, "
             "or joins. By default the first, where the graph fits into the memory of each machine.",
         ),
     ] = PlanName.auto

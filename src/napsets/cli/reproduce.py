@@ -1,4 +1,4 @@
-"""``napsets reproduce``: the paper's tables and studies beside what is printed, and the comparisons of methods."""
+"""``napsets reproduce``: the paper's tables and studies next to the printed ones, and the comparisons of methods."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reproduce(
     page: Annotated[Path | None, typer.Option(help="Write a page of documentation to this Markdown file.")] = None,
     rows_only: Annotated[bool, typer.Option("--rows-only", help="Run nothing; show the rows that are there.")] = False,
 ) -> None:
-    """Reproduce the paper's tables and figures beside what is printed, or compare all methods (leaderboard).
+    """Reproduce the paper's tables and figures next to the printed ones, or compare all methods (leaderboard).
 
     Finished cells are not run again: their rows are kept in Parquet files in the results folder, and everything
     shown or written is made from rows.
@@ -138,7 +138,7 @@ def _refuse(target: Target, study: Study, options: dict[str, Any]) -> None:
     """Refuse options that the study does not have: ignored, they would mislead."""
     for name, value in options.items():
         if value is not None and name not in study.options:
-            raise typer.BadParameter(f"is no option of {target}", param_hint=f"--{name}")
+            raise typer.BadParameter(f"is not an option of {target}", param_hint=f"--{name}")
 
 
 def _show(run: Output, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""What to watch for: labels that are no random sample, too little coverage, weak classes, few labels, little support.
+"""What to watch for: labels that are not a random sample, low coverage, weak classes, few labels, little support.
 
 Some findings withdraw the promise: the model is surer of the labelled nodes than of the others, because it was trained
 on them or because they are easy; or the labelled nodes differ from the others by much. Coverage on the other nodes is
@@ -81,7 +81,7 @@ class Cautions:
     Attributes
     ----------
     withdrawn : str
-        Why the promise of coverage does not hold for nodes without a label; empty where nothing speaks against it.
+        Why the promise of coverage does not hold for nodes without a label; empty where there is no reason.
     warnings : tuple of str
         All warnings, the gravest first.
     """
@@ -146,7 +146,7 @@ def find_cautions(
     alpha : float
         Error rate.
     infinite, nodes : int
-        Nodes that lack support, of so many.
+        Nodes that lack support, of this many.
     looks : sequence of Drift
         Differences between labelled nodes and others that were looked at.
     hits : int, optional

@@ -117,7 +117,7 @@ def compare(
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
     groups : mapping, optional
         The user's own groupings by name, each an array with one entry per node as in `coverage_gap`. Gaps over them
-        stand beside those over the usual ones, or take their place under the same name. The usual ones of sets are
+        are added to those over the usual ones, or take their place under the same name. The usual ones of sets are
         "neighbourhood", "class", "degree" and "confidence"; of intervals "neighbourhood", "degree", "prediction"
         (fifths by the model's best guess) and "width" (fifths by the method's own width).
     training : array, optional
@@ -223,7 +223,7 @@ def compare_intervals(
 
 
 def _items(methods: Any) -> dict[str, Any]:
-    """Return what is to be compared, by name: what is no name itself is called by its class."""
+    """Return what is to be compared, by name: what is not a name itself is called by its class."""
     if isinstance(methods, Mapping):
         items = dict(methods)
     else:

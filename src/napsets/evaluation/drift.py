@@ -79,7 +79,7 @@ class Drift:
         return self.means[0] > self.means[1]
 
     def matters(self, looks: int) -> bool:
-        """Return whether it is worth a warning: more than chance, among so many looks, and large."""
+        """Return whether it is worth a warning: more than chance, among this many looks, and large."""
         return self.p_value * looks < ALARM and self.distance >= WORTH
 
     def __str__(self) -> str:

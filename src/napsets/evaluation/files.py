@@ -129,7 +129,7 @@ def evaluate_file(
     radius, min_size, seed
         As in `neighbourhood_partition`.
     groups : numpy.ndarray, optional
-        The name of the group of each node of the file, empty for none: adds coverage by group, beside chance.
+        The name of the group of each node of the file, empty for none: adds coverage by group, compared with chance.
     """
     prediction, y, leaf = labelled.prediction, labelled.truth, _LEAVES[type(labelled.prediction)]
     by_name: dict[str, Any] = leaf.groups(y)

@@ -1,4 +1,4 @@
-"""What a method buys beside the first one on the same nodes: smaller sets, narrower intervals, more even coverage.
+"""What a method gains over the first one on the same nodes: smaller sets, narrower intervals, more even coverage.
 
 The change of size is a ratio of means; its variance is that of the nodes, by linearisation, and that of the labels:
 another draw of them would move coverage as the Beta law says, and sizes along each method's curve of size against

@@ -28,7 +28,7 @@ __all__ = [
     "usual_groups",
 ]
 
-#: Into so many groups of about equal size nodes are cut by a number.
+#: Into this many groups of about equal size nodes are cut by a number.
 FIFTHS = 5
 _MOST_BINS = 10**6
 

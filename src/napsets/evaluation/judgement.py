@@ -55,7 +55,7 @@ class Judgement:
         share of intervals that are the whole line, and `point_rate` the share that are a single point, because even the
         smallest score is above the threshold.
     gaps : mapping
-        How far coverage is from 1 − alpha within groups, beside what chance gives, by the name of the grouping.
+        How far coverage is from 1 − alpha within groups, compared with chance, by the name of the grouping.
     """
 
     metrics: tuple[str, ...]
@@ -145,7 +145,7 @@ def judge_rows(
 
 
 def check_groups(groups: Any) -> dict[str, Any]:
-    """Return groupings by name, none for None; refuse what is no mapping: an array alone has no name in a table."""
+    """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name in a table."""
     if groups is None:
         return {}
     check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]

@@ -40,7 +40,7 @@ class Curve(ABC):
 
     @abstractmethod
     def values(self, nodes: int) -> dict[str, float]:
-        """Return what the curve shows of so many nodes, by name."""
+        """Return what the curve shows of this many nodes, by name."""
 
 
 class Kind(ABC):
@@ -80,7 +80,7 @@ class Kind(ABC):
 
     @abstractmethod
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Return the groups of nodes that evenness is always looked at over, but for neighbourhoods, by name."""
+        """Return the groups of nodes that evenness is always looked at over, except for neighbourhoods, by name."""
 
     @abstractmethod
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -100,14 +100,14 @@ def coverage(sets: Prediction, labels: ArrayLike, *, per: Per = "node") -> float
 
 
 def mean_width(intervals: PredictionIntervals) -> float:
-    """Return the average width of intervals; infinite where one is. Look at `intervals.infinite` beside it."""
+    """Return the average width of intervals; infinite where one is. Look at `intervals.infinite` too."""
     return mean(
         check_kind("intervals", intervals, PredictionIntervals, way="NAPS(score='cqr').predict gives one.").widths
     )
 
 
 def mean_size(sets: PredictionSets) -> float:
-    """Return the average number of labels in a set. Look at `empty_rate` beside it."""
+    """Return the average number of labels in a set. Look at `empty_rate` too."""
     return mean(_check_sets(sets).sizes)
 
 

@@ -80,7 +80,7 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None, share: f
 
 
 def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
-    """Return how often an exact method would cover so few of the judged nodes, or fewer."""
+    """Return how often an exact method would cover this few of the judged nodes, or fewer."""
     from scipy.special import betainc
 
     if rank_place(labels, alpha) > labels:

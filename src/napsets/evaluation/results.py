@@ -325,7 +325,7 @@ class Comparison:
 
 
 def finite_together(values: Sequence[npt.NDArray[Any]]) -> BoolArray:
-    """Return where the values of all methods are finite, but for methods of which less than half are.
+    """Return where the values of all methods are finite, except for methods of which less than half are.
 
     Examples
     --------

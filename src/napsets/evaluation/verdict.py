@@ -2,8 +2,8 @@
 
 *What it gains* is measured against the first method on the same nodes (`gains`). Intervals are 95 % ones. Where a
 method is picked because it did best on the evaluation nodes, they hold for all methods together (Bonferroni), so that
-picking cannot flatter it. *How certain* is coverage beside the band in which it lies in 95 of 100 draws if the method
-keeps its promise (`promises`). *What to watch for* is found in `cautions` and `weak`; the sentences are in
+picking cannot flatter it. *How certain* is coverage compared with the band in which it lies in 95 of 100 draws if the
+method keeps its promise (`promises`). *What to watch for* is found in `cautions` and `weak`; the sentences are in
 `verdict_words`.
 """
 
@@ -51,7 +51,7 @@ __all__ = [
 
 #: Groupings whose groups have no names, or no threshold of their own that would help.
 _UNNAMED = ("neighbourhood", "confidence", "prediction", "width")
-#: Labels that are predicted anew to see which classes are covered too little, at most.
+#: Labels that are predicted again to see which classes are covered too little, at most.
 _MOST_LABELS = 20_000
 
 

@@ -94,7 +94,7 @@ class Verdict:
     choice : str or None
         What a method that chooses chose, and why.
     withdrawn : str
-        Why the promise does not hold for nodes without a label; empty where nothing speaks against it.
+        Why the promise does not hold for nodes without a label; empty where there is no reason.
     warnings : tuple of str
         What to watch for, the gravest first.
     looked_at : str
@@ -171,7 +171,7 @@ class Verdict:
 
     @property
     def sure(self) -> str:
-        """How certain that is: coverage beside chance, and what the promise rests on."""
+        """How certain that is: coverage compared with chance, and what the promise rests on."""
         low, high = self.band
         band = f"{100 * low:.1f} and {100 * high:.1f} %"
         if not self.judged:
@@ -263,7 +263,7 @@ class Verdict:
         )
 
     def _beside(self, size: str) -> str:
-        """Return a size beside that of the baseline, and by which share it differs."""
+        """Return a size next to that of the baseline, and by which share it differs."""
         plain = self.prediction.size_text(self.baseline_size)
         return f"{size}, compared with {plain} for {named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
 

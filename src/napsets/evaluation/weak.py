@@ -1,7 +1,7 @@
 """Classes and groups that are covered less than the target, by more than chance.
 
 A method that covers 90 % of all nodes may cover 0 % of a class. For each group the tail of the law of its hits says how
-often chance would cover so few: beta-binomial where other labels set the level, binomial where the same labels did
+often chance would cover this few: beta-binomial where other labels set the level, binomial where the same labels did
 (their overall coverage is fixed, so the binomial tail is on the safe side). The tails are multiplied by the number of
 groups (Bonferroni), so that among many classes none is named because of chance.
 """
@@ -44,7 +44,7 @@ class WeakGroup:
     coverage : float
         The share of them that are covered.
     p_value : float
-        How often chance would cover so few of them, for all groups of the grouping together.
+        How often chance would cover this few of them, for all groups of the grouping together.
     labels : int
         How many labels of the group calibrated; −1 where that is not known.
     """

@@ -129,7 +129,7 @@ def class_codes(table: TableFile, labels: Any, class_names: list[str], what: str
 
 
 def cuts(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
-    """Whether offsets cut so many labels into so many sets."""
+    """Whether offsets cut this many labels into this many sets."""
     if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
         return False
     return bool(offsets[0] == 0 and offsets[-1] == labels and (offsets[1:] >= offsets[:-1]).all())

@@ -116,7 +116,7 @@ def _without_strangers(
     if strangers and notes is not None:
         notes.append(f"left out: rows of {table.path} with labels that are not classes: {_listed(strangers)}")
     if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
-        strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are no class here
+        strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are not a class here
     return [text for text in known if text not in set(strangers)]
 
 
@@ -147,7 +147,7 @@ def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:
 def _rule(
     table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
 ) -> Any:
-    """Return what finds a label's class, or refuse labels that cannot be told or are no class."""
+    """Return what finds a label's class, or refuse labels that cannot be told or are not a class."""
     nameless = [text for text in known if classes.named(text) < 0]
     numberless = [text for text in known if classes.numbered(text) < 0]
     if labels_are != "indices" and not nameless:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 __all__ = ["STALE", "discard_drafts", "draft_mark", "drafting", "is_abandoned", "sweep", "temporary_folder"]
 
-#: From so many seconds without a change on, a draft counts as left behind, whosever it is.
+#: From this many seconds without a change on, a draft counts as left behind, whoever wrote it.
 STALE = 24 * 3600.0
 
 _MARK = re.compile(r"\..*\.napsets-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}(?=\.|$)")

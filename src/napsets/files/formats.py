@@ -1,9 +1,9 @@
 """Files of rows as batches of Arrow columns, whatever their format.
 
 A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
-parts), CSV (plain or gzip), JSON Lines and npz look alike from here on, but for one thing: CSV has no types, so the
+parts), CSV (plain or gzip), JSON Lines and npz look alike from here on, except for one thing: CSV has no types, so the
 columns that hold ids and names are read from it as text. Columns go by napsets' names, whatever the file calls them
-(`Reading.columns`). What napsets keeps beside the rows is read here too.
+(`Reading.columns`). What napsets keeps in addition to the rows is read here too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TEXT_COLUMNS = {
     "sets": ("node", "labels"),
 }
 
-#: Deeper JSON is no description of a file; what walks through it later need not expect it.
+#: Deeper JSON is not a description of a file; what walks through it later need not expect it.
 _DEEPEST = 20
 
 #: The file in a folder of parts that holds what a single file has in its metadata; readers of Parquet pass over it.
@@ -66,7 +66,7 @@ class TableFile:
     columns : tuple of str
         Its columns, by napsets' names.
     metadata : dict
-        What a Parquet file carries beside its rows.
+        What a Parquet file carries in addition to its rows.
     reading : Reading
         How it is read.
     called : dict
@@ -144,7 +144,7 @@ class TableFile:
         return npz_batches(self.name, self.path, columns, rows)
 
     def about(self) -> dict[str, Any]:
-        """Return what napsets wrote beside the rows, empty where it wrote nothing.
+        """Return what napsets wrote in addition to the rows, empty where it wrote nothing.
 
         Its ``class_names``, where there are any, are distinct strings.
         """
@@ -161,7 +161,7 @@ class TableFile:
     def _bad_about(self, what: str) -> FileFormatError:
         return FileFormatError(
             f"`{self.name}` must be described as napsets describes it; the metadata of {self.path} {what}. "
-            f"Write the file anew."
+            f"Write the file again."
         )
 
     def num_rows(self) -> int | None:
@@ -218,7 +218,7 @@ def _renamed(columns: Sequence[str], called: dict[str, str]) -> tuple[str, ...]:
 
 
 def about_fault(about: Any) -> str | None:
-    """Return why something cannot be what napsets writes beside rows, None where it can."""
+    """Return why something cannot be what napsets writes in addition to rows, None where it can."""
     if not isinstance(about, dict):
         return f"holds no JSON object; it is {_shortened(about)}"
     if not _is_flat(about):
@@ -226,7 +226,7 @@ def about_fault(about: Any) -> str | None:
     names = about.get("class_names")
     listed = isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names)
     if names is not None and not listed:
-        return f"has class_names that are no list of strings: {_shortened(names)}"
+        return f"has class_names that are not a list of strings: {_shortened(names)}"
     if names is not None and len(set(names)) < len(names):
         return f"has class_names that repeat a name: {_shortened(names)}"
     return None

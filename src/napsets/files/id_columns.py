@@ -134,7 +134,7 @@ def _missing_id(table: TableFile, column: str) -> FileFormatError:
 
 
 def _first_odd(values: Any) -> str:
-    """Return the first text that is no integer."""
+    """Return the first text that is not an integer."""
     pa = arrow()
     odd = values.filter(pa.compute.invert(pa.compute.match_substring_regex(values, CANONICAL_INTEGER)))
     return str((odd if len(odd) else values)[0].as_py())
@@ -199,7 +199,7 @@ def all_ids(tables: Sequence[tuple[TableFile, tuple[str, ...]]]) -> NodeIds:
     if integers and texts and not guessed:
         raise FileFormatError(
             f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
-            f"`{next(iter(texts))}` are text. Write them the same way, or pass --ids string to read all of them as text."
+            f"`{next(iter(texts))}` text. Write them the same way, or pass --ids string to read all of them as text."
         )
     numbers = guessed and tables[0][0].reading.ids != "string"
     distinct = [column.cast(pa.int64()) if numbers and name in texts else column for name, (_, column) in seen.items()]

@@ -28,7 +28,7 @@ _MATRICES = ("probabilities", "features")
 
 
 def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
-    """Return the names of the columns, and the settings that napsets keeps beside them."""
+    """Return the names of the columns, and the settings that napsets keeps in addition to them."""
     with np.load(path, allow_pickle=False) as archive:
         names = list(archive.files)
         for column in names:
@@ -46,7 +46,7 @@ def npz_header(name: str, path: Path) -> tuple[list[str], dict[bytes, bytes]]:
 
 
 def npz_batches(name: str, path: Path, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Give record batches of the columns, of at most so many rows."""
+    """Give record batches of the columns, of at most this many rows."""
     arrays = npz_arrays(name, path, columns)
     for start in range(0, max(map(len, arrays.values()), default=0), rows):
         parts = [_arrow_column(arrays[column][start : start + rows]) for column in columns]
@@ -64,7 +64,7 @@ def npz_arrays(name: str, path: Path, columns: Sequence[str]) -> dict[str, npt.N
 
 
 def npz_array(name: str, path: Path, archive: Any, column: str, *, ndim: int = 1) -> npt.NDArray[Any]:
-    """Return an array of numbers or text with so many dimensions, in this machine's byte order."""
+    """Return an array of numbers or text with this many dimensions, in this machine's byte order."""
     array: npt.NDArray[Any] = archive[column]
     if array.ndim != ndim:
         shape = "one row per node and one column per class or feature" if ndim == 2 else "one dimension"

@@ -125,7 +125,7 @@ def _number_column(
     if not (
         types.is_floating(values.type) or types.is_integer(values.type) or (booleans and types.is_boolean(values.type))
     ):
-        companion = " A list column named probabilities may stand beside it." if column in _COMPANIONS else ""
+        companion = " A list column named probabilities may be in the file too." if column in _COMPANIONS else ""
         raise FileFormatError(
             f"`{table.name}` must hold numbers in every column but node; the column {column} of {table.path} is "
             f"{values.type}. If it is not a class, add --ignore-columns {column}.{companion}{_number_hint(values)}"
@@ -148,7 +148,7 @@ def _list_rows(table: TableFile, lists: Any, column: str, first: int) -> npt.NDA
     if not (types.is_list(lists.type) or types.is_large_list(lists.type) or types.is_fixed_size_list(lists.type)):
         raise FileFormatError(
             f"`{table.name}` must hold a list of numbers in each row of its column {column}; in {table.path} that "
-            f"column is {lists.type}. Write one column per number beside node, or lists in Parquet or npz."
+            f"column is {lists.type}. Write one column per number in addition to node, or lists in Parquet or npz."
         )
     values = _number_column(table, lists.flatten(), column, first)
     lengths = arrow().compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)

@@ -158,8 +158,8 @@ def _class_columns(table: TableFile) -> list[str]:
     columns = [column for column in table.columns if column != "node" and column not in unused]
     if not columns:
         raise FileFormatError(
-            f"`probabilities` must have one column per class beside node, or one list column named {LIST_COLUMN}; "
-            f"{table.path} has the columns {', '.join(table.columns)}"
+            f"`probabilities` must have one column per class in addition to node, or one list column named "
+            f"{LIST_COLUMN}; {table.path} has the columns {', '.join(table.columns)}"
         )
     if "" in columns:
         raise FileFormatError(
@@ -197,7 +197,7 @@ class _Rows:
         self.first_bad = ""
         #: Columns without which every bad row so far would sum to 1.
         self.surplus: list[int] | None = None
-        #: Whether every bad row so far sums to 1, or to 100, but for rounding.
+        #: Whether every bad row so far sums to 1, or to 100, except for rounding.
         self.rounded = self.percentages = True
 
     def add(self, batch: Any, ids: Any) -> None:
@@ -278,7 +278,7 @@ class _Rows:
 
 
 def _normalised(block: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return rows divided by their sum, where that is 1 or 100 but for rounding; others as they are."""
+    """Return rows divided by their sum, where that is 1 or 100 except for rounding; others as they are."""
     sums, room = block.sum(axis=1, dtype=np.float64), _ROUNDING * block.shape[1]
     near = (np.abs(sums - 1.0) <= room) | (np.abs(sums - 100.0) <= 100.0 * room)
     divided = block.astype(np.float64)
@@ -338,7 +338,7 @@ def read_features(path: str | os.PathLike[str], nodes: NodeIds, reading: Reading
     if _FEATURES in columns:
         columns = [_FEATURES]
     if not columns:
-        raise FileFormatError(f"`features` must have one column per feature beside node; {table.path} has none")
+        raise FileFormatError(f"`features` must have one column per feature in addition to node; {table.path} has none")
     rows, blocks, filled = NodeRows(table, nodes), [], 0
     for batch in rows.batches(*columns):
         blocks.append(number_rows(table, batch, columns, filled, list_column=_FEATURES, booleans=True))

@@ -171,7 +171,7 @@ def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None] = (), *, name:
     ``edges.csv``, also while there is no folder ``new``.
     """
     target = Path(os.path.realpath(output))
-    if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is no link
+    if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is not a link
         raise InvalidInputError(f"`{name}` must be a file; {output} is a link that leads back to itself")
     for path in (*inputs, *_PROTECTED.get()):
         if path is None:

@@ -1,4 +1,4 @@
-"""The columns of files of predictions: what sets and intervals are in a table, and which tables are no such thing.
+"""The columns of files of predictions: what sets and intervals are in a table, and which tables are neither.
 
 Both have ``node`` (as the user's files had it), ``threshold`` (+∞ where the neighbourhood has too little mass),
 ``support``, ``effective_size`` and ``alpha``. Sets have ``labels`` (a list of class names, or of integers where the
@@ -183,7 +183,7 @@ class SetColumns(PredictionColumns):
         lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) > 1 or not arrays["node"].size:
             raise FileFormatError(
-                f"`sets` must have arrays of one length, at least 1, but for labels and offsets; {table.path} has "
+                f"`sets` must have arrays of one length, at least 1, except for labels and offsets; {table.path} has "
                 f"{lengths}"
             )
         if not cuts(offsets, arrays["node"].size, labels.size):

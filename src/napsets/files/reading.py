@@ -72,14 +72,14 @@ class Reading:
         What a label is: a class's name or its number from 0. With "auto": names where every label is one, numbers where
         none is; a mixture is refused.
     skip_unknown : bool
-        Leave out rows that name a node which the file of probabilities lacks, or a label that is no class, instead of
-        refusing them.
+        Leave out rows that name a node which the file of probabilities lacks, or a label that is not a class, instead
+        of refusing them.
     logits : bool
         The model's outputs are from before its softmax: any finite numbers, which become probabilities.
     normalise : bool
-        Divide each row of probabilities by its sum, where that is 1 or 100 but for rounding.
+        Divide each row of probabilities by its sum, where that is 1 or 100 except for rounding.
     ignore_columns : str or sequence of str
-        Columns of the file of probabilities that are no classes; as text, ``split,year``.
+        Columns of the file of probabilities that are not classes; as text, ``split,year``.
     directed : bool
         Follow edges from source to target only.
     weights_are : {"lengths", "strengths"}, optional

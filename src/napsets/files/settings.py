@@ -42,7 +42,7 @@ def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[st
 
 def _refused(name: str, path: str | os.PathLike[str], key: str, wanted: str, value: object) -> FileFormatError:
     what = f"have the {key} {shown(value)}, which must be {wanted}"
-    return FileFormatError(f"{_opening(name, path)} {what}. Write the file anew.")
+    return FileFormatError(f"{_opening(name, path)} {what}. Write the file again.")
 
 
 def _opening(name: str, path: str | os.PathLike[str]) -> str:

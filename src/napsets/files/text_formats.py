@@ -65,7 +65,7 @@ def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
 def csv_batches(
     name: str, path: Path, columns: Sequence[str], text: Sequence[str], rows: int, separator: str = ","
 ) -> Iterator[Any]:
-    """Give record batches of the columns, of at most so many rows.
+    """Give record batches of the columns, of at most this many rows.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _read(path: Path, types: dict[str, Any], separator: str, *, headless: Sequen
 
 
 def _blame(name: str, path: Path, columns: list[str], separator: str) -> None:
-    """Name the first column with a cell that is no number, and say whether it is one cell or the whole column."""
+    """Name the first column with a cell that is not a number, and say whether it is one cell or the whole column."""
     pa = arrow()
     seen = 0
     for batch in _read(path, dict.fromkeys(columns, pa.string()), separator):
@@ -169,7 +169,7 @@ def jsonl_header(name: str, path: Path) -> list[str]:
 
 
 def jsonl_batches(name: str, path: Path, columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Give record batches of the columns, of at most so many rows."""
+    """Give record batches of the columns, of at most this many rows."""
     pa = arrow()
     lines = _lines_as_objects(name, path)
     while part := list(islice(lines, rows)):

@@ -36,7 +36,7 @@ THREADS = 2
 
 @contextmanager
 def torch_threads(count: int | None = None) -> Iterator[None]:
-    """Let torch use so many threads inside, `THREADS` by default, and as many as before afterwards."""
+    """Let torch use this many threads inside, `THREADS` by default, and as many as before afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(check_count("threads", THREADS if count is None else count, minimum=1))
     try:

@@ -46,7 +46,7 @@ _said: set[str] = set()
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile without the interpreter lock, and keep the result on disk where a cache can be written."""
     kernel = _njit()(function)
-    with suppress(RuntimeError):  # no folder can be written for the cache: compile anew in each process
+    with suppress(RuntimeError):  # no folder can be written for the cache: compile again in each process
         kernel._cache = _Cache(function)  # type: ignore[attr-defined]
         _kept.append(kernel)
     return kernel
@@ -103,7 +103,7 @@ def _copy_kept(old: Any, new: Any) -> None:
     entries = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
     for entry in (*entries, name):
         draft = os.path.join(new.cache_path, f"{entry}.{os.getpid()}.draft")
-        with suppress(OSError):  # it is compiled anew
+        with suppress(OSError):  # it is compiled again
             shutil.copyfile(os.path.join(old.cache_path, entry), draft)
             os.replace(draft, os.path.join(new.cache_path, entry))
 
@@ -172,9 +172,9 @@ class _Cache(FunctionCache):
             _said.add("cache")
             reason = str(error) or type(error).__name__
             warnings.warn(
-                f"compiled kernels could not be {what} in {self.cache_path} ({reason}); they are compiled anew, which "
-                "takes some seconds. If this comes again, empty that folder, free some space, or set NUMBA_CACHE_DIR "
-                "to another.",
+                f"compiled kernels could not be {what} in {self.cache_path} ({reason}); they are compiled again in "
+                "each process, which takes some seconds. If this comes again, empty that folder, free some space, or "
+                "set NUMBA_CACHE_DIR to another.",
                 _warning(),
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Balls of at least so many nodes, a node drawn from each, and whose balls a drawn node lies in.
+"""Balls of at least this many nodes, a node drawn from each, and whose balls a drawn node lies in.
 
 The radius of a node is the smallest at which its ball holds `least` nodes, `furthest` + 1 where none up to `furthest`
 does. If j is the next node on a shortest way from i to a, the radius of j is at least that of i less one: the ball

@@ -49,7 +49,7 @@ _MOST_SORTED = 1 << 20
 
 
 def sorted_by_numpy(edges: int, lengths: Array | None) -> bool:
-    """Return whether NumPy, and not a kernel, is to bring so many edges into rows."""
+    """Return whether NumPy, and not a kernel, is to bring this many edges into rows."""
     work = edges * (_SORTED if lengths is None else _SORTED_WITH_LENGTH)
     return edges <= _MOST_SORTED and not _KERNELS.pay(work)
 
@@ -282,7 +282,7 @@ LEAST_EDGES = 1 << 16
 
 
 def row_ranges(indptr: npt.NDArray[np.int64], parts: int = 1, most: int | None = None) -> list[tuple[int, int]]:
-    """Cut the nodes into at least so many ranges, if they are worth it, with at most about so many edges each."""
+    """Cut the nodes into at least this many ranges, if they are worth it, with at most about this many edges each."""
     nodes = indptr.size - 1
     size = int(indptr[-1]) + nodes
     marks = np.arange(0, size, min(most or RANGE_EDGES, max(LEAST_EDGES, -(-size // parts))))

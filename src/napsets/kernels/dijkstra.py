@@ -152,7 +152,7 @@ def _sink(keys, heap, slots, size, key, node):
 
 @part
 def _settle(source, roads, radius, most, room):
-    """Settle the nodes within a radius, or until so many of them calibrate.
+    """Settle the nodes within a radius, or until this many of them calibrate.
 
     Marks the numbers of those that do; returns how many they are, how many nodes were settled and how many touched.
     """

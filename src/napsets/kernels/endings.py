@@ -34,7 +34,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
-#: mass ≥ level·(1 + total)·(1 − rounding): what is reached but for rounding counts as reached.
+#: mass ≥ level·(1 + total)·(1 − rounding): what is reached up to rounding counts as reached.
 NOMINAL = 0
 #: mass / (1 + total) ≥ level, as float64 divides.
 AT_LEAST = 1
@@ -150,13 +150,13 @@ class Room(NamedTuple):
 
 
 def room_for(hops: int, mask_words: int) -> Room:
-    """Return room for neighbourhoods of so many hops, with no word left out."""
+    """Return room for neighbourhoods of this many hops, with no word left out."""
     running = np.empty((hops, mask_words // BLOCK_WORDS + 1), np.int64)
     return Room(np.arange(mask_words), running, np.empty((hops, 2), np.int64))
 
 
 def seen_by_kernels(record: Record, *written: str) -> Record:
-    """Return a record whose arrays cannot be written to, but for those named."""
+    """Return a record whose arrays cannot be written to, except for those named."""
     fields: Any = record
     return type(record)(
         *(

@@ -33,7 +33,7 @@ _EDGE, _COUNT, _LOOK = 2.5, 8.0, 12.0  # nanoseconds
 
 
 def few_nanoseconds(layout: Layout, nodes: int, hops: int, thresholds: int = 0, pooled: bool = False) -> float:
-    """Return about how long `search_few` takes for so many nodes, with so many thresholds for each."""
+    """Return about how long `search_few` takes for this many nodes, with this many thresholds for each."""
     adjacency, words = layout.adjacency, layout.mask_words + 1
     walks = _EDGE * (nodes // 64 + 1) * hops * (adjacency.num_edges + 2 * adjacency.num_nodes)
     looks = thresholds * (hops + 2 * pooled) * (64 * words).bit_length()

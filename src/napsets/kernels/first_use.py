@@ -1,7 +1,7 @@
 """When to compile: NumPy does the work of kernels, to the same bits, until it has taken as long as compiling would.
 
-Kernels that an earlier process has kept on disk are used at once; no work is so small that they would be slower but for
-what takes less time than loading them. Nothing here loads the compiler before it is needed.
+Kernels that an earlier process has kept on disk are used at once; no work is so small that they would be slower
+except for what takes less time than loading them. Nothing here loads the compiler before it is needed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Kernels:
         self._kept: bool | None = None
 
     def pay(self, work: float) -> bool:
-        """Return whether kernels are to do what NumPy would do in so many nanoseconds."""
+        """Return whether kernels are to do what NumPy would do in this many nanoseconds."""
         if work < _TRIFLE or _compiling_now:
             return _compiling_now
         if self._kept is None:

@@ -1,4 +1,4 @@
-"""Rows of neighbours with room to grow: an edge is entered without building the graph anew.
+"""Rows of neighbours with room to grow: an edge is entered without building the graph again.
 
 Row v is ``columns[starts[v] : starts[v] + sizes[v]]``, ascending, with room for ``rooms[v]`` neighbours. A row that is
 full moves to the end of `columns` and gets twice the room; what it leaves behind is reclaimed when rows are packed.

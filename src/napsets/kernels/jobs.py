@@ -189,7 +189,7 @@ class _Shares:
         self.words = self.of(job.mask_words, least=64)
 
     def of(self, count: int, least: int) -> list[tuple[int, int]]:
-        """Cut 0..count into ranges of at least so many."""
+        """Cut 0..count into ranges of at least this many."""
         step = max(least, -(-count // self.parts))
         return [(first, min(first + step, count)) for first in range(0, count, step)]
 

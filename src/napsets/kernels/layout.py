@@ -222,7 +222,7 @@ def hub_rows(
     stops: npt.NDArray[np.int64],
     columns: npt.NDArray[Any],
 ) -> HubRows:
-    """Make the vectors of all nodes that have at least so many neighbours."""
+    """Make the vectors of all nodes that have at least this many neighbours."""
     from napsets.kernels.csr import fill_vectors
 
     hubs = np.flatnonzero(stops - starts >= least_degree)

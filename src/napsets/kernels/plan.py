@@ -85,7 +85,7 @@ def plan(
 
 
 def is_trifle(adjacency: Adjacency, sources: int) -> bool:
-    """Whether searches around so many sources are done before the best way to do them could be chosen."""
+    """Whether searches around this many sources are done before the best way to do them could be chosen."""
     return sources * adjacency.num_edges < _TRIFLE
 
 
@@ -109,7 +109,7 @@ class _Costs:
         )
 
     def of(self, edges: float, work: float, sources: int) -> dict[str, float]:
-        """Return the cost of each strategy for a batch of so many sources that read so many edges each."""
+        """Return the cost of each strategy for a batch of this many sources that read this many edges each."""
         return {
             "dense": _DENSE_EDGE * work + _DENSE_WORD * self.dense_words + _DENSE_SOURCE,
             "sparse": _SPARSE_EDGE * edges * self.last_share + _SPARSE_WORD * self.words * self.hops + _SPARSE_SOURCE,

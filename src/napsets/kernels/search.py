@@ -165,7 +165,7 @@ def count_below(
 
 
 def _strategy(strategy: str | None, few: float) -> str | None:
-    """Return the strategy asked for, or "few" where NumPy, which takes so many nanoseconds, need not be surpassed."""
+    """Return the strategy asked for, or "few" where NumPy, which takes this many nanoseconds, need not be surpassed."""
     return "few" if strategy is None and not _KERNELS.pay(few) else strategy
 
 

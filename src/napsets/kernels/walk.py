@@ -18,7 +18,7 @@ __all__ = ["component_reach", "cut_balls", "deepest_search", "far_search", "walk
 
 @part
 def walk(source, indptr, indices, hops, mark, stamps, queue, ends):
-    """Queue the nodes within so many hops, ring after ring; return the furthest ring that has nodes, and how many.
+    """Queue the nodes within this many hops, ring after ring; return the furthest ring that has nodes, and how many.
 
     All of them get the mark, which no other may have had before. Where `ends` is given, ring k stands at
     ``queue[ends[k - 1]:ends[k]]``.

@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 def empty_answer(nodes: int, cuts: int) -> Answer:
-    """Return room for the answers of so many nodes."""
+    """Return room for the answers of this many nodes."""
     return Answer(
         np.empty((nodes, cuts)), np.empty(nodes), np.empty(nodes, dtype=np.int64), np.empty(nodes), np.empty(nodes)
     )
@@ -67,7 +67,7 @@ def empty_answer(nodes: int, cuts: int) -> Answer:
 
 @part
 def _mass_before(position, numbers, sums, size, question, own):
-    """Return what the reference nodes with numbers below `position` weigh, but for the node's own."""
+    """Return what the reference nodes with numbers below `position` weigh, except for the node's own."""
     low, high = np.int64(0), np.int64(size)
     while low < high:
         middle = (low + high) >> 1
@@ -96,7 +96,7 @@ def write_answer(i, weight, own, numbers, sums, size, question, answers):
     """Write thresholds and rank of the i-th node, which itself weighs `weight`; return the mass of the others.
 
     `numbers` are those of the list, ascending and without the node's own, ``sums[k]`` the weight of the first k; `own`
-    is the node's own number, no smaller than there are scores where it is no reference node.
+    is the node's own number, no smaller than there are scores where it is not a reference node.
     """
     known = question.scores.shape[0]
     total = _mass_before(known, numbers, sums, size, question, own)
@@ -122,7 +122,7 @@ def write_answer(i, weight, own, numbers, sums, size, question, answers):
 
 @part
 def ascending(numbers, size, bits):
-    """Sort the first so many numbers, none of which comes twice; `bits` is as wide as numbers are large, and clear."""
+    """Sort the first numbers of a list, none of which occurs twice; `bits` is as wide as numbers are large, and 0."""
     words = bits.shape[0]
     if size * 8 < words:
         numbers[:size].sort()

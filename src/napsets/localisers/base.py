@@ -239,7 +239,7 @@ def with_graph(reference: object) -> Reference:
 
 
 def check_cuts(cuts: object) -> list[Cut]:
-    """Return where thresholds are wanted, or refuse what is no list of cuts."""
+    """Return where thresholds are wanted, or refuse what is not a list of cuts."""
     listed = check_list("cuts", cuts, "Cut(level, rule)")
     for cut in listed:
         if not isinstance(cut, Cut) or not isinstance(cut.level, float | int | np.floating | np.integer):

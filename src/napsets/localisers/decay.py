@@ -71,7 +71,7 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
 
 
 def check_decay(decay: Decay, hops: int) -> None:
-    """Refuse a decay that cannot serve so many hops, looking no further than the first few."""
+    """Refuse a decay that cannot serve this many hops, looking no further than the first few."""
     hop_weights(decay, hops, depth=FEW_HOPS)
 
 

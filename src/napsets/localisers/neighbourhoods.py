@@ -194,7 +194,7 @@ def neighbourhood_thresholds(
     progress: Any = None,
     strategy: str | None = None,
 ) -> HopThresholds:
-    """Do what `hop_thresholds` does with an index made once, keeping the counts by hop beside the thresholds."""
+    """Do what `hop_thresholds` does with an index made once, and keep the counts by hop as well as the thresholds."""
     chosen = check_index("nodes", nodes, _checked(index).graph.num_nodes)
     return _thresholds(index, chosen, None, None, hop_weights, alpha, threads, progress, strategy)
 

@@ -227,7 +227,7 @@ def share_length_search(
 
 
 def near_radii(reference: Reference, counts: Sequence[int]) -> list[float]:
-    """Return, for each count, the distance within which half of the reference nodes have so many others.
+    """Return, for each count, the distance within which half of the reference nodes have this many others.
 
     Looked at are at most 256 of them, evenly spread. One that reaches fewer goes by the furthest that it reaches; one
     that reaches none does not count, and if none does, the radius is 1.

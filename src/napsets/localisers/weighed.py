@@ -142,7 +142,7 @@ class WeighedLocal(ABC):
 
 
 def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: int = _PIECE) -> None:
-    """Let threads call ``work(first, last)`` on pieces of so many items, each by one of them."""
+    """Let threads call ``work(first, last)`` on pieces of this many items, each by one of them."""
     from napsets.kernels.threads import run
 
     def handle(first: int, last: int, stop: Stop) -> None:

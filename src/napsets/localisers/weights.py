@@ -350,4 +350,4 @@ class LabelShiftLocal:
         self, nodes: IntArray, scores: FloatArray, *, threads: int | None = None, progress: Any = None
     ) -> FloatArray:
         """Refuse: a rank would depend on the label that is asked about."""
-        raise InvalidInputError("`level` must be Nominal() with LabelShift, which needs no labels held out")
+        raise InvalidInputError("`level` must be Nominal() with LabelShift, which needs no held-out labels")

@@ -53,9 +53,9 @@ from napsets.scores.residuals import IntervalScore
 
 __all__ = ["AutoMethod", "evenly"]
 
-#: Below so many labels none is held out.
+#: Below this many labels none is held out.
 FEWEST = 100
-#: From so many labels on, labels may be judged partly by nodes of their own class.
+#: From this many labels on, labels may be judged partly by nodes of their own class.
 FEWEST_BY_LABEL = 1000
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
@@ -68,7 +68,7 @@ _MIXES = (0.5, 0.25)
 _MOST_WIDE, _MOST_WALKED = 2500, 10**8
 #: Paired standard errors by which a less simple candidate must win.
 ERRORS = 3.0
-#: The share of the loss that local thresholds must save where labels held out could speak instead.
+#: The share of the loss that local thresholds must save where held-out labels could be evidence instead.
 WORTH = 0.1
 #: Reference nodes without which neighbourhoods cannot be told apart.
 _FEWEST_LOCAL = 300
@@ -170,7 +170,7 @@ class AutoMethod(Calibrates[Calibrated]):
         score_chosen()
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
         localiser_chosen()
-        # Where thresholds are local, the labels held out stay silent; everywhere else they speak too.
+        # Where thresholds are local, the held-out labels only set the level; everywhere else they are evidence too.
         full = getattr(scored.score, "hears", False) and isinstance(localiser, Everyone)
         scored = scored if full else scored.without_bag()
         method = self._method(scored.score, localiser, Full() if full else Exact())
@@ -217,7 +217,7 @@ class AutoMethod(Calibrates[Calibrated]):
         return sizes.scored[chosen], sizes.candidates(chosen)
 
     def _informed(self, data: CalibrationData, *, many: bool, followed: bool = False) -> Any:
-        """Return the score that lets the labels around a node speak; those far away too, where that clearly helps."""
+        """Return the score that uses labels around a node as evidence; those far away too, if that clearly helps."""
         if self.score is not None:
             return self.score.informed(self.alpha)
         base: Any = Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR()
@@ -258,7 +258,7 @@ class AutoMethod(Calibrates[Calibrated]):
         best = int(means.argmin())
         gain = losses[best] - losses[0]
         se = float(gain.std(ddof=1)) / math.sqrt(gain.size) if gain.size > 1 else math.inf
-        # Local thresholds silence the labels held out, where these could speak: they must be worth it.
+        # Local thresholds keep the held-out labels from being evidence: they must be worth it.
         least = WORTH * float(means[0]) if getattr(scored.score, "hears", False) else 0.0
         chosen = best if -float(gain.mean()) > max(ERRORS * se, least) else 0
         candidates = []
@@ -270,7 +270,7 @@ class AutoMethod(Calibrates[Calibrated]):
 
 
 def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
-    """Rank scores that are there already partly by label: what scoring anew with `ByLabel` would give."""
+    """Rank scores that are there already partly by label: what scoring again with `ByLabel` would give."""
     labels, nodes, level_nodes = data.truth, scored.reference.nodes, scored.level_nodes
     alone = BoundByLabel(scored.alone, scored.reference.scores, labels[nodes], mix)
     bound = replace(alone, inner=scored.bound)

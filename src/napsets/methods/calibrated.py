@@ -92,7 +92,7 @@ class Calibrated(Predicts):
 
     @cached_property
     def full(self) -> FullLevel | None:
-        """What makes a threshold for each candidate, where the labels held out speak too."""
+        """What makes a threshold for each candidate, where the held-out labels are evidence too."""
         return full_level(self, self.judges)
 
     def __repr__(self) -> str:

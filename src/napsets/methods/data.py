@@ -282,7 +282,7 @@ class CalibrationData:
         reference, held_out : arrays
             The reference nodes and the level nodes, both in ascending order.
         level : Level, optional
-            The level of the method: at a full one, the labels held out are evidence too.
+            The level of the method: at a full one, the held-out labels are evidence too.
         learned : Learned, optional
             What an informed score learned from other reference labels; by default it learns from these.
         u : array, optional
@@ -368,5 +368,5 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArra
 
 
 def _all_speak(score: Any, level: Level | None) -> bool:
-    """Return whether the labels held out are evidence too: at a full level, for a score that hears them."""
+    """Return whether the held-out labels are evidence too: at a full level, for a score that hears them."""
     return isinstance(level, Full) and bool(getattr(score, "hears", False))

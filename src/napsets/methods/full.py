@@ -1,6 +1,6 @@
-"""Full conformal prediction: one threshold for each node and candidate label, with every label speaking.
+"""Full conformal prediction: one threshold for each node and candidate label, with every label as evidence.
 
-For node v and candidate y, the bag is Q ∪ {(v, y)}: the labels held out, and the candidate. The threshold of (v, y) is
+For node v and candidate y, the bag is Q ∪ {(v, y)}: the held-out labels, and the candidate. The threshold of (v, y) is
 the ⌈(|Q|+1)(1−α)⌉-th smallest score of the nodes of Q at their labels, with the candidate among their evidence. Where
 v is itself in Q, its own score is left out and the candidate stands in for its label. A reference node's label has
 spoken already, and no candidate is put in its place: nothing is promised for nodes that taught the score.
@@ -50,7 +50,7 @@ _HELD, _CHANGED = 30.0, 800.0
 
 
 def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | None:
-    """Return what makes thresholds of candidates; None for methods in which the labels held out do not speak."""
+    """Return what makes thresholds of candidates; None for methods in which the held-out labels are not evidence."""
     informed = evidence_of(calibrated.score)
     if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
         return None
@@ -71,7 +71,7 @@ class _Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FullLevel:
-    """The scores of the labels held out, and how candidates change them.
+    """The scores of the held-out labels, and how candidates change them.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class FullLevel:
     informed : BoundInformed
         The score that hears labels.
     judges : numpy.ndarray
-        Which of the level nodes set the threshold; all of them speak.
+        Which of the level nodes set the threshold; all of them are evidence.
     """
 
     scored: Any

@@ -1,7 +1,7 @@
 """A calibration for each group: thresholds of groups of labels, or of groups of nodes.
 
 At a nominal level, a group's thresholds are made from its own labelled nodes alone. At an exact one, all reference
-nodes serve all groups, and the labels held out that are in the group set its level. Either way a group's coverage
+nodes serve all groups, and the held-out labels that are in the group set its level. Either way a group's coverage
 rests on its own labels. Groups that have too few of them for a finite threshold are judged together, with all that is
 in no group, as if they were one; where that one has too few as well, by all labelled nodes. (Were they judged by all at
 once, the large and easy groups would lower a threshold that is for small and hard ones alone, and coverage would fall

@@ -81,13 +81,13 @@ class Method(Calibrates[Calibrated]):
         if getattr(self.localiser, "by_label", False) and (self.groups is not None or self.level.keeps_apart):
             raise InvalidInputError(
                 f"`level` must be Nominal() and `groups` None with {type(self.localiser).__name__}, which has a "
-                f"threshold for each label and needs no labels held out"
+                f"threshold for each label and needs no held-out labels"
             )
         if isinstance(self.level, Full):
             self._check_full()
 
     def _check_full(self) -> None:
-        """Refuse a full level where held-out labels would speak in a way that has no guarantee, or no definition."""
+        """Refuse a full level where held-out labels as evidence would have no guarantee, or no definition."""
         hears = getattr(self.score, "hears", None)
         if hears and not isinstance(self.localiser, Everyone):
             raise InvalidInputError(

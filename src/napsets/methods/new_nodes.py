@@ -71,7 +71,7 @@ def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None,
 
 
 def _scored_again(calibrated: Any, outputs: Array, graph: Graph | None, u: Array, ids: Array | None) -> Any:
-    """Score all nodes anew, with the labels that were kept."""
+    """Score all nodes again, with the labels that were kept."""
     scored: Scored = calibrated.scored
     if scored.labels.size != scored.reference.nodes.size:
         raise InvalidInputError(

@@ -79,7 +79,7 @@ class Predictor(Predicts, Calibrates[Kind]):
             if size != scored.reference.nodes.size:
                 if hasattr(self, "exact"):
                     changed.append("exact")
-                elif not changed:  # groups that learn need labels held out
+                elif not changed:  # groups that learn need held-out labels
                     changed.append("by")
             if changed:
                 raise self._changed(caller, changed)

@@ -303,7 +303,7 @@ class RandomisedNAPS(Predictor["RandomisedNAPS"]):
     Parameters
     ----------
     min_size : int
-        A ball is the smallest around a node, itself included, that holds so many nodes, labelled or not; where none
+        A ball is the smallest around a node, itself included, that holds this many nodes, labelled or not; where none
         does within 6 hops, it is all nodes. With more than there are nodes this is split conformal prediction.
     score, seed, allow_empty
         As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the level.

@@ -365,7 +365,7 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
 
 
 def _bag(method: Method, bound: BoundScore) -> Bag | None:
-    """Return the labels that speak beside the reference; they are there at a full level, and at no other."""
+    """Return the labels that are evidence in addition to the reference; only a full level has them."""
     informed = evidence_of(bound)
     bag = None if informed is None else informed.bag
     if (bag is not None) != (isinstance(method.level, Full) and bool(getattr(method.score, "hears", False))):

@@ -46,8 +46,8 @@ class Scored(Sealed):
     class_names : tuple of str or None
         What the classes are called.
     alone : BoundScore or None
-        The score with the evidence of the reference alone, where the labels held out speak too in `bound`; None where
-        it is not known any more, as in a method from a file.
+        The score with the evidence of the reference alone, where the held-out labels are evidence too in `bound`;
+        None where it is not known any more, as in a method from a file.
     """
 
     score: Any
@@ -70,7 +70,7 @@ class Scored(Sealed):
             object.__setattr__(self, "ids", frozen(self.ids))
 
     def without_bag(self) -> Scored:
-        """Return the same nodes with the labels held out silent: as an exact level that is not full has them."""
+        """Return the same nodes with the held-out labels silent: as an exact level that is not full has them."""
         if self.alone is None or self.alone is self.bound:
             return self
         scores = self.alone.at(self.level_nodes, self.level_labels)

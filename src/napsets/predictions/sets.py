@@ -146,7 +146,7 @@ class PredictionSets(Prediction):
     p_values : numpy.ndarray, optional
         The p-value of every candidate, shape ``(nodes, classes)``, where they were asked for with
         ``predict(..., p_values=True)``: a label is in the set exactly if its p-value is over alpha. They test "the
-        node has this label": a small one speaks against the label.
+        node has this label": a small one is evidence against the label.
     ids : array of integers or strings, optional
         What the nodes are called, one name per set: ``sets.loc["user-7"]`` finds one, and tables have them.
 

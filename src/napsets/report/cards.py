@@ -27,7 +27,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """Return a number with so many decimals, an en dash where there is none."""
+    """Return a number with this many decimals, an en dash where there is none."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
@@ -70,7 +70,7 @@ def code(text: str) -> Any:
 
 
 def card(name: str, value: str, *notes: str) -> Row:
-    """Return a headline number with what to hold beside it."""
+    """Return a headline number with what to compare it with."""
     return {"name": name, "value": value, "note": ", ".join(note for note in notes if note)}
 
 
@@ -87,7 +87,7 @@ class Headline:
         return cls(data.methods[0], data.methods[data.explorer.focus])
 
     def beside(self, text: str) -> str:
-        """Return what the baseline has, to be held beside a number; nothing of a method beside itself."""
+        """Return what the baseline has, to compare a number with; nothing for the baseline itself."""
         return "" if self.base is self.focus else f"{self.base['method']} {text}"
 
     def coverage(self, alpha: float) -> Row:

@@ -43,7 +43,7 @@ def wilson(hits: float, count: int) -> tuple[float, float]:
 
 
 def chance_band(count: int, target: float) -> tuple[float, float]:
-    """Return where the coverage of so many nodes lies 95 times in 100, if each is covered with probability `target`.
+    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def front_rows(comparison: Comparison, titles: Sequence[str], verdict: Verdict, 
 def group_rows(
     titles: Sequence[str], coverages: Sequence[GroupCoverage], alpha: float, field: str, names: Sequence[str], size: str
 ) -> list[Row]:
-    """Return coverage of each method in each group that has nodes, beside where chance would put it.
+    """Return coverage of each method in each group that has nodes, and where chance would put it.
 
     The name of a group stands in the column `field`, the mean size in it in the column `size`.
     """

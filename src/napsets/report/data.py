@@ -54,7 +54,7 @@ class ReportData:
     band : list of dict
         At each alpha, where chance puts the coverage of the method that the page is about, if it keeps its promise.
     front : list of dict
-        One row per method: its size and its gap over groups, with intervals, beside what chance gives.
+        One row per method: its size and its gap over groups, with intervals, compared with chance.
     front_over : str
         What those groups are, in words.
     balls, links : list of dict

@@ -23,7 +23,7 @@ Columns = Sequence[tuple[str, str, str | None]]
 #: How many methods have a colour and a shape of their own; further ones start again.
 LOOKS = 8
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
-#: Marks of an axis, at most, beside the first.
+#: Marks of an axis, at most, in addition to the first.
 _MOST_TICKS = 8
 #: Columns of the tooltip of any share with its interval.
 INTERVAL_TIPS = [

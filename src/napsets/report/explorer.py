@@ -77,8 +77,8 @@ class Explorer(SimpleNamespace):
         For each s the place, below called e, of the evidence that it rests on, −1 where there is none; and for each e
         what a labelled neighbour does.
     voices, voice_hop, speaking : numpy.ndarray
-        Shape (e, m, voices): the labelled nodes that speak loudest, as rows of the arrays of neighbours (−1 where there
-        is none), and their hop; shape (e, m): how many speak in all.
+        Shape (e, m, voices): the labelled nodes with the strongest evidence, as rows of the arrays of neighbours (−1
+        where there is none), and their hop; shape (e, m): how many there are in all.
     """
 
     @property
@@ -153,7 +153,7 @@ def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: i
 
 
 def affordable(own: int, hops: int, methods: int, scored: int) -> int:
-    """Return how many nodes the page has room for, if each takes `own` bytes beside what all pages hold of it."""
+    """Return how many nodes the page has room for, if each takes `own` bytes more than on all pages."""
     # A drawn neighbour is often drawn around several nodes, and its score held once: a quarter is what was seen.
     per_score = hops * (2 * BINS + 4) + 4 + 2 * DRAWN_NODES
     per_method = 4 * hops + 32
@@ -200,7 +200,7 @@ def _sample(
 def _voices(
     witnesses: Sequence[Any], nodes: IntArray, columns: Mapping[str, VoiceColumn]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Return who speaks loudest of each node, how many do, and the numbers of each voice that this page shows."""
+    """Return the strongest evidence of each node, how much there is, and the numbers of each that this page shows."""
     shape = (len(witnesses), nodes.size, VOICES)
     arrays: dict[str, npt.NDArray[Any]] = {
         "voices": np.full(shape, -1, dtype=np.int64),

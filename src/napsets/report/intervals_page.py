@@ -50,7 +50,7 @@ __all__ = ["IntervalsPage", "is_skewed", "width_rows"]
 
 #: Points of the curve that says how many intervals are at most so wide.
 WIDTH_POINTS = 81
-#: Widths are drawn on a logarithmic scale where the wide ones are so many times as wide as the narrow ones.
+#: Widths are drawn on a logarithmic scale where the wide ones are this many times as wide as the narrow ones.
 SKEWED = 20.0
 #: Hops whose labelled nodes have a line of their own on a node's number line.
 LINE_HOPS = 3

@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 
 
 class VoiceColumn(NamedTuple):
-    """A number that the explorer shows of each labelled node that speaks.
+    """A number that the explorer shows of each labelled node that is evidence.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class VoiceColumn(NamedTuple):
     shape : tuple of int
         Its shape; () for a single number.
     fill : float
-        What stands where nobody speaks.
+        What is shown where there is none.
     """
 
     attribute: str
@@ -148,7 +148,7 @@ class PageKind(ABC):
 
     @abstractmethod
     def node_bytes(self, scored: int, evidence: int) -> int:
-        """Return how many bytes a node takes in the page beside what it takes on all pages."""
+        """Return how many bytes a node takes in the page in addition to what it takes on all pages."""
 
     @abstractmethod
     def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
@@ -166,7 +166,7 @@ class PageKind(ABC):
 
     @abstractmethod
     def cards(self, data: ReportData) -> list[Row]:
-        """Return the headline numbers: name, value of the method that the page is about, what to hold beside it."""
+        """Return the headline numbers: name, value of the method that the page is about, what to compare it with."""
 
     @abstractmethod
     def method_table(self, data: ReportData) -> Cells:

@@ -54,7 +54,7 @@ def shown_methods(comparison: Comparison) -> list[ShownMethod]:
 
 
 def focus(comparison: Comparison, verdict: Verdict) -> int:
-    """Return the place of the method that the page is about: the one to take, or the first to be held beside it."""
+    """Return the place of the method that the page is about: the one to take, or the first to be compared with it."""
     place = [result.name for result in comparison].index(verdict.method)
     return place or min(1, len(comparison.results) - 1)
 

@@ -19,7 +19,7 @@ __all__ += ["neighbourhood_map", "quotient"]
 
 #: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
 DRAWN_SIZE, JUDGED_SIZE = 10, 30
-#: The map holds so many neighbourhoods at most, the largest ones.
+#: The map holds this many neighbourhoods at most, the largest ones.
 DRAWN_BALLS = 120
 #: Strongest links of each ball that are drawn; all of them would hide the balls.
 LINKS_PER_BALL = 3

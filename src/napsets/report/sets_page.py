@@ -90,7 +90,7 @@ class SetsPage(PageKind):
 
     @cached_property
     def supported(self) -> BoolArray:
-        """On which of the judged nodes the thresholds of all methods are finite, but for those that have none."""
+        """On which of the judged nodes the thresholds of all methods are finite, except for those that have none."""
         return finite_together([result.prediction.thresholds for result in self.comparison])
 
     def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
@@ -320,7 +320,7 @@ def _size_starts(num_classes: int) -> list[int]:
 
 
 def _weakest_first(rows: list[Row], title: str) -> list[Row]:
-    """Return rows whose groups are numbered anew: those that a method covers less than chance explains, then the rest.
+    """Return rows whose groups are numbered again: those that a method covers less than chance explains, then the rest.
 
     Both parts start with what is covered least.
     """

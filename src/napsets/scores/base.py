@@ -133,7 +133,7 @@ class BoundLabels(ABC):
         return best
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:
-        """Return how many labels sets have on average at a threshold: so many scores are at most that."""
+        """Return how many labels sets have on average at a threshold: this many scores are at most that."""
         entries = np.sort(self.matrix(nodes), axis=None)
         return lambda threshold: float(np.searchsorted(entries, threshold, side="right")) / max(nodes.size, 1)
 

@@ -66,7 +66,7 @@ class ByLabel:
 
     @property
     def hears(self) -> bool:
-        """Whether labels that are held out may speak: whether they may for the score that is ranked."""
+        """Whether held-out labels may be evidence: whether they may for the score that is ranked."""
         return bool(getattr(self.base, "hears", False))
 
     def bind(

@@ -9,7 +9,7 @@ Training begins with W₂ = 0, which is the model itself. (In the paper log P is
 the model knew before it can correct it; ``residual=False`` does so.)
 
 The network learns on the labels of the reference part, which are divided once by chance: three quarters train, one
-quarter validates. In each epoch the training labels are divided anew. One half gives the threshold q̂, the quantile at
+quarter validates. In each epoch the training labels are divided again. One half gives the threshold q̂, the quantile at
 alpha of P'(label), the other half T the size that sets would have with it, made smooth:
 
     loss = mean of −log P'(label) over all training labels + mean over T of Σ_y σ((P'(y) − q̂) / temperature).
@@ -123,7 +123,7 @@ class CFGNN:
     epochs : int
         How long to train at the most.
     patience : int
-        Training ends earlier after so many epochs in which the sets of the validation nodes became no smaller.
+        Training ends earlier after this many epochs in which the sets of the validation nodes became no smaller.
     rate : float
         Learning rate of Adam. The paper's code has 1e-3 by default and searches from 1e-4 to 1e-1.
     temperature : float
@@ -371,7 +371,7 @@ def _loss(torch: Any, logits: Any, labels: Any, calibrating: Any, tested: Any, s
 
 
 def _smooth_quantile(torch: Any, values: Any, alpha: float) -> Any:
-    """Return the alpha(n + 1)-th smallest value, between two of them where that is no whole number."""
+    """Return the alpha(n + 1)-th smallest value, between two of them where that is not a whole number."""
     place = min(max(alpha * (values.numel() + 1) - 1.0, 0.0), values.numel() - 1.0)
     below = math.floor(place)
     ascending = torch.sort(values).values

@@ -7,10 +7,11 @@ The evidence of a node and a label y is a product of powers of factors, and a pr
 so that P'(y|v) = w(y|v) / Σ_z w(z|v). (The factor (Σ_y n_k(y) + κ_k) of the evidence is the same for all labels, and
 falls out.) The n_k count labelled nodes with label y, never v itself: *near*, the neighbours; *far*, the neighbours'
 neighbours, of which each neighbour passes on its share; *alike*, those with the same prediction; *wide*, what a random
-walk of up to twelve steps meets. Near and far count every label that may speak, the others the reference labels alone.
+walk of up to twelve steps meets. Near and far count every label that may be evidence, the others the reference labels
+alone.
 
 Shares are multiples of 2⁻³⁰, so that their sums are exact: a label that is added, taken out or left out gives the bits
-that counting anew would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
+that counting again would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
 labels alone are passed on: they are enough to know its surroundings by, and the labels that one candidate can change
 stay few, whatever hubs there are.
 """
@@ -35,7 +36,7 @@ __all__ += ["sums_over_way_back"]
 _LEAST = 1e-6
 #: So many labels with the mean predicted shares are added to the reference labels for the shares of labels.
 SHARES_PRIOR = 20.0
-#: From so many reference neighbours on, a node passes on no other labels than theirs.
+#: From this many reference neighbours on, a node passes on no other labels than theirs.
 CROWD = 64
 #: What shares that nodes pass on are multiples of.
 _UNIT = 2.0**-30
@@ -45,12 +46,12 @@ _WALK, _WORTH = 12, 0.9
 _ERRORS = 2.0
 #: Reference nodes that the exponents are fitted on, at the most: a handful of numbers needs no more.
 _MOST_FITTED = 1 << 14
-#: Nodes × classes whose evidence is weighed, or fitted, at a time: what bounds the memory beside a few matrices.
+#: Nodes × classes whose evidence is weighed, or fitted, at a time: this bounds the memory, apart from a few matrices.
 _ENTRIES, _FITTED_ENTRIES = 1 << 19, 1 << 21
 
 
 class Evidence:
-    """What is known of every node and label beside the model's own word, as logarithms of odds.
+    """What is known of every node and label in addition to the model's own word, as logarithms of odds.
 
     Takes O(edges × classes) time and O(nodes × classes) memory.
 
@@ -271,7 +272,7 @@ def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
 
 
 def fitted_rows(size: int, classes: int) -> IntArray:
-    """Return which of so many reference nodes the exponents are fitted on."""
+    """Return which of this many reference nodes the exponents are fitted on."""
     most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes))
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
 

@@ -16,7 +16,7 @@ from napsets.scores.base import Labelled
 
 __all__ = ["PRIOR", "RIDGE", "Exponents", "Learned", "alike_table", "conditional_logit", "log_likelihoods"]
 
-#: κ of each kind of evidence: so many labels weigh as much as the shares of labels in general.
+#: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
 #: Strength of the ridge, in the units of the log likelihood: what a handful of labels can move.
 RIDGE = 3.0

@@ -1,7 +1,7 @@
 """Labels around a node as evidence: the model's probabilities, corrected by what labelled neighbours say.
 
 NAPS takes the scores of labelled neighbours and throws their labels away, which are the best evidence there is. Here
-they speak:
+they are evidence:
 
     P'(y|v) ∝ P(y|v)^a · P̄(y|v)^c · Π_k E_k(y|v)^{b_k},   E_k(y|v) = (n_k(y) + κ_k π_y) / ((Σ_y n_k(y) + κ_k) π_y)
 
@@ -14,9 +14,9 @@ label is not among its evidence, so this is leave-one-out), with a ridge towards
 exponent is what heterophily looks like. Reference labels may be used for anything once the level is exact, so the
 guarantee holds whatever was fitted.
 
-Under a full level (`napsets.levels.Full`) the labels held out speak too. Then they and a candidate for the node to
-predict are one *bag*: the evidence of each node of the bag are the labels of the reference and of all others in the
-bag. What was learned from the reference stays as it is.
+Under a full level (`napsets.levels.Full`) the held-out labels are evidence too. Then they and a candidate for the
+node to predict are one *bag*: the evidence of each node of the bag are the labels of the reference and of all others
+in the bag. What was learned from the reference stays as it is.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Informed:
 
     @property
     def hears(self) -> bool:
-        """Whether labels that are held out may speak: the score of a node must look at its own row alone."""
+        """Whether held-out labels may be evidence: the score of a node must look at its own row alone."""
         return isinstance(self.base, RowScore)
 
     def bind(
@@ -111,7 +111,7 @@ class Informed:
         outputs, u, graph, reference
             As in `bind`.
         bag : Labelled, optional
-            Other nodes whose labels speak, but teach nothing; without, both scores are the same.
+            Other nodes whose labels are evidence, but from which nothing is learned; without, both scores are the same.
         learned : Learned, optional
             What was learned before; by default the reference teaches.
         """
@@ -186,7 +186,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bag(Sealed):
-    """Labelled nodes outside the reference whose labels speak, and what their own evidence is made of.
+    """Labelled nodes outside the reference whose labels are evidence, and what their own evidence is made of.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class BoundInformed(Sealed, BoundAround):
     def heard(self) -> Bag:
         """The bag, where there is one."""
         if self.bag is None:
-            raise InvalidInputError("`level` must be full for labels that are held out to speak")
+            raise InvalidInputError("`level` must be full for held-out labels to be evidence")
         return self.bag
 
     def scores_with(self, change: Change) -> FloatArray:

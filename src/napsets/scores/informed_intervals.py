@@ -28,7 +28,7 @@ from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
 __all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "neighbour_residuals", "residual_sums"]
 
-#: κ: so many labelled neighbours without a residual every node is thought to have.
+#: κ: this many labelled neighbours without a residual every node is thought to have.
 RESIDUAL_PRIOR = 1.0
 #: Reference nodes that a quantile is fitted on at the most.
 _MOST_FITTED = 20_000

@@ -149,7 +149,7 @@ class RAPS(RankScore):
     penalty : float
         The paper's λ.
     free_ranks : int
-        The paper's k_reg: so many labels enter a set without penalty.
+        The paper's k_reg: this many labels enter a set without penalty.
     randomized : bool
         As in `APS`.
     """

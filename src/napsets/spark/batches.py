@@ -196,7 +196,7 @@ def _shuffled(targets: DataFrame, purpose: str) -> Any:
 #: Bits of a hash that are summed together.
 _PIECE = (1 << 24) - 1
 
-#: A function as a decay is known by what it gives at up to so many hops.
+#: A function as a decay is known by what it gives at up to this many hops.
 _HOPS = 64
 
 

@@ -89,7 +89,7 @@ def predict_files(
         The directory to write. One that napsets wrote before is replaced at the end; any other that holds something is
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
         the version, the classes and the settings; of an exact level also what it came to (``exact_level``, null where
-        there are too few labels for any). What is written on the way lies beside it, in a hidden directory, and is
+        there are too few labels for any). What is written on the way is next to it, in a hidden directory, and is
         removed at the end. After a kill it is still there, and the same call goes on from it.
     hops, decay, score, alpha, seed, pool, alike, exact
         As in `predict_sets`; None leaves a choice to the method.
@@ -111,8 +111,8 @@ def predict_files(
     config : dict, optional
         Further settings for Spark.
     plan : {"auto", "graph-on-every-worker", "joins"}
-        As in `predict_sets`. Arrays go beside the output where all machines see that directory; otherwise Spark carries
-        them. Nodes are numbered in the order of the rows of `probabilities`, as one machine numbers them.
+        As in `predict_sets`. Arrays go next to the output where all machines see that directory; otherwise Spark
+        carries them. Nodes are numbered in the order of the rows of `probabilities`, as one machine numbers them.
     name : str, optional
         What `_napsets.json` calls a method that is passed as it is.
 
@@ -309,7 +309,7 @@ def _as_integer(name: str, column: str) -> Column:
 
 
 def _stored_class_names(path: str) -> Sequence[str] | None:
-    """Return how the classes of a list column are called, by what napsets keeps beside it or by number; None if far."""
+    """Return the names of the classes of a list column, from the metadata or by number; None if far."""
     local = local_path(path)
     if local is None or _is_csv(path) or not (Path(local).is_file() or any(Path(local).rglob("*.parquet"))):
         return None

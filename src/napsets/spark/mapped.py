@@ -1,9 +1,9 @@
 """Arrays as plain files in a folder: written in parts by tasks, mapped by whoever reads them.
 
-A file is written beside its name and renamed, so that a name stands for the whole of it; an array that many tasks write
-together is made at its full size first, and each writes its own rows. Writing the same rows twice changes nothing: a
-task that is run again does no harm. Mapped arrays are read-only, and a machine holds one copy of them, in its page
-cache, however many processes map it.
+A file is written under another name and renamed, so that a name stands for the whole of it; an array that many tasks
+write together is made at its full size first, and each writes its own rows. Writing the same rows twice changes
+nothing: a task that is run again does no harm. Mapped arrays are read-only, and a machine holds one copy of them, in
+its page cache, however many processes map it.
 
 A calibrated method goes between processes as a few bytes and such files (`pack`): pickled whole, each worker would have
 copies of its own. Values that an object has worked out once (`cached_property`) go along: no worker sorts or lays out

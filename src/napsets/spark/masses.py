@@ -6,7 +6,7 @@ among integers; counts are then weighted in the order hops, pool, alike.
 
 For an exact level labelled nodes are split by the rule of `napsets.randomness.split_order`: a sum over all labelled
 ids, which has no order, and the seed give another seed; the ids in the order of the uniform numbers that it draws are a
-random order, and the first so many of them are the reference part. Only the sum, a count and the last id of that part
+random order, and the first n of them are the reference part. Only the sum, a count and the last id of that part
 come to the driver.
 """
 

@@ -180,8 +180,8 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
 def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
     """Yield two directories next to `target`, for work and for the result; move the result there at the end.
 
-    That for work has the same name each time, and stays when something goes wrong that is no fault of the input. What
-    killed runs have left of results is removed; a result that one of them had put aside is put back first.
+    That for work has the same name each time, and stays when something goes wrong that is not the fault of the input.
+    What killed runs have left of results is removed; a result that one of them had put aside is put back first.
     """
     place = hadoop_path(spark, target)
     system = file_system(spark, place)

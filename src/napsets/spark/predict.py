@@ -85,7 +85,7 @@ def predict_sets(
     that all machines see, they go there, large tables pass the driver by, and the same call goes on where another
     ended.
 
-    Joins without `checkpoint_dir` give a plan, and nothing runs before it is asked for, but for what all thresholds
+    Joins without `checkpoint_dir` give a plan, and nothing runs before it is asked for, except for what all thresholds
     depend on: with `pool` or `alike` the scores of the labelled nodes, with `exact` the level. With it, targets are
     walked from in batches, each written before the next begins, so that a lost executor, or a lost driver, costs a
     batch. Nothing but counts, the number of classes and the level is brought to the driver; with `pool` or `alike` one

@@ -100,7 +100,7 @@ class CalibrationResult:
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """What the predicting tasks need to know beside the calibrated method.
+    """What the predicting tasks need to know in addition to the calibrated method.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class PredictionTask:
 
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Let everything below use so many threads."""
+    """Let everything below use this many threads."""
     before = os.environ.get("NAPSETS_THREADS")
     if count is not None:
         os.environ["NAPSETS_THREADS"] = str(count)

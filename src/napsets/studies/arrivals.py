@@ -34,9 +34,9 @@ STRATEGIES: dict[str, str] = {
 }
 _STEERED = {"aci": Steered("aci", rate=0.01), "dtaci": Steered("dtaci")}
 _WINDOW = 500
-#: Sets of at most so many labels are small.
+#: Sets of at most this many labels are small.
 _SMALL = 2
-#: The weight of the squares of the coefficients beside the sum of the losses.
+#: The weight of the squares of the coefficients relative to the sum of the losses.
 RIDGE = 1.0
 
 
@@ -93,7 +93,7 @@ def train_softmax(data: NodeDataset, order: str, seed: int) -> tuple[IntArray, I
 
 
 def _features(data: NodeDataset, arrived: IntArray) -> Any:
-    """Return the words of each node beside the mean of those of its neighbours that arrived before it."""
+    """Return the words of each node in addition to the mean of those of its neighbours that arrived before it."""
     import scipy.sparse
 
     sp: Any = scipy.sparse  # whose types know no sums of such arrays

@@ -38,7 +38,7 @@ __all__ = ["BlockCell", "BlockGrid", "block_figures", "block_paragraph", "block_
 _LEAST = 0.05
 _OTHERS = 3
 
-#: From so many expected neighbours on, rounding a quantile up costs NAPS less than alpha/5 of coverage at alpha 0.1.
+#: From this many expected neighbours on, rounding a quantile up costs NAPS less than alpha/5 of coverage at alpha 0.1.
 _ENOUGH_NEIGHBOURS = 50
 
 
@@ -264,7 +264,7 @@ def _point(row: Row) -> list[Entry]:
 
 
 def winner(row: Row, tolerance: float = 3.0) -> str | None:
-    """Return who has the smaller gap in the harder block, if by more than so many standard errors."""
+    """Return who has the smaller gap in the harder block, if by more than this many standard errors."""
     if abs(row["advantage"]) <= tolerance * row["advantage_se"]:
         return None
     return "NAPS" if row["advantage"] > 0 else "APS"

@@ -92,7 +92,7 @@ class CoverageCell(ModelCell):
     alpha : float
         Error rate.
     repetitions, evaluated : int
-        How often so many evaluation nodes are drawn.
+        How often this many evaluation nodes are drawn.
     preset : str
         Training settings.
     inference : {"sampled", "exact"}

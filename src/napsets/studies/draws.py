@@ -54,7 +54,7 @@ MODELS = ("graphsage-mean", "gcn", "mlp")
 PRESET = "released-code"
 CHANGES: dict[str, Any] = {"sampler": "full", "epochs": 100, "dropout": 0.5, "weight_decay": 5e-4}
 TRAINING: dict[str, Any] = {"preset": PRESET, **CHANGES}
-#: Below so many, features are quantities of different kinds; from there on they are words.
+#: Below this many, features are quantities of different kinds; from there on they are words.
 _FEW_FEATURES = 50
 
 

@@ -171,7 +171,7 @@ class Laboratory:
         predictor = None if isinstance(self.predictor, PredictionCache) else self.predictor
         there = self._files()
         try:
-            # Processes start anew, because threads and compiled code do not survive a fork.
+            # Processes start again, because threads and compiled code do not survive a fork.
             with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_obey) as pool, _ending(pool):
                 waiting = {
                     pool.submit(_run_bundle, self.store.folder, self.root, predictor, bundle): bundle

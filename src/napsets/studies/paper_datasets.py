@@ -39,7 +39,7 @@ class Setup:
     title : str
         What tables call it.
     cutoff : int
-        A node is eligible (in the paper's N^cal) with so many test nodes within `CUTOFF_HOPS`.
+        A node is eligible (in the paper's N^cal) with this many test nodes within `CUTOFF_HOPS`.
     strata : tuple of (low, high)
         Ranges of set sizes for SSCV.
     largest_balls : int

@@ -45,7 +45,7 @@ METHODS: dict[str, str | None] = {
 #: The one that does without the graph: what the paper compares with.
 BASELINE = next(method for method, decay in METHODS.items() if decay is None)
 
-#: PCCV looks at neighbourhoods of at least so many nodes, says the paper's Section 7.
+#: PCCV looks at neighbourhoods of at least this many nodes, says the paper's Section 7.
 MIN_BALL = 30
 #: Keeps the streams of random numbers of one seed apart.
 _EVALUATION, _HALVES = 1, 2

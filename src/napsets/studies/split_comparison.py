@@ -130,7 +130,7 @@ def coverage_tests(rows: Iterable[Row], method: str) -> list[CoverageTest]:
     """Return the two-sided tail probability of each mean coverage of a method.
 
     With m labels for the level and k = ⌈(m+1)(1−α)⌉, the covered ones among N nodes are beta-binomial (N; k, m+1−k),
-    whatever the score. Repetitions are drawn anew from the same nodes, so that their counts are independent and their
+    whatever the score. Repetitions are drawn again from the same nodes, so that their counts are independent and their
     sum is the convolution of these laws.
     """
     by_place: dict[Place, list[Row]] = defaultdict(list)

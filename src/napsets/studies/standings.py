@@ -23,7 +23,7 @@ __all__ = ["BASELINE", "Overall", "Standing", "front", "front_figure", "overall"
 
 #: What all others are compared with: split conformal prediction with the paper's score.
 BASELINE = PAPER["APS"]
-#: A mean coverage this many standard errors below 1 − alpha is no accident.
+#: A mean coverage this many standard errors below 1 − alpha is not due to chance.
 _CLEARLY = 3.0
 #: A palette that colour-blind readers can distinguish (Okabe and Ito).
 _COLOURS = {"on the front": "#0072B2", "not on it": "#999999", "does not cover": "#D55E00", "baseline": "#000000"}

@@ -1,9 +1,10 @@
 """What is kept in files: rows of results, and the predictions of trained models.
 
 The rows of a study are a folder of Parquet files, appended to by many and damaged by none. A finished piece of work
-becomes a new file, written beside and renamed, so that a kill leaves either all of its rows or none. Reading takes the
-union of the files, each key once. Compaction writes the union to a new file named by its content, then removes what it
-had read: no file is ever changed, so no lock is needed, and two runs at once can at worst do the same work twice.
+becomes a new file, written under another name and renamed, so that a kill leaves either all of its rows or none.
+Reading takes the union of the files, each key once. Compaction writes the union to a new file named by its content,
+then removes what it had read: no file is ever changed, so no lock is needed, and two runs at once can at worst do the
+same work twice.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Cell(ABC):
     measured : mapping
         The columns that are numbers, with the least and the most that each can be.
     may_lack : tuple of str
-        Those of them that may be unknown, beside standard errors (``*_se``).
+        Those of them that may be unknown, in addition to standard errors (``*_se``).
     """
 
     study: ClassVar[str]
@@ -91,7 +91,7 @@ class Cell(ABC):
     @property
     @abstractmethod
     def task(self) -> tuple[object, ...]:
-        """What it has in common with the cells that it is computed together with, beside the neighbours' part."""
+        """What it has in common with the cells that it is computed with, in addition to the neighbours' part."""
 
     @classmethod
     @abstractmethod
@@ -215,7 +215,7 @@ class Findings:
     sentences : sequence of str
         What stands below the tables on a screen.
     facts : mapping
-        What the command's JSON output has beside the tables.
+        What the command's JSON output has in addition to the tables.
     """
 
     tables: list[Table]
@@ -240,7 +240,7 @@ class Study(ABC):
     kinds : tuple of Cell classes
         The kinds of cells it is made of.
     options : tuple of str
-        The options of the command that it takes beside those that all studies take.
+        The options of the command that it takes in addition to those that all studies take.
     activity : str
         What the command says it is doing while cells are run.
     """

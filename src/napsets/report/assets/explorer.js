@@ -81,7 +81,7 @@
     const columns = [...Array(data.voices.shape[2]).keys()].filter((c) => at(data.voices, e, i, c) >= 0);
     const all = at(data.speaking, e, i);
     const which = columns.length < all ? `The ${columns.length} ${kind.loudest} of ${group(all)}` : `All ${group(all)}`;
-    $("evidence-text").textContent = `${kind.evidenceText(e)}. ${all ? `${which} that speak here${kind.reach}:` : "No labelled node speaks here."}`;
+    $("evidence-text").textContent = `${kind.evidenceText(e)}. ${all ? `${which} that count as evidence here${kind.reach}:` : "No labelled node counts as evidence here."}`;
     fillTable($("node-voices"), kind.voiceHead(), columns.map((c) => kind.voiceRow(e, i, c, at(data.voices, e, i, c))));
     $("node-voices").hidden = !columns.length;
   }
