@@ -1,6 +1,6 @@
 /* The bare shortest paths: what any search by length must do at least. For every source, settle all nodes within a
    radius with a binary heap (a node may wait in it several times) and an array of distances, and do nothing else.
-   Plain C, one heap and one array a thread. */
+   Plain C, one heap and one array per thread. */
 #include <math.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* The bare traversal: what any breadth-first search must do at least. For every source, read the edges of all nodes
-   within `hops` - 1 hops, with a visited stamp and a queue, and do nothing else. Plain C, one stamp array a thread. */
+   within `hops` - 1 hops, with a visited stamp and a queue, and do nothing else. Plain C, one stamp array per thread. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>

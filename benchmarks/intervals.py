@@ -116,7 +116,7 @@ def table(found: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.intervals", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="models a graph (default: 5)")
-    parser.add_argument("--draws", type=int, default=4, help="draws of labelled nodes a model (default: 4)")
+    parser.add_argument("--draws", type=int, default=4, help="draws of labelled nodes per model (default: 4)")
     parser.add_argument("--report", type=Path, help="write the report about one draw, and nothing else")
     asked = parser.parse_args()
     if asked.report is not None:

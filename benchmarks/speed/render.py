@@ -107,7 +107,7 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         f"First call of napsets in a process: {_seconds(max(first))} when every kernel is compiled, "
         f"{Spread(first).text(_seconds)} over all processes (kernels come from the cache on disk).\n\n"
         "The ways of NetworkX and SciPy run on one thread, share one search among three decays and take the scores as "
-        "given. TorchCP's predictor computes one decay a pass, and scores again for each node; torch takes "
+        "given. TorchCP's predictor computes one decay per pass, and scores again for each node; torch takes "
         "as many threads as it likes. All three are compared with the floor and with napsets on one thread.\n"
     )
     return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"

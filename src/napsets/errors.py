@@ -97,7 +97,7 @@ class MissingDependencyError(NapsetsError, ImportError):
 
 
 class NapsetsWarning(UserWarning):
-    """Something legal that is probably not what was meant."""
+    """Valid input that is probably not what was meant."""
 
     @property
     def topic(self) -> str:

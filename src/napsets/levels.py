@@ -240,7 +240,7 @@ class Exact:
 @LEVELS.add("full")
 @dataclass(frozen=True)
 class Full(Exact):
-    """As `Exact`, and the held-out labels are evidence too: full conformal prediction, for scores that hear them.
+    """As `Exact`, and the held-out labels are evidence too: full conformal prediction, for scores that use them.
 
     Attributes
     ----------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,31 +14,12 @@ from napsets.evaluation.comparison import compare
 from napsets.evaluation.drift import ALARM, drifts
 from napsets.evaluation.kinds import INTERVALS, SETS
 from napsets.evaluation.verdict import Verdict, foresee
-from worlds import make_numbers
-
-
-@cache
-def amazon() -> dict[str, Any]:
-    """A softmax regression on the words of Amazon Computers, trained on 752 nodes until it knows them by heart."""
-    linear = pytest.importorskip("sklearn.linear_model")
-    data = ns.datasets.load("amazon-computers", seed=0)
-    train = np.asarray(data.train)
-    train = np.flatnonzero(train) if train.dtype == bool else train
-    model = linear.LogisticRegression(C=100.0, max_iter=300).fit(data.features[train], data.labels[train])
-    outputs = model.predict_proba(data.features)
-    rest = np.setdiff1d(np.arange(data.labels.size), train)
-    top = outputs[rest].max(axis=1)
-    rng = np.random.default_rng(0)
-    return {
-        "graph": data.graph, "outputs": outputs, "labels": data.labels, "rest": rest, "train": np.sort(train),
-        "confident": np.sort(rng.choice(rest[top > np.median(top)], 3000, replace=False)),
-        "random": np.sort(rng.choice(rest, 3000, replace=False)),
-    }  # fmt: skip
+from worlds import amazon_by_heart, make_numbers
 
 
 def judged(labelled: str, method: str = "split") -> tuple[Verdict, float]:
     """The verdict on predictions of all nodes of which no label is known, and their true coverage."""
-    world = amazon()
+    world = amazon_by_heart()
     calibrated = ns.make_method(method).calibrate(world["graph"], world["outputs"], world["labels"], world[labelled])
     nodes = np.setdiff1d(world["rest"], world[labelled])
     sets = calibrated.predict(nodes)
@@ -79,7 +58,7 @@ def test_random_labels_keep_it() -> None:
 
 
 def test_a_report_withdraws_it_too_where_other_nodes_have_no_label() -> None:
-    world = amazon()
+    world = amazon_by_heart()
     labels = np.full(world["labels"].size, -1)
     labels[world["train"]] = world["labels"][world["train"]]
     half = world["train"].size // 2
@@ -90,7 +69,7 @@ def test_a_report_withdraws_it_too_where_other_nodes_have_no_label() -> None:
 
 
 def test_random_labels_raise_no_more_false_alarms_than_promised() -> None:
-    world = amazon()
+    world = amazon_by_heart()
     rng, alarms, draws = np.random.default_rng(2), 0, 60
     predicted = SETS.predicted(None, world["outputs"])
     for size in (60, 300, 3000):
@@ -121,7 +100,7 @@ def test_p_values_of_confidence_and_agreement_are_those_of_chance() -> None:
 
 
 def test_predicted_nodes_that_are_easier_are_warned_of_but_withdraw_nothing() -> None:
-    world = amazon()
+    world = amazon_by_heart()
     calibrated = ns.make_method("split").calibrate(
         world["graph"], world["outputs"], world["labels"], np.sort(world["random"])
     )

@@ -1,4 +1,4 @@
-"""JSON Lines: an object a line, read and written wherever CSV is."""
+"""JSON Lines: one object per line, read and written wherever CSV is."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_many_rows_come_in_batches(tmp_path):
     ("text", "message"),
     [
         ("", "must have at least one row"),
-        ('[{"node": 1}]', r"line 1 of .* is \[\{.node.: 1\}\]. A file that is one long JSON array is no JSON Lines"),
+        ('[{"node": 1}]', r"line 1 of .* is \[\{.node.: 1\}\]. A file that is one long JSON array is not JSON Lines"),
         ('{"node": 1, "cat": 1}\n{"node": ', "line 2 of .* is none"),
         (
             '{"node": 1, "cat": 1}\n{"node": "a", "cat": 1}',

@@ -129,7 +129,7 @@ def test_some_nodes_can_be_taken_by_id_in_any_order(predictions):
         ({"labels": [0, 1, 2, 3]}, "`labels` must be from 0 to 2"),
         ({"split": ["train", "dev", "", ""]}, "got 'dev'"),
         ({"split": ["train"]}, r"got shape \(1,\)"),
-        ({"class_names": ["a"]}, "`class_names` must have one name a class, 3; got 1"),
+        ({"class_names": ["a"]}, "`class_names` must have one name per class, 3; got 1"),
     ],
 )
 def test_bad_parts_are_refused_by_name(change, message):

@@ -202,7 +202,7 @@ def test_what_cannot_be_told_progress_is_refused(tiny):
         ({"hidden": 0}, "`hidden` must be an integer of at least 1"),
         ({"learning_rate": 0}, "`learning_rate` must be above 0"),
         ({"sampler": "shadows"}, "did you mean 'shadow'"),
-        ({"fanouts": (5,)}, "`fanouts` must have one entry a layer, 2"),
+        ({"fanouts": (5,)}, "`fanouts` must have one entry per layer, 2"),
         ({"inference": "exactly"}, "did you mean 'exact'"),
         ({"seed": -1}, "`seed` must be at least 0"),
     ],

@@ -212,6 +212,12 @@ def test_the_enlarged_curve_shades_where_a_method_that_keeps_its_promise_lies(ei
     assert "if its coverage is right" in page.inner_text("#figure-gap figcaption")
 
 
+def test_the_map_on_the_right_shows_the_recommended_method(either, keep_page: Open) -> None:
+    data, path = either
+    shown = keep_page(path).locator("#map-method option:checked").inner_text()
+    assert shown == (data.kind.titles[1] if data.verdict.kept else data.verdict.title)
+
+
 def test_a_neighbourhood_on_the_map_can_be_picked(either, keep_page: Open) -> None:
     data, path = either
     page = keep_page(path)

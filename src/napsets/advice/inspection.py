@@ -327,7 +327,7 @@ def inspect_node(
     *,
     position: int | None = None,
 ) -> NodeInspection:
-    """Take apart the prediction of one node: its set of labels, or its interval of numbers.
+    """Explain the prediction of one node: its set of labels, or its interval of numbers.
 
     Parameters
     ----------

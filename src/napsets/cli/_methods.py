@@ -98,8 +98,8 @@ MethodOption = Annotated[
         "--method",
         "-m",
         help=f"The method: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it {DEFAULT_METHOD}; "
-        f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --direction or --score is given, "
-        f"and {LENGTH_METHOD} if --radius is.",
+        f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --score or, with --directed, "
+        f"--direction is given, and {LENGTH_METHOD} if --radius is.",
         autocompletion=_names,
         callback=_check_name,
     ),
@@ -182,7 +182,7 @@ class MethodOptions:
         """
         if self.method is not None:
             return self
-        local = everywhere or any(is_given(context, key) for key in (*_CHOSEN_BY, "score"))
+        local = everywhere or any(_chooses(context, key) for key in (*_CHOSEN_BY, "score"))
         name = LOCAL_METHOD if local else DEFAULT_METHOD
         if self.features is not None and not everywhere:
             name = "snaps"
@@ -196,7 +196,7 @@ class MethodOptions:
     def switched(self, context: typer.Context) -> str | None:
         """Say that other options than --method decided which method is used; None where they did not."""
         flags = ("features", *_CHOSEN_BY, "score")
-        given = [f"--{key.replace('_', '-')}" for key in flags if is_given(context, key)]
+        given = [f"--{key.replace('_', '-')}" for key in flags if _chooses(context, key)]
         if is_given(context, "method") or self.name == DEFAULT_METHOD or not given:
             return None
         options, verb = ("it", "is") if len(given) == 1 else ("they", "are")
@@ -318,6 +318,11 @@ def recorded(method: Any) -> dict[str, Any]:
 def is_given(context: typer.Context, key: str) -> bool:
     """Return whether an option was given, in the call or in a settings file."""
     return _source(context, key) != "DEFAULT"
+
+
+def _chooses(context: typer.Context, key: str) -> bool:
+    """Return whether an option was given and has an effect; --direction has none where edges go both ways."""
+    return is_given(context, key) and (key != "direction" or bool(context.params.get("directed")))
 
 
 def _source(context: typer.Context, key: str) -> str:

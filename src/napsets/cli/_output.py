@@ -97,7 +97,7 @@ class Output:
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
-        """Show what is being done and how far it is, trainings too: a bar on a terminal, a line a step elsewhere."""
+        """Show what is being done and how far it is: a bar on a terminal, one line per step elsewhere."""
         with self._steps() as steps, training_progress(steps.advance):
             yield steps
 

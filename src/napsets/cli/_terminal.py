@@ -60,7 +60,7 @@ def _fill_gaps() -> None:
 
 
 def flush() -> None:
-    """Make sure that what was printed has left, so that a failure is told and not found at the very end."""
+    """Make sure that what was printed has been written, so that a failure is reported now and not at the very end."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -76,7 +76,7 @@ def printing_error(error: OSError) -> PrintingError:
 
 
 def silence(stream: Any) -> None:
-    """Let everything that is still to be written to a stream vanish: it cannot be told, and nobody would hear."""
+    """Discard everything that is still to be written to a stream: it cannot be shown to anybody."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -91,7 +91,7 @@ def compare(
     progress: Any = None,
     **settings: Any,
 ) -> Comparison:
-    """Predict `nodes` with each of some methods, and judge the predictions by the truth.
+    """Predict `nodes` with several methods, and evaluate the predictions on the truth.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """NodePredictions: what a classifier said of which nodes, in one file that everything downstream reads.
 
-The file is Parquet with the columns ``node``, ``label``, ``split`` and ``probabilities`` (a list a row) and, in its
+The file is Parquet with the columns ``node``, ``label``, ``split`` and ``probabilities`` (one list per row) and, in its
 metadata, the names of dataset, model and classes and the settings; or npz with the same names. A model trained
 elsewhere joins in by writing ``node`` and ``probabilities``; the rest is optional.
 """
@@ -46,7 +46,7 @@ SPLITS = ("train", "validation", "test", "")
 class NodePredictions(Sealed):
     """Class probabilities of nodes, with what is known of those nodes.
 
-    Arrays that somebody could still write to are copied.
+    Writable arrays are copied.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class NodePredictions(Sealed):
     settings : mapping
         How the model was trained; anything that JSON can hold.
     class_names : sequence of str, optional
-        One name a class.
+        One name per class.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class NodePredictions(Sealed):
             raise InvalidInputError(f"`split` must hold train, validation, test or nothing for each node; got {got}")
         names = check_names("class_names", self.class_names)
         if names is not None and len(names) != classes:
-            raise InvalidInputError(f"`class_names` must have one name a class, {classes}; got {len(names)}")
+            raise InvalidInputError(f"`class_names` must have one name per class, {classes}; got {len(names)}")
         for name in ("dataset", "model"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidInputError(f"`{name}` must be a name; got {shown(getattr(self, name))}")

@@ -207,12 +207,12 @@ def _object(name: str, path: Path, number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise FileFormatError(
-            f"`{name}` must hold one JSON object a line; line {number} of {path} is none: {reason}"
+            f"`{name}` must hold one JSON object per line; line {number} of {path} is none: {reason}"
         ) from error
     if not isinstance(row, dict):
         raise FileFormatError(
-            f"`{name}` must hold one JSON object a line; line {number} of {path} is {_shortened(row)}. A file that is "
-            f"one long JSON array is no JSON Lines: write an object a line."
+            f"`{name}` must hold one JSON object per line; line {number} of {path} is {_shortened(row)}. A file "
+            f"that is one long JSON array is not JSON Lines: write one object per line."
         )
     return row
 

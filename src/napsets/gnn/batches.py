@@ -106,7 +106,7 @@ class Batch:
     source_columns: npt.NDArray[Any] | None = None
 
     def layers(self) -> list[Tensor]:
-        """Return one adjacency a layer, first layer first."""
+        """Return one adjacency per layer, first layer first."""
         matrices: list[Tensor] = []
         for rows, width in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
             end = self.offsets[rows]

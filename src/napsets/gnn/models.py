@@ -1,7 +1,7 @@
 """The models, stacked from PyTorch Geometric's layers. To add one, add an entry to `MODELS`.
 
 Adjacencies are torch CSR tensors whose rows are the nodes computed and whose columns are the nodes read. A model's
-`forward` takes one square adjacency for all layers, or a sequence of one a layer, each with the rows that the next
+`forward` takes one square adjacency for all layers, or a sequence of one per layer, each with the rows that the next
 one reads.
 """
 

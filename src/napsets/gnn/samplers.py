@@ -34,7 +34,7 @@ def batch_key(*words: int) -> int:
 
 
 class _OnGraph:
-    """What the samplers share: graph, features, weighting, and a scratch array a node.
+    """What the samplers share: graph, features, weighting, and a scratch array per node.
 
     With `in_place`, the first layer reads dense features where they lie (see `Stack.aggregates_first`).
     """
@@ -82,7 +82,7 @@ class NeighbourSampler(_OnGraph):
 
 
 class ShadowSampler(_OnGraph):
-    """One ego-net a seed: the subgraph induced on up to `fanout` sampled neighbours of each node, `depth` deep.
+    """One ego-net per seed: the subgraph induced on up to `fanout` sampled neighbours of each node, `depth` deep.
 
     With `layers`, only what that many layers can see of the root is kept, which changes no root's logits; without,
     all of the ego-net.

@@ -29,7 +29,7 @@ class Settings:
     plateau_patience : int or None
         Halve the learning rate when validation accuracy has not risen for more than this many epochs.
     sampler : str
-        ``neighbours`` (sampled, `fanouts` wide), ``shadow`` (an ego-net a node, `depth` deep and `ego_fanout` wide),
+        ``neighbours`` (sampled, `fanouts` wide), ``shadow`` (one ego-net per node, `depth` deep and `ego_fanout` wide),
         ``full`` (all training nodes in one batch) or ``auto`` (full where the graph is small, else neighbours).
     batch_size, fanouts, depth, ego_fanout
         Of the samplers.
@@ -81,7 +81,7 @@ class Settings:
         choose("inference", self.inference, dict.fromkeys(("exact", "sampled")))
         object.__setattr__(self, "fanouts", tuple(self.fanouts))
         if self.sampler in ("neighbours", "auto") and len(self.fanouts) != self.layers:
-            raise InvalidInputError(f"`fanouts` must have one entry a layer, {self.layers}; got {self.fanouts}")
+            raise InvalidInputError(f"`fanouts` must have one entry per layer, {self.layers}; got {self.fanouts}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings in a form that JSON can hold."""

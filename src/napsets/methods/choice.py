@@ -47,7 +47,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, against what, by how much, with which uncertainty.
+    """What was chosen, what it was compared with, the difference, and its uncertainty.
 
     Attributes
     ----------

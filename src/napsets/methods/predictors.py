@@ -214,7 +214,7 @@ class SplitConformal(Predictor["SplitConformal"]):
 
 @dataclass(eq=False)
 class Auto(Predictor["Auto"]):
-    """Prediction sets by the method that suits the graph, chosen on labels that then calibrate no level.
+    """Prediction sets by a method that is chosen by trying several on part of the labels; the others set the level.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Auto(Predictor["Auto"]):
     Attributes
     ----------
     choice : Choice
-        What was chosen, against what, by how much, with which uncertainty.
+        What was chosen, what it was compared with, the difference, and its uncertainty.
     """
 
     alpha: float = 0.1

@@ -64,7 +64,7 @@ class IntervalsSummary(Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionIntervals(Prediction):
-    """An interval for the number of each of some nodes. Arrays that somebody could still write to are copied.
+    """An interval for the number of each of some nodes. Writable arrays are copied.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ class SetsSummary(Sealed, Summary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionSets(Prediction):
-    """One set of labels for each of some nodes. Arrays that somebody could still write to are copied.
+    """One set of labels for each of some nodes. Writable arrays are copied.
 
     Attributes
     ----------

@@ -158,7 +158,7 @@ def method_size(looks: Looks, rows: list[Row], size: Measure) -> Spec:
 
 
 def _lines(looks: Looks, height: float = 33.0) -> int:
-    """Return the height of a chart with a line a method."""
+    """Return the height of a chart with one line per method."""
     return round(height * max(2, len(looks.titles)))
 
 

@@ -1,4 +1,4 @@
-"""The laboratory: the paper's tables, the comparison of all methods, and the study of set sizes.
+"""Experiments: the paper's tables, the comparison of all methods, and the study of set sizes.
 
 An experiment is data: a cell says everything that a row of results depends on. `Laboratory` turns cells into rows of
 Parquet, skipping those that are there; tables, figures and the pages of the documentation are made from rows and from

@@ -1,0 +1,160 @@
+"""What new users try first: labels that are not a random sample, options without an effect, quiet results."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from worlds import CLASSES, amazon_by_heart, make_world, write
+
+
+@pytest.fixture
+def larger(tmp_path):
+    return make_world(tmp_path / "larger", nodes=600, degree=12)
+
+
+@pytest.fixture(scope="module")
+def amazon(tmp_path_factory):
+    """Files of Amazon Computers with a model that knows its training labels by heart."""
+    folder, world = tmp_path_factory.mktemp("amazon"), amazon_by_heart()
+    graph, outputs = world["graph"], world["outputs"]
+    source = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    edges = {"source": source, "target": graph.indices}
+    probabilities = {"node": np.arange(len(outputs))} | {f"c{k}": column for k, column in enumerate(outputs.T)}
+    for name, columns in (("edges", edges), ("probabilities", probabilities)):
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    for name in ("train", "confident", "random"):
+        labels = [f"c{k}" for k in world["labels"][world[name]]]
+        pq.write_table(pa.table({"node": world[name], "label": labels}), folder / f"{name}.parquet")
+    return folder, world
+
+
+def told_by(run, *flags, code=0):
+    shown = run(*flags, "--json", code=code)
+    return json.loads(shown.stdout)
+
+
+def predict_amazon(run, folder, labels, target, *more, code=0):
+    files = ["-e", folder / "edges.parquet", "-p", folder / "probabilities.parquet", "-l", folder / f"{labels}.parquet"]
+    return told_by(run, "predict", *files, "-o", target, *more, code=code)
+
+
+@pytest.mark.parametrize(
+    ("labels", "method"), [("train", "auto"), ("train", "split"), ("confident", "auto"), ("confident", "split")]
+)
+def test_labels_of_training_and_of_the_confident_half_withdraw_the_promise(run, amazon, tmp_path, labels, method):
+    folder, world = amazon
+    target = tmp_path / "sets.parquet"
+    more = ["--method", method, "--fail-on", "warning"]
+    verdict = predict_amazon(run, folder, labels, target, *more, code=3)["verdict"]
+    first = verdict["lines"][0]
+    assert first.startswith("No promise of coverage can be made: the model finds the labelled nodes easier than the ")
+    assert ("It was probably trained on them" in first) == (labels == "train")
+    assert "guaranteed" not in " ".join(verdict["lines"])
+    sets = pq.read_table(target).to_pydict()
+    unseen = ~np.isin(sets["node"], world["train"])
+    hits = [f"c{world['labels'][v]}" in own for v, own in zip(sets["node"], sets["labels"], strict=True)]
+    if (labels, method) != ("confident", "auto"):  # whose coverage happens to be only just too low
+        assert np.mean(np.array(hits)[unseen]) < verdict["band"][0]
+
+
+def test_random_labels_keep_the_promise_and_training_nodes_are_left_out(run, amazon, tmp_path):
+    folder, world = amazon
+    nodes = tmp_path / "train.csv"
+    nodes.write_text("node\n" + "\n".join(map(str, world["train"])) + "\n")
+    told = predict_amazon(run, folder, "random", tmp_path / "sets.parquet", "--training", nodes, "--fail-on", "warning")
+    assert told["verdict"]["withdrawn"] == ""
+    assert told["nodes"] == world["rest"].size - world["random"].size
+    assert not np.isin(pq.read_table(tmp_path / "sets.parquet")["node"].to_numpy(), world["train"]).any()
+
+
+def test_an_error_rate_above_a_half_is_warned_of(run, larger, tmp_path):
+    verdict = told_by(run, "predict", *larger.files, "--alpha", 0.9, "-o", tmp_path / "sets.parquet")["verdict"]
+    warning = (
+        "alpha = 0.9 is the error rate: sets may miss the truth 90 % of the time. For 90 % coverage, set alpha = 0.1"
+    )
+    assert warning in verdict["warnings"]
+
+
+def test_a_direction_that_has_no_effect_does_not_choose_the_method(run, larger, tmp_path):
+    flags = ["predict", *larger.files, "--direction", "both", "-o", tmp_path / "sets.parquet"]
+    shown = run(*flags, code=0)
+    assert "note: --direction has no effect without --directed" in shown.stderr
+    assert "because of --direction" not in shown.stderr
+    assert told_by(run, *flags)["method"] == "auto"
+    shown = run(*flags, "--directed", code=0)
+    assert "note: the method is naps, not auto, because of --direction" in shown.stderr
+    assert told_by(run, *flags, "--directed")["method"] == "naps"
+
+
+def test_sets_by_class_are_not_compared_with_what_one_threshold_would_give(run, larger, tmp_path):
+    verdict = told_by(run, "predict", *larger.files, "--by", "class", "-o", tmp_path / "sets.parquet")["verdict"]
+    assert "sets are usually larger than without groups" in verdict["lines"][0]
+    assert "expected" not in verdict["lines"][0]
+    assert verdict["lines"][1].startswith(
+        "Coverage: guaranteed in each group with enough labels if the nodes were labelled at random: "
+    )
+
+
+def test_odds_say_from_how_many_labels_they_are_estimated(run, larger, tmp_path):
+    """`report` keeps half of the labels to evaluate, so its odds rest on half as many as those of `predict`."""
+    counts = []
+    for command, target in (("predict", "sets.parquet"), ("report", "report.html")):
+        verdict = told_by(run, command, *larger.files, "-o", tmp_path / target)["verdict"]
+        choice = verdict["choice"] or ""
+        counts.append([int(text.replace(",", "")) for text in re.findall(r"estimated from ([\d,]+) labels", choice)])
+    assert counts[0] == [150]
+    assert counts[1] in ([75], [])
+
+
+def test_quiet_prints_the_result_and_nothing_else(run, larger, tmp_path):
+    shown = run("predict", *larger.files, "-o", tmp_path / "sets.parquet", "-q", code=0)
+    assert "average set size" in shown.stdout
+    assert "Coverage: guaranteed if the nodes were labelled at random" in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_a_recommendation_names_the_smallest_sets_as_its_table_has_them(run, larger):
+    shown = run("recommend", *larger.files, code=0).stdout
+    sizes = {name: float(size) for name, size in re.findall(r"^ (\S+)(?: ←)? +(\d\.\d\d) ± ", shown, re.MULTILINE)}
+    assert {"split", "thr", "auto", "auto-small"} <= set(sizes)
+    taken = re.search(r"use --method (\S+)\.", shown)
+    assert taken is not None
+    smallest = re.search(r"If small sets matter most: (\S+) makes the smallest, (\d\.\d\d) ", shown)
+    name, size = (taken[1], sizes[taken[1]]) if smallest is None else (smallest[1], float(smallest[2]))
+    assert (sizes[name], size) == (min(sizes.values()), min(sizes.values()))
+
+
+def test_thr_is_compared_too_and_its_unevenness_is_shown(run, larger, tmp_path):
+    told = told_by(run, "report", *larger.files, "-o", tmp_path / "report.html")
+    assert "thr" in [row["method"] for row in told["results"]]
+    shown = run("recommend", *larger.files, code=0).stdout
+    assert re.search(r"^ thr .* \d\.\d ", shown, re.MULTILINE)
+    assert "off target" in shown
+
+
+def test_sets_of_a_file_are_evaluated_with_the_range_that_chance_explains(run, larger, tmp_path):
+    run("predict", *larger.files, "-o", tmp_path / "sets.parquet", code=0)
+    shown = run("evaluate", tmp_path / "sets.parquet", "--labels", larger.truth, code=0)
+    assert re.search(r"range that chance explains \(95 of 100 cases\) +\d+\.\d+ % to \d+\.\d+ %", shown.stdout)
+
+
+def test_a_model_of_many_classes_has_its_weak_ones_named(run, tmp_path):
+    world = make_world(tmp_path / "world", nodes=900, degree=10)
+    probabilities = world.probabilities.copy()
+    weak = world.labels == 2
+    probabilities[weak] = probabilities[weak][:, [0, 1, 2]] * [1.0, 1.0, 0.01]
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    path = write(
+        tmp_path / "p.parquet",
+        {"node": world.ids} | {name: probabilities[:, k] for k, name in enumerate(CLASSES)},
+    )
+    files = ["-e", world.edges, "-p", path, "-l", world.labels_file]
+    verdict = told_by(run, "predict", *files, "--method", "split", "-o", tmp_path / "sets.parquet")["verdict"]
+    assert [group["name"] for group in verdict["weak"]] == [CLASSES[2]]
+    assert any(CLASSES[2] in text and "`--by class`" in text for text in verdict["warnings"])
