@@ -325,7 +325,7 @@ def defaults_table(rows: list[dict[str, Any]]) -> list[str]:
         return []
     lines = ["", "## Defaults", "", "Two hops and `pool=20`, every unlabelled node, Parquet to Parquet. Seconds on the"]
     lines += [
-        "wall without the start of Spark, which stands beside; processor seconds are those of the whole process.",
+        "wall without the start of Spark, which is given separately; processor seconds are those of the whole process.",
         "",
     ]
     lines += [
@@ -382,7 +382,7 @@ def render(rows: list[dict[str, Any]]) -> str:
     lines = ["# Cost growth of napsets.spark", "", __doc__.split("\n\n")[1].replace("\n", " "), ""]
     lines += [f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, `local[2]`, driver 3 GiB; "]
     lines += [f"Python {platform.python_version()}, napsets {ns.__version__}.", "", "## Making the adjacency", ""]
-    lines += ["| edges | stored | E[d] | E[d²] | largest d | wall s | task s | shuffled MB | bytes a stored edge |"]
+    lines += ["| edges | stored | E[d] | E[d²] | largest d | wall s | task s | shuffled MB | bytes per stored edge |"]
     lines += ["|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [
         f"| {r['edges']:,} | {r['stored']:,} | {r['d']:.1f} | {r['d2']:.0f} | {r['largest']:.0f} | {r['seconds']:.1f} "
@@ -393,9 +393,7 @@ def render(rows: list[dict[str, Any]]) -> str:
     lines += ["", "## Walking, and choosing thresholds", ""]
     lines += ["Followed: edges within reach of the walks, counted; predicted: the same by the moments of the degrees"]
     lines += ["alone. Pairs: those of them that are made, since the last hop goes to calibration nodes only. Where the"]
-    lines += [
-        "adjacency is too large to broadcast it is shuffled once, whatever the number of targets; at many edges and"
-    ]
+    lines += ["adjacency is too large to broadcast it is shuffled once, for any number of targets; at many edges and"]
     lines += ["few targets that is most of what is shuffled. One machine: `NAPS.predict` on the same two cores.", ""]
     lines += [
         "| edges | hops | targets | followed | predicted | ratio | pairs | wall s | task s | shuffled MB | exact "

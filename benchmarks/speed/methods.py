@@ -1,4 +1,4 @@
-"""Methods beside NAPS on the same graph: what pooling, an exact level, evidence and a choice cost."""
+"""Other methods on the same graph: what pooling, an exact level, evidence and a choice cost."""
 
 from __future__ import annotations
 

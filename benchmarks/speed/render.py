@@ -12,15 +12,15 @@ from napsets.files.places import replacing
 
 __all__ = ["write_results"]
 
-_PACE = ["bare traversal", "napsets", "ns a touched edge", "ratio", "CPU ratio"]
+_PACE = ["bare traversal", "napsets", "ns per touched edge", "ratio", "CPU ratio"]
 _INTRODUCTION = """# Speed
 
-Written by `python -m benchmarks.speed` from `speed.json`, and the plots beside it too. Every figure is the median over
+Written by `python -m benchmarks.speed` from `speed.json`, as are the plots next to it. Every figure is the median over
 rounds (smallest to largest in brackets); each run is a process of its own, warmed up before the clock starts, and the
-contenders take turns. *Ratio* is time over the bare traversal's in the same round, with as many threads (a contender
-that ran once is compared with the median of the other). *CPU ratio* is the same for the processor time of all
-threads, which other work on the machine disturbs less. napsets gives thresholds for three decays in one pass, and its
-time includes sorting the scores and renumbering the graph; the bare traversal gives nothing.
+contenders take turns. *Ratio* is the time divided by that of the bare traversal in the same round, with as many threads
+(a contender that ran once is compared with the median of the other). *CPU ratio* is the same for the processor time of
+all threads, which other work on the machine disturbs less. napsets computes thresholds for three decays in one pass,
+and its time includes sorting the scores and renumbering the graph; the bare traversal computes nothing.
 """
 
 
@@ -106,9 +106,10 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     note = (
         f"First call of napsets in a process: {_seconds(max(first))} when every kernel is compiled, "
         f"{Spread(first).text(_seconds)} over all processes (kernels come from the cache on disk).\n\n"
-        "The ways of NetworkX and SciPy run on one thread, share one search among three decays and take the scores as "
-        "given. TorchCP's predictor computes one decay per pass, and scores again for each node; torch takes "
-        "as many threads as it likes. All three are compared with the floor and with napsets on one thread.\n"
+        "The NetworkX and SciPy implementations use one thread and share one search among three decays; computing the "
+        "scores is not included. TorchCP's predictor computes one decay per pass and computes the scores again for "
+        "each node; torch chooses its number of threads. All three are compared with the bare traversal and with "
+        "napsets on one thread.\n"
     )
     return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
 
@@ -127,11 +128,14 @@ def _nodes(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
             ]
         )
     threads = rows[0]["threads"]
-    return f"## Time against nodes\n\nAll nodes, 2 hops, {threads} threads; degrees alike.\n\n{_table(head, lines)}"
+    return (
+        f"## Time against nodes\n\nAll nodes, 2 hops, {threads} threads; degrees have the same distribution.\n\n"
+        f"{_table(head, lines)}"
+    )
 
 
 def _growth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
-    head = ["graph", "hops", "nodes asked for", *_PACE, "peak memory"]
+    head = ["graph", "hops", "nodes predicted", *_PACE, "peak memory"]
     lines = []
     for group, floor in _pairs(rows):
         peak = Spread([row["peak_bytes"] / 2**30 for row in group.rows])
@@ -281,8 +285,8 @@ def _methods(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     )]  # fmt: skip
     told = f"\nEvidence and fit for a million nodes from 100,000 labels: {far[0]}.\n" if far else ""
     return (
-        f"## Methods beside NAPS\n\n{_graph(graphs['reddit2-test'])}; half of its nodes labelled, all of them asked "
-        f"for, ten classes, all cores.\n\n{_table(head, lines)}{told}"
+        f"## Other methods\n\n{_graph(graphs['reddit2-test'])}; half of its nodes labelled, all of them "
+        f"predicted, ten classes, all cores.\n\n{_table(head, lines)}{told}"
     )
 
 
@@ -307,9 +311,9 @@ def _roads(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     )
     return (
         f"## Directed and weighted graphs\n\n{_graph(graphs['reddit2-test-directed'])}; two hops around every node, "
-        f"{hops[0]['threads']} threads, all nodes calibrate. Rows along another direction are made on the clock.\n\n"
-        f"{one}\nPath lengths: gaussian weights of all nodes within a radius, beside `dijkstra.c`, which finds the "
-        f"same balls and does nothing else.\n\n{other}"
+        f"{hops[0]['threads']} threads, all nodes calibrate. Rows along another direction are included in the time.\n\n"
+        f"{one}\nPath lengths: gaussian weights of all nodes within a radius, compared with `dijkstra.c`, which finds "
+        f"the same balls and does nothing else.\n\n{other}"
     )
 
 
@@ -343,7 +347,7 @@ def _published(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     ]
     return (
         f"## Every method of the table\n\n{_graph(graphs['amazon-test'])}; three tenths of its nodes labelled, all of "
-        f"them asked for. Calibration and sets, all cores; scores are made before the clock starts.\n\n"
+        f"them predicted. Calibration and sets, all cores; computing the scores is not included.\n\n"
         f"{_table(head, lines)}\n"
         f"Processor time for 10,000 nodes of block models, a tenth of the nodes labelled:\n\n"
         f"{_table(['nodes', 'stored edges', *(f'`{name}`' for name in names)], growth)}"

@@ -151,7 +151,7 @@ def ids(bench: Bench, effort: Effort) -> list[Spec]:
 
 
 def methods(bench: Bench, effort: Effort) -> list[Spec]:
-    """Measure what other methods cost beside NAPS, and evidence on a million nodes from 100,000 labels."""
+    """Measure what other methods cost compared with NAPS, and evidence on a million nodes from 100,000 labels."""
     bench.build("reddit2-test")
     specs: list[Spec] = [{"task": "method", "graph": "reddit2-test", "work": work} for work in WORK]
     rows = bench.rounds("methods", specs, effort.rounds)
