@@ -51,7 +51,7 @@ def test_each_is_about_five_lines():
 
 def test_each_table_got_its_entry(added):
     assert list(added.values()) == [["margin"], ["near-degree"], ["few-labels"], ["near-degree"]]
-    assert methods()["near-degree"].startswith("Nodes judged by nodes with about as many neighbours")
+    assert methods()["near-degree"].startswith("One threshold per group of nodes with similar degrees")
 
 
 def test_the_score_can_be_named(added, world):
