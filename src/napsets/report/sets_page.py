@@ -149,11 +149,12 @@ class SetsPage(PageKind):
     def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
         """Return how long the lists are, and that each node got one."""
         most = size_range(prediction.sizes)
-        labels = words.label if most == "1" else words.labels
-        average = number(float(prediction.sizes.mean()), 1)
+        average = f"{number(float(prediction.sizes.mean()), 1)} on average, out of {len(self.class_names)}"
+        listed = f"{most} {words.labels} ({average})"
+        if most == "1":
+            listed = f"1 {words.label} (out of {len(self.class_names)})"
         return (
-            f"the true {words.label} is in a list of {most} {labels} ({average} on average, out of "
-            f"{len(self.class_names)})",
+            f"the true {words.label} is in a list of {listed}",
             f"A model gave each {words.node} a probability for each {words.label}. From these, napsets made a short "
             f"list of {words.labels} for each {words.node}: a prediction set.",
         )

@@ -96,30 +96,29 @@ def summarise(data: ReportData, words: Words) -> Summary:
         f"{each} The target is that it contains the truth for {100 * (1 - data.alpha):g} of 100 {words.nodes}. "
         f"{verdict.labels:,} known {words.labels} were used to make the {data.comparison.prediction.noun}s, and "
         f"{verdict.judged:,} others to check them.",
-        _method(data),
+        _method(data, words),
         _weak(data, words),
         _steps(data, words),
     )
 
 
-def _method(data: ReportData) -> str:
+def _method(data: ReportData, words: Words) -> str:
     """Say which method to use, and why."""
     verdict, noun = data.verdict, data.comparison.prediction.noun
     plain = named(verdict.baseline)
     if " split" in verdict.baseline:
         plain += ", the standard method, which ignores the graph"
     others = len(data.shown) - 1
-    does = " It takes the known labels of a node's neighbours into account." if verdict.speaking else ""
+    does = f" It uses the known {words.labels} of a {words.node}'s neighbours." if verdict.speaking else ""
     if verdict.kept:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
         choice = f"{plain}.{rivals}"
     elif verdict.change.below:
-        even = "less" if verdict.evenness.above else "more" if verdict.evenness.below else "about as"
+        even = "Across the graph, both meet the target about equally evenly."
+        if verdict.evenness.above or verdict.evenness.below:
+            even = f"It meets the target {'less' if verdict.evenness.above else 'more'} evenly across the graph."
         share = abs(100 * verdict.change.value)
-        choice = (
-            f"{named(verdict.title)}.{does} Its {noun}s are {share:.0f} % smaller than those of {plain}. It meets the "
-            f"target {even} evenly across the graph."
-        )
+        choice = f"{named(verdict.title)}.{does} Its {noun}s are {share:.0f} % smaller than those of {plain}. {even}"
     else:
         choice = f"{named(verdict.title)}.{does} It meets the target more evenly across the graph than {plain}."
     smallest = verdict.smallest
@@ -145,7 +144,8 @@ def _weak(data: ReportData, words: Words) -> str:
 def _steps(data: ReportData, words: Words) -> list[str]:
     """Say what to do next."""
     verdict = data.verdict
-    predict = f"To get the {data.comparison.prediction.noun}s of all {words.nodes}, run `napsets predict --method "
+    unknown = f"of the {words.nodes} without a known {words.label}"
+    predict = f"To get the {data.comparison.prediction.noun}s {unknown}, run `napsets predict --method "
     steps = []
     if verdict.withdrawn:
         steps.append(
