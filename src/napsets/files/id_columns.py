@@ -199,7 +199,8 @@ def all_ids(tables: Sequence[tuple[TableFile, tuple[str, ...]]]) -> NodeIds:
     if integers and texts and not guessed:
         raise FileFormatError(
             f"ids must be of one kind in all files: those of `{integers[0]}` are integers, those of "
-            f"`{next(iter(texts))}` text. Write them the same way, or pass --ids string to read all of them as text."
+            f"`{next(iter(texts))}` are text. Write them the same way, or pass --ids string to read all of them as "
+            f"text."
         )
     numbers = guessed and tables[0][0].reading.ids != "string"
     distinct = [column.cast(pa.int64()) if numbers and name in texts else column for name, (_, column) in seen.items()]
