@@ -188,7 +188,7 @@ class SetInspection(NodeInspection):
         Where each candidate is evidence for the held-out labels: the threshold without any candidate. What a
         candidate itself changed is the difference.
     listeners : numpy.ndarray or None
-        The labelled nodes held out that hear the candidate.
+        The labelled nodes held out that have the candidate as evidence.
     shifted : bool
         Whether labelled nodes weigh by how much more common their class is among nodes to predict.
     """

@@ -368,5 +368,5 @@ def _pinball(errors: FloatArray, level: float) -> FloatArray:
 
 
 def evenly(size: int, most: int) -> IntArray:
-    """Return at most so many of 0..size, evenly spread: no more are needed to judge by."""
+    """Return at most this many of 0..size, evenly spread: no more are needed to judge by."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)

@@ -62,7 +62,7 @@ _CHUNK_ENTRIES = 1 << 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibrated(Predicts):
-    """A method that has seen labels, and never changes again.
+    """A calibrated method. It is immutable.
 
     Attributes
     ----------
