@@ -26,8 +26,9 @@ def files(tmp_path_factory, must_run):
     known = np.flatnonzero(date < 300)
     (folder / "known.csv").write_text("\n".join(["node,label", *(f"{i},{'abc'[labels[i]]}" for i in known)]))
     later = np.flatnonzero(date >= 300)
-    rows = [f"{i},{'abc'[labels[i]]},{date[i]}" for i in later]
-    (folder / "truth.csv").write_text("\n".join(["node,label,date", *rows]))
+    made = date - rng.integers(1, 80, SIZE)
+    rows = [f"{i},{'abc'[labels[i]]},{made[i]},{date[i]}" for i in later]
+    (folder / "truth.csv").write_text("\n".join(["node,label,made,date", *rows]))
     edges = rng.integers(SIZE, size=(500, 2))
     (folder / "edges.csv").write_text("\n".join(["source,target", *(f"{a},{b}" for a, b in edges)]))
     must_run(
@@ -94,3 +95,44 @@ def test_empty_cells_in_the_column_are_refused(run, files, tmp_path):
     done = run("evaluate", folder / "sets.parquet", "--labels", tmp_path / "truth.csv", "--in-order", "date")
     assert done.exit_code != 0
     assert "without empty cells" in done.stderr
+
+
+def test_the_delay_is_how_many_labels_came_between_a_set_and_its_own(run, files):
+    folder, *_ = files
+    shown = run(
+        "evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "date", "--made", "made",
+        "--json",
+    )  # fmt: skip
+    rows = [line.split(",") for line in (folder / "truth.csv").read_text().splitlines()[1:]]
+    when = sorted((int(date), int(made)) for _, _, made, date in rows)
+    delays = [sum(made < other < date for other, _ in when) for date, made in when]
+    result = json.loads(shown.stdout)["in_order"]
+    assert result["label_delay"] == np.median(delays[-result["window"] :])
+    assert result["over_time"][0]["label_delay"] == delays[0]
+
+
+def test_a_page_draws_coverage_size_alarms_and_delay_over_time(run, files, browser, tmp_path):
+    folder, *_ = files
+    page = tmp_path / "over_time.html"
+    call = ("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", "--in-order", "date")
+    assert run(*call, "--made", "made", "--page", page).exit_code == 0
+    for width in (1440, 390):
+        tab, errors = browser.new_page(viewport={"width": width, "height": 900}), []
+        tab.on("console", lambda message, errors=errors: errors.append(message.text))
+        tab.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
+        tab.goto(page.as_uri())
+        tab.wait_for_function("document.querySelectorAll('[data-drawn]').length === 4")
+        drawn = [place.get_attribute("data-chart") for place in tab.query_selector_all("[data-drawn]")]
+        assert drawn == ["coverage", "size", "alarms", "delay"]
+        assert all(tab.query_selector(f"[data-chart={name}] path[aria-roledescription='line mark']") for name in drawn)
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert errors == []
+        tab.close()
+
+
+@pytest.mark.parametrize("option", [("--made", "made"), ("--page", "page.html")])
+def test_options_about_time_go_with_an_order(run, files, option):
+    folder, *_ = files
+    shown = run("evaluate", folder / "sets.parquet", "--labels", folder / "truth.csv", *option)
+    assert shown.exit_code == 2
+    assert "goes with --in-order" in shown.output

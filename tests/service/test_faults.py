@@ -73,7 +73,7 @@ def test_on_a_full_disk_nothing_is_acknowledged_or_changed(disk: Path) -> None:
 def test_a_snapshot_that_finds_no_room_fails_no_batch(
     disk: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("napsets.live.live._TAIL", 1)
+    monkeypatch.setattr("napsets.live.logged._TAIL", 1)
     small_live().save(disk / "store")
     live, twin = Live.open(disk / "store"), small_live()
     twin.add_labels(["n1"], [0])
@@ -82,7 +82,7 @@ def test_a_snapshot_that_finds_no_room_fails_no_batch(
         room = 64 << 10
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
         (disk / "filler").write_bytes(bytes(free - room))
-        monkeypatch.setattr("napsets.live.live.write_snapshot", full)
+        monkeypatch.setattr("napsets.live.logged.write_snapshot", full)
         assert http.post("/labels", json=LABEL).status_code == 200
         assert http.get("/status").json()["labels"] == 31
     assert "no snapshot" in caplog.text
@@ -273,7 +273,7 @@ def test_a_log_that_ends_before_its_snapshot_is_refused(store: Path, tmp_path: P
 
 
 def test_a_reader_sees_one_moment_while_the_writer_writes(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from napsets.live import live as module
+    from napsets.live import logged as module
 
     read = module.read_snapshot
     with Live.open(store) as writer:

@@ -31,7 +31,7 @@ class Server:
     """A service in a process of its own; with `tail`, a snapshot is written after so many events."""
 
     def __init__(self, store: Path, *options: str, tail: int | None = None) -> None:
-        tailed = f"import napsets.live.live as live; live._TAIL = {tail}; " if tail else ""
+        tailed = f"import napsets.live.logged as logged; logged._TAIL = {tail}; " if tail else ""
         program = [sys.executable, "-c", f"{tailed}from napsets.cli import main; main()"]
         command = [*program, "serve", str(store), "--port", "0", "--json", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -205,12 +205,13 @@ def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None
 WRITER = textwrap.dedent(
     """
     import os, sqlite3, sys
-    import napsets.live.live as module
+    import napsets.live.logged as module
     module._TAIL = 1
     sys.path.insert(0, sys.argv[2])
     from service.test_killed import Writer
     writer = Writer(0)
-    with module.Live.open(sys.argv[1]) as live:
+    from napsets.live.live import Live
+    with Live.open(sys.argv[1]) as live:
         for turn in range(3):
             before = live.events
             try:

@@ -17,7 +17,7 @@ from napsets.files.id_columns import NodeRows
 from napsets.files.reading import Reading
 from napsets.live.monitoring import Monitor, smoothed_p_values
 
-__all__ = ["follow_labels", "order_table"]
+__all__ = ["follow_labels", "order_rows", "order_table"]
 
 #: The name that stands for the order of the rows.
 ROWS = "rows"
@@ -25,48 +25,76 @@ ROWS = "rows"
 _POINTS = 200
 
 
-def follow_labels(labelled: LabelledFile, labels: Path, column: str, reading: Reading) -> dict[str, Any]:
+def follow_labels(
+    labelled: LabelledFile, labels: Path, column: str, reading: Reading, made: str | None = None
+) -> dict[str, Any]:
     """Return the figures of `Monitor` over the judged predictions, and how they came about, in at most 200 points.
 
     A file of predictions has no scores. What is tested for exchangeability is whether a prediction missed, then its
     size: if nodes are exchangeable, so are these.
+
+    Parameters
+    ----------
+    labelled : LabelledFile
+        The predictions and their truth.
+    labels : Path
+        The file of labels.
+    column : str
+        The column that says when each label came, or "rows".
+    reading : Reading
+        How files are read.
+    made : str, optional
+        The column that says when each prediction was made, on the scale of the other.
     """
     prediction = labelled.prediction
-    order = _order(labelled, labels, column, reading)
+    order, delays = _order(labelled, labels, column, reading, made)
     missed = ~np.asarray(prediction.contains(labelled.truth), dtype=np.bool_)[order]
     sizes = np.asarray(prediction.sizes, dtype=np.float64)[order]
     _, ranks = np.unique(np.stack([missed, sizes]), axis=1, return_inverse=True)
     p_values = smoothed_p_values(ranks.ravel().astype(np.float64))
     monitor, curves = Monitor(float(prediction.alpha)), list[dict[str, Any]]()
     shown = set(np.linspace(1, missed.size, min(_POINTS, missed.size)).astype(int).tolist())
-    for miss, size, p_value in zip(missed.tolist(), sizes.tolist(), p_values.tolist(), strict=True):
-        monitor.step(miss, size, p_value)
+    late = [None] * missed.size if delays is None else delays.tolist()
+    for miss, size, p_value, delay in zip(missed.tolist(), sizes.tolist(), p_values.tolist(), late, strict=True):
+        monitor.step(miss, size, p_value, delay)
         if monitor.labels in shown:
             curves.append(_point(monitor.status()))
     return {"order": column, **monitor.status(), "over_time": curves}
 
 
 def _point(status: dict[str, Any]) -> dict[str, Any]:
-    names = ("labels", "coverage", "coverage_interval", "recent_coverage", "mean_size", "recent_size")
+    names = ("labels", "coverage", "coverage_interval", "recent_coverage", "mean_size", "recent_size", "label_delay")
     alarms = {f"log10_{name}": alarm["log10_capital"] for name, alarm in status["alarms"].items()}
     return {name: status[name] for name in names} | alarms
 
 
-def _order(labelled: LabelledFile, labels: Path, column: str, reading: Reading) -> IntArray:
-    """Return the judged predictions in the order of the labels: that of the rows, or of a column."""
+def _order(
+    labelled: LabelledFile, labels: Path, column: str, reading: Reading, made: str | None
+) -> tuple[IntArray, IntArray | None]:
+    """Return the judged predictions in the order of the labels, that of the rows or of a column, and their delays."""
     file = open_table("labels", labels, reading)
     rows = NodeRows(file, labelled.file.ids)
-    wanted = () if column == ROWS else (column,)
+    wanted = [name for name in (None if column == ROWS else column, made) if name is not None]
     file.require("node", *wanted)
-    columns = [batch.column(column).to_pylist() if wanted else [] for batch in rows.batches(*wanted)]
-    places, values = rows.places(), [value for part in columns for value in part]
-    if any(value is None or value == "" for value in values):
-        raise FileFormatError(f"`in_order` must name a column without empty cells; {column} of {labels} has some")
-    turn = np.argsort(_sortable(values), kind="stable") if wanted else np.arange(places.size)
+    columns: dict[str, list[Any]] = {name: [] for name in wanted}
+    for batch in rows.batches(*wanted):
+        for name in wanted:
+            columns[name] += batch.column(name).to_pylist()
+    for name, values in columns.items():
+        if any(value is None or value == "" for value in values):
+            raise FileFormatError(f"`in_order` must name a column without empty cells; {name} of {labels} has some")
+    places = rows.places()
+    times = np.arange(places.size) if column == ROWS else _sortable(columns[column])
+    turn = np.argsort(times, kind="stable")
     came = np.full(len(labelled.file.ids), -1)
     known = turn[places[turn] >= 0]
     came[places[known]] = np.arange(known.size)
-    return np.argsort(came[labelled.prediction.nodes], kind="stable")
+    order = np.argsort(came[labelled.prediction.nodes], kind="stable")
+    if made is None:
+        return order, None
+    judged = known[came[labelled.prediction.nodes[order]]]
+    before = np.searchsorted(times[judged], _sortable(columns[made])[judged], side="right")
+    return order, np.maximum(np.arange(judged.size) - before, 0)
 
 
 def _sortable(values: list[Any]) -> npt.NDArray[Any]:
@@ -77,8 +105,8 @@ def _sortable(values: list[Any]) -> npt.NDArray[Any]:
         return np.array(values)
 
 
-def order_table(result: dict[str, Any], noun: str) -> Any:
-    """Return the figures as a table."""
+def order_rows(result: dict[str, Any], noun: str) -> list[tuple[str, str]]:
+    """Return the figures: what each is, and its value."""
     lower, upper = result["coverage_interval"]
     worst, size = result["worst_window"], "mean size" if noun == "set" else "mean width"
 
@@ -96,4 +124,11 @@ def order_table(result: dict[str, Any], noun: str) -> Any:
         ("coverage alarm", alarm("coverage")),
         ("exchangeability alarm", alarm("exchangeability")),
     ]
-    return table("In the order of the labels", ["", ""], rows)
+    if result["label_delay"] is not None:
+        rows.append(("delay of labels", f"{result['label_delay']:g} labels (median of the last {result['window']})"))
+    return rows
+
+
+def order_table(result: dict[str, Any], noun: str) -> Any:
+    """Return the figures as a table."""
+    return table("In the order of the labels", ["", ""], order_rows(result, noun))

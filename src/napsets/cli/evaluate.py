@@ -80,6 +80,13 @@ def evaluate(
         str | None,
         typer.Option("--in-order", help="Labels came in the order of this column of --labels; 'rows' for its rows."),
     ] = None,
+    made: Annotated[
+        str | None,
+        typer.Option("--made", help="When each set was made: a column of --labels; adds the delay of labels."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="With --in-order, write pictures over time to this HTML page.")
+    ] = None,
 ) -> None:
     """Compare sets, or intervals, with the truth: coverage, size, and how evenly the coverage is spread.
 
@@ -91,8 +98,12 @@ def evaluate(
     option is given, they are those that the file was made with, if it records them.
 
     With --in-order, coverage is followed over time: an interval that holds at all times, the worst window of 200
-    labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each.
+    labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each. --page
+    draws coverage, size, alarms and, with --made, the delay of labels over time.
     """
+    for flag, given in {"--made": made is not None, "--page": page is not None}.items():
+        if given and in_order is None:
+            raise typer.BadParameter("goes with --in-order", param_hint=flag)
     from napsets.evaluation.files import evaluate_file, label_file
 
     ranges = None if strata is None else _parse_strata(strata)
@@ -126,10 +137,15 @@ def evaluate(
     run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, around)])
     shown = [*tables.of(result), *(f"Warning: {text}." for text in result["weak"])]
     if in_order is not None:
-        from napsets.cli._in_order import follow_labels, order_table
+        from napsets.cli._in_order import follow_labels, order_rows, order_table
 
-        result["in_order"] = follow_labels(labelled, labels, in_order, reading)
-        shown.append(order_table(result["in_order"], file.prediction.noun))
+        noun = file.prediction.noun
+        result["in_order"] = over_time = follow_labels(labelled, labels, in_order, reading, made)
+        shown.append(order_table(over_time, noun))
+        if page is not None:
+            from napsets.report.over_time import write_over_time
+
+            write_over_time(page, over_time, float(file.prediction.alpha), noun, order_rows(over_time, noun))
     run.result(result, *shown)
 
 

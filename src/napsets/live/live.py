@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -24,16 +22,12 @@ from napsets.checks.arguments import (
 )
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
-from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change, as_ids
-from napsets.live.fold import Fold
-from napsets.live.history import History
-from napsets.live.monitoring import Monitor
+from napsets.live.logged import Logged
 from napsets.live.settings import LiveSettings
-from napsets.live.snapshot import Snapshot, read_snapshot, write_snapshot
-from napsets.live.state import State, draw_order
+from napsets.live.state import draw_order
 from napsets.live.steering import Steered
-from napsets.live.store import Store, packed, recover
+from napsets.live.store import Store
 from napsets.methods.auto import AutoMethod
 from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
@@ -49,7 +43,7 @@ log = logging.getLogger("napsets")
 _TAIL = 50_000
 
 
-class Live:
+class Live(Logged):
     """A graph to which nodes, edges and labels keep coming, and the prediction sets of its nodes now.
 
     Every call that changes something is checked in full before anything changes, entered in the log, and then takes
@@ -98,47 +92,6 @@ class Live:
     ) -> None:
         settings = LiveSettings.check(method, alpha, seed, class_names, directed, steered, options)
         self._attach(Store.create(settings.describe()), settings)
-
-    def _attach(self, store: Store, settings: LiveSettings) -> None:
-        """Start from a log: fold all that it holds."""
-        self._settings = settings
-        self._store = store
-        #: Whoever changes something holds the first, and the second while the state is read or changed: sets can be
-        #: asked for while a batch is on its way to the disk.
-        self._writing, self._busy = threading.RLock(), threading.RLock()
-        snapshot = read_snapshot(store.path)
-        with store.one_moment():
-            store.refuse_lost(snapshot)
-            try:
-                self._begin(snapshot)
-            except Exception:  # the log has all that a snapshot holds
-                snapshot = None
-                self._begin(None)
-            for row in store.rows():
-                if snapshot is not None and row.last <= snapshot.events:
-                    if row.last == snapshot.events and row.checksum == snapshot.checksum:
-                        snapshot = None  # which has all that came so far
-                    continue
-                if snapshot is not None:  # which is not of this log
-                    break
-                self._fold.take(row.first, row.change())
-            if snapshot is not None:
-                self._begin(None)
-                for row in store.rows():
-                    self._fold.take(row.first, row.change())
-        self._kept = self._state.events if self._state.events and store.path else 0
-
-    def _begin(self, snapshot: Snapshot | None) -> None:
-        """Take the state of a snapshot, or an empty one."""
-        self._fold = Fold(self._settings)
-        self._monitor = Monitor(self._settings.alpha)
-        self._history = History(self._settings.alpha)
-        if snapshot is not None:
-            snapshot.restore(self._fold)
-
-    @property
-    def _state(self) -> State:
-        return self._fold.state
 
     # -- from what is there already ------------------------------------------------------------------------------------
 
@@ -206,63 +159,6 @@ class Live:
         live.add_labels(names[chosen], data.truth[chosen])
         return live
 
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Live:
-        """Open what `save` wrote, and stay attached: every change is on the disk before its call returns.
-
-        Parameters
-        ----------
-        path : str or path
-            The folder.
-        read_only : bool
-            Refuse changes, and leave the folder to its one writer.
-        """
-        store = Store.open(path, read_only=check_flag("read_only", read_only))
-        try:
-            live = cls.__new__(cls)
-            live._attach(store, LiveSettings.from_description(store.settings))
-        except BaseException:
-            store.close()
-            raise
-        return live
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write log and state to a new folder, whole or not at all; this object stays where it is."""
-        with self._writing:
-            folder = self._store.copy_to(path)
-            write_snapshot(folder, self._store.checksum, self._fold)
-
-    def _keep(self, events: int) -> None:
-        """Write a snapshot, where there is a folder and so many events have come since the last.
-
-        The log has all that it holds: where the disk is full, the next start takes longer, and nothing else.
-        """
-        state, store = self._state, self._store
-        if store.path is not None and not store.read_only and state.events - self._kept >= events:
-            self._kept = state.events
-            try:
-                write_snapshot(store.path, store.checksum, self._fold)
-            except OSError as error:
-                log.warning("no snapshot of %s could be written (%s); the log is whole", store.path, error)
-
-    #: Copy the events before a log's damage to a new folder.
-    recover = staticmethod(recover)
-
-    def close(self) -> None:
-        """Let go of the folder, so that another process may write to it."""
-        with self._writing, self._busy:
-            if self._store.is_open:
-                try:
-                    self._keep(1)
-                finally:
-                    self._store.close()
-
-    def __enter__(self) -> Live:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def add_nodes(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
@@ -306,63 +202,6 @@ class Live:
     def refit(self, *, key: str | None = None) -> None:
         """Choose and fit anew now, instead of when the reference has grown by a quarter."""
         self._do("refit", key=key)
-
-    def update(self, changes: Sequence[tuple[Any, ...]], *, key: str | None = None) -> bool:
-        """Do several things as one batch, all of them or none.
-
-        Parameters
-        ----------
-        changes : sequence of tuples
-            The name of a method of this class that changes something, and its arguments:
-            ``[("add_nodes", ids, probabilities), ("add_edges", source, target)]``.
-        key : str, optional
-            As in `add_nodes`.
-
-        Returns
-        -------
-        bool
-            Whether anything was done; False where the key is in the log already.
-        """
-        if not (key is None or isinstance(key, str)):
-            raise InvalidInputError(f"`key` must be text; got {shown(key)}")
-        with self._writing:
-            with self._busy:
-                before = [] if key is None else self._store.batch(key)
-                draft = Repeated(self._state) if before else Draft(self._state)
-                for change in _listed(changes):
-                    name, arguments = change[0], change[1:]
-                    action = getattr(draft, name, None) if isinstance(name, str) and not name.startswith("_") else None
-                    if not callable(action):
-                        raise InvalidInputError(
-                            f"`changes` must name methods of Live that change something; got {name!r}"
-                        )
-                    try:
-                        inspect.signature(action).bind(*arguments)
-                    except TypeError as error:
-                        raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
-                    action(*arguments)
-                if before and before != packed(draft.changes):
-                    raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
-            if not before:
-                self._commit(draft.changes, key)
-            return not before
-
-    def _do(self, name: str, *arguments: Any, key: str | None) -> None:
-        self.update([(name, *arguments)], key=key)
-
-    def _commit(self, changes: list[Change], key: str | None) -> None:
-        """Enter a batch that was checked in the log, and let it take effect."""
-        if changes:
-            first = self._store.append(changes, key)
-            try:
-                with self._busy:
-                    for change in changes:
-                        self._fold.take(first, change)
-                        first += len(change)
-            except BaseException:
-                self._store.close()  # the log is ahead of the state; opening it again brings them together
-                raise
-            self._keep(max(_TAIL, self._state.events // 4))
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
@@ -473,21 +312,6 @@ class Live:
         """What the classes are called."""
         return self._settings.class_names
 
-    def check_writable(self) -> None:
-        """Raise what the disk raises where the log cannot be written to now."""
-        with self._writing:
-            self._store.check_writable()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the log can still be written to."""
-        return self._store.is_open
-
-    @property
-    def events(self) -> int:
-        """How many events the log holds."""
-        return self._state.events
-
     def history(self) -> dict[str, list[float | None]]:
         """Return how the sets have done over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
@@ -522,16 +346,3 @@ class Live:
             f"Live({state.present:,} nodes, {state.adjacency.edges:,} stored edges, {sum(state.sizes):,} labels, "
             f"{state.events:,} events, {self._settings.method!r})"
         )
-
-
-def _listed(changes: Any) -> list[tuple[Any, ...]]:
-    """Return changes as tuples that are not empty."""
-    try:
-        listed = [tuple(change) for change in changes]
-    except TypeError:
-        listed = [()]
-    if not all(listed):
-        raise InvalidInputError(
-            f"`changes` must be a sequence of tuples, a name and its arguments; got {type(changes).__name__}"
-        )
-    return listed

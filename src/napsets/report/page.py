@@ -23,7 +23,7 @@ from napsets.report.summary import summarise
 
 __all__ = ["render", "write_page", "write_report"]
 
-_ASSETS = Path(__file__).parent / "assets"
+ASSETS = Path(__file__).parent / "assets"
 #: Puts the charts library where the page's script finds it, and nothing else of it in the way.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 #: Options of a report that are about its page, and no settings of a comparison.
@@ -58,7 +58,7 @@ def write_report(
     pathlib.Path
         The file.
     """
-    _check_place(path)
+    check_place(path)
     shown = {name: options.pop(name) for name in _PAGE_OPTIONS if name in options}
     comparison = compare(graph, probabilities, labels, calibration, nodes, alphas=CURVE_ALPHAS, **options)
     return write_page(path, comparison, **shown)
@@ -81,7 +81,7 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
     pathlib.Path
         The file.
     """
-    _check_place(path)
+    check_place(path)
     text = render(page_data(comparison, **shown))
     target = Path(path)
     with replacing(target) as temporary:
@@ -89,7 +89,7 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
     return target
 
 
-def _check_place(path: str | os.PathLike[str]) -> None:
+def check_place(path: str | os.PathLike[str]) -> None:
     """Refuse a place that cannot be written to before any work is done."""
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
@@ -104,7 +104,7 @@ def render(data: ReportData) -> str:
     except ImportError as error:
         raise MissingDependencyError("jinja2", "report") from error
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_ASSETS),
+        loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -130,20 +130,20 @@ def render(data: ReportData) -> str:
         specs=as_json(charts(data)),
         explorer=as_json(_explorer(data)),
         record=as_json(data.record),
-        style=(_ASSETS / "report.css").read_text(encoding="utf-8"),
+        style=(ASSETS / "report.css").read_text(encoding="utf-8"),
         script=_script(f"{noun}s"),
-        library=_library(),
+        library=library(),
     )
 
 
 def _script(leaf: str) -> str:
     """Return the page's script: what all pages do, and what those of one kind do."""
-    parts = ((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", "explorer", leaf))
+    parts = ((ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("page", "explorer", leaf))
     return "\n".join(['"use strict";', "(() => {", *parts, "  start();", "})();", ""])
 
 
 @lru_cache(maxsize=1)
-def _library() -> str:
+def library() -> str:
     """Return the charts library (Vega, Vega-Lite and Vega-Embed) as one script."""
     try:
         import vl_convert
