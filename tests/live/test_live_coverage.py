@@ -32,7 +32,7 @@ def covered_at(rng, method):
     return live._fold.record.column("covered")[list(TIMES)]
 
 
-@pytest.mark.parametrize("method", ["split", "naps-exact"])
+@pytest.mark.parametrize("method", ["split", "naps-exact", pytest.param("informed", marks=pytest.mark.slow)])
 def test_coverage_is_what_the_law_says_at_every_time(method):
     rng = np.random.default_rng(7)
     covered = np.sum([covered_at(rng, method) for _ in range(DRAWS)], axis=0)

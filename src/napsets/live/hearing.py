@@ -7,9 +7,9 @@ it would change left out and their new values put in (`napsets.methods.full` say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ from napsets.scores.exponents import Learned
 __all__ = ["Hearing"]
 
 Array = npt.NDArray[Any]
-AnyMethod = TypeVar("AnyMethod", bound=Callable[..., Any])
 
 #: Entries of scores × candidates × classes that are held at a time.
 _CHUNK_ENTRIES = 1 << 20
@@ -40,17 +39,6 @@ _CHUNK_ENTRIES = 1 << 20
 _CHUNK = 256
 #: More places than can move, around the threshold; and how many are looked at, at the least.
 _MARGIN, _LEAST_REACH = 2, 64
-
-
-def _compiled(method: AnyMethod) -> AnyMethod:
-    """Let kernels rank labels from the first: there will be many small calls, each too small to be worth compiling."""
-
-    @wraps(method)
-    def compiled(*arguments: Any) -> Any:
-        with compiling_now():
-            return method(*arguments)
-
-    return cast("AnyMethod", compiled)
 
 
 class Hearing:
@@ -97,9 +85,7 @@ class Hearing:
         self._raw.extend(np.full(size, np.nan))
         self._held_out, self._known, self._known_by = OrderedPairs(), OrderedPairs(), OrderedPairs()
         self._sizes, self._known_sizes = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
-        counted = np.flatnonzero(~self.ear.recount.values)
-        if counted.size:
-            self._fixed.values[counted] = self.ear.fixed(counted, self.learned)
+        self._fix(np.flatnonzero(~self.ear.recount.values))
         self.ear.rescore.values[:] = True
         self._changed()
 
@@ -150,23 +136,23 @@ class Hearing:
         self._changed()
         self.ear.see_outputs(slots)
 
-    # -- scores of entries ---------------------------------------------------------------------------------------------
-
     def _refresh(self) -> None:
         """Bring all scores to where they are now."""
         if self._fresh:
             return
         if self.ear.later:
             self.load()
-        counted = self.ear.catch_up()
-        if counted.size:
-            self._fixed.values[counted] = self.ear.fixed(counted, self.learned)
+        self._fix(self.ear.catch_up())
         rows = np.flatnonzero(self.ear.rescore.values)
         if rows.size:
             self._drop(rows)
             self._score(rows)
             self.ear.rescore.values[rows] = False
         self._fresh = True
+
+    def _fix(self, rows: IntArray) -> None:
+        if rows.size:
+            self._fixed.values[rows] = self.ear.fixed(rows, self.learned)
 
     def _score(self, rows: IntArray) -> None:
         """Score entries that are in no list, and enter them."""
@@ -345,7 +331,7 @@ class Hearing:
         top = None if self.method.allow_empty else BoundRows(self._base, probabilities, u).top_labels(ranked, rows)
         return ranked, top
 
-    @_compiled
+    @compiling_now()  # there will be many calls, each too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         self._refresh()
@@ -373,7 +359,7 @@ class Hearing:
             member = self._member(slots[place : place + 1], alpha)
             yield bool(member[label]), int(member.sum()), 0.0
 
-    @_compiled
+    @compiling_now()
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
         """Return which labels are in the set of one slot."""
         self._refresh()
@@ -389,16 +375,15 @@ class Hearing:
         hearing.count_ranked(values, self._held_out.blocks, self._group_sizes(), self._ranking(), below, up_to)
         return below, up_to
 
-    @_compiled
+    @compiling_now()
     def p_value(self, slot: int, _: float, u: float) -> float:
         """Return the smoothed p-value of a label held out that has just entered, among the others."""
         self._refresh()
-        entry, size = int(self.ear.entry_of.values[slot]), self._held_out.size
-        labels = self.state.labels.values[slot : slot + 1]
-        below, up_to = self._compared(self._ranked(labels, self._raw.values[entry : entry + 1]))
+        entry, size = self.ear.entry_of.values[slot : slot + 1], self._held_out.size
+        below, up_to = self._compared(self._ranked(self.state.labels.values[slot : slot + 1], self._raw.values[entry]))
         return smoothed_p_value(size - int(up_to[0]), int(up_to[0] - below[0]) - 1, size - 1, u)
 
-    @_compiled
+    @compiling_now()
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         self._refresh()
