@@ -64,8 +64,8 @@ class Hearing:
         self._base = (score.base if isinstance(score, ByLabel) else score).base
         #: By entry: the part of the evidence that no label held out changes, and the score; NaN where it is in no list.
         self._fixed, self._raw = Column(np.empty((0, ear.classes))), Column(np.empty(0))
-        #: The slot that was judged last, and what is known of it.
-        self._judged: tuple[Any, ...] | None = None
+        #: The slot that was judged last since anything changed, and what is known of it.
+        self._judged: tuple[Any, ...] | None
         self._guess = 0.5
         self._begin()
 
@@ -92,7 +92,7 @@ class Hearing:
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        self._fresh = False
+        self._fresh, self._judged = False, None
         self._windows: dict[int, tuple[int, FloatArray, int]] = {}
 
     def load(self) -> None:
