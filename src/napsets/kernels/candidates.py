@@ -23,8 +23,8 @@ from napsets.kernels.judges import (
     GROUP,
     KEPT,
     LABEL,
-    LEAST_STEADY,
-    MOST_SLACK,
+    LIMIT,
+    LIMITS,
     NEAR,
     PLACE,
     SCORE,
@@ -37,15 +37,22 @@ __all__ = ["compare", "select"]
 
 
 @inlined
-def _gather(v, own, heard, rule, added, touched):
-    """List the judges that hear a node, with what it adds to their counts; return how many there are."""
-    count = 0
+def _gather(v, own, some, heard, rule, added, touched):
+    """List the judges that hear a node, with what it adds to their counts; return how many there are.
+
+    With `some`, those that all it passes on together could not move are left out, but for those near.
+    """
+    count, limit = 0, 0.0
     if rule.far != 0.0:
+        for e in range(heard.indptr[v], heard.indptr[v + 1]):
+            limit += heard.shares[heard.indices[e]]
         for e in range(heard.indptr[v], heard.indptr[v + 1]):
             u = heard.indices[e]
             share = heard.shares[u]
             if share > 0.0:
                 for f in range(heard.judge_indptr[u], heard.judge_indptr[u + 1]):
+                    if some and heard.limits[f] >= limit:
+                        break
                     i = heard.judge_indices[f]
                     if added[i, 1] == 0.0:
                         touched[count, 0] = i
@@ -136,22 +143,6 @@ def _place(table, own, kept, y, near, far, before, low, high, rule):
 
 
 @inlined
-def _stays(table, facts, place, near, far, before, low, high, starts, margin):
-    """Return whether a judge stays below all cuts, or above all, whatever label it hears."""
-    share, last = far, low.shape[0] - 1
-    if before >= 0:
-        share = 4.0 * far
-        if share * facts[MOST_SLACK] > 1.0 or 2.0 * far > table[FAR, before]:
-            return False
-    if near != 0.0 or share > facts[LEAST_STEADY]:
-        return False
-    move, score = share * facts[MOST_SLACK] + margin, table[SCORE, 0]
-    if place < starts[0]:
-        return score + move < low[0]
-    return place >= starts[last + 1] and score - move > high[last]
-
-
-@inlined
 def _position(below, counts, added, needed):
     """Return the position of the needed-th smallest score: those below all cuts, those at them, and those added."""
     reached, position = below + added[0], 0
@@ -211,42 +202,64 @@ def select(
             ranks[r, c] = 0
         if before == -2:
             continue
-        heard_by, active = _gather(rows[r], own, heard, rule, added, touched), 0
-        for t in range(heard_by):
-            i = touched[t, 0]
-            low, high = cuts.low[0, numbers[i, GROUP]], cuts.high[0, numbers[i, GROUP]]
-            if not _stays(
-                tables[i], facts[i], numbers[i, PLACE], added[i, 0], added[i, 1], before, low, high, starts, rule.margin
-            ):
-                touched[t, 0], touched[active, 0] = touched[active, 0], i
-                active += 1
-        if count + width * (active + size) > listed.numbers.shape[0]:
+        # Where one label is taken out and another added, four times as much covers both.
+        times = 4.0 if before >= 0 else 1.0
+        heard_by = _gather(rows[r], own, before < 0, heard, rule, added, touched)
+        if count + width * (heard_by + size) > listed.numbers.shape[0]:
             for t in range(heard_by):
                 added[touched[t, 0]] = 0.0
             return r, count
-        below = starts[0]
-        for j in range(size):
-            counts[j] = starts[j + 1] - starts[j]
-        for t in range(active + (own >= 0)):
-            place = numbers[touched[t, 0] if t < active else own, PLACE]
-            if place < starts[0]:
-                below -= 1
-            elif place < starts[size]:
-                counts[_among(starts, place, True) - 1] -= 1
+        active = 0
+        for t in range(heard_by):
+            i = touched[t, 0]
+            far = added[i, 1]
+            stays = added[i, 0] == 0.0 and times * far <= facts[i, LIMIT]
+            if not (stays and (before < 0 or 2.0 * far <= tables[i, FAR, before])):
+                touched[t, 0], touched[active, 0] = touched[active, 0], i
+                active += 1
         for c in range(width):
             y = candidates[c]
-            if active == 0 or y == before:
+            if y == before:
                 continue
-            room.counts[1:] = 0
+            moved = 0
             for t in range(active):
                 i = touched[t, 0]
-                low, high = cuts.low[0, numbers[i, GROUP]], cuts.high[0, numbers[i, GROUP]]
-                lowest, highest = _place(
-                    tables[i], numbers[i, LABEL], facts[i, KEPT], y, added[i, 0], added[i, 1], before, low, high, rule
-                )
-                touched[t, 1], touched[t, 2] = lowest, highest
-                by_lowest[lowest] += 1
-                by_highest[highest] += 1
+                near, far, place = added[i, 0], added[i, 1], numbers[i, PLACE]
+                lowest, highest, limit = 0, 0, 0.0
+                if before < 0:
+                    limit = tables[i, LIMITS if near == 0.0 else LIMITS + 1, y]
+                elif near == 0.0 and 2.0 * far <= tables[i, FAR, before]:
+                    limit, other = tables[i, LIMITS, y], tables[i, LIMITS, before]
+                    if abs(other) < abs(limit):
+                        limit, other = other, limit
+                    if limit * other < 0.0:
+                        limit = 0.0
+                if times * far < abs(limit):
+                    if limit < 0.0:
+                        lowest, highest = 2 * size, 2 * size
+                else:
+                    low, high = cuts.low[0, numbers[i, GROUP]], cuts.high[0, numbers[i, GROUP]]
+                    own_label, kept = numbers[i, LABEL], facts[i, KEPT]
+                    lowest, highest = _place(tables[i], own_label, kept, y, near, far, before, low, high, rule)
+                under, over = highest == 0 and place < starts[0], lowest == 2 * size and place >= starts[size]
+                if not (under or over):
+                    touched[moved, 1], touched[moved, 2], touched[moved, 3] = i, lowest, highest
+                    moved += 1
+            if moved == 0:
+                continue
+            below = starts[0]
+            for j in range(size):
+                counts[j] = starts[j + 1] - starts[j]
+            room.counts[1:] = 0
+            for t in range(moved + (own >= 0)):
+                place = numbers[touched[t, 1] if t < moved else own, PLACE]
+                if place < starts[0]:
+                    below -= 1
+                elif place < starts[size]:
+                    counts[_among(starts, place, True) - 1] -= 1
+                if t < moved:
+                    by_lowest[touched[t, 2]] += 1
+                    by_highest[touched[t, 3]] += 1
             lowest = _position(below, counts, by_lowest, needed[r])
             highest = _position(below, counts, by_highest, needed[r])
             if (lowest == 0 and starts[0] > 0) or (highest == 2 * size and starts[size] < scores.shape[0]):
@@ -257,14 +270,13 @@ def select(
                 values[r, c] = cuts.values[lowest // 2]
                 continue
             rank = needed[r] - below
-            for j in range(size + active):
-                entry = np.int64(-1), np.int64(1), 0.0, 0.0
+            for j in range(size + moved):
                 if j < size:
                     at_least, at_most = 2 * j + 1, 2 * j + 1
                     entry = np.int64(-1), counts[j], cuts.values[j], cuts.values[j]
                 else:
-                    i = touched[j - size, 0]
-                    at_least, at_most = touched[j - size, 1], touched[j - size, 2]
+                    i = touched[j - size, 1]
+                    at_least, at_most = touched[j - size, 2], touched[j - size, 3]
                     entry = i, np.int64(1), added[i, 0], added[i, 1]
                 if at_most < lowest:
                     rank -= entry[1]
@@ -303,7 +315,7 @@ def compare(first, rows, owns, befores, candidates, heard, judges, rule, cuts, r
     added, touched, width, count = room.added, room.touched, candidates.shape[0], 0
     for r in range(first, rows.shape[0]):
         own, before = owns[r], befores[r]
-        heard_by = 0 if before == -2 else _gather(rows[r], own, heard, rule, added, touched)
+        heard_by = 0 if before == -2 else _gather(rows[r], own, False, heard, rule, added, touched)
         full = count + width * heard_by > listed.numbers.shape[0]
         for c in range(0 if full else width):
             window, y = r * width + c, candidates[c]

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "room_for"]
+from napsets.kernels.layout import read_only
+
+__all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "choose_listed", "room_for", "with_limits"]
 
 #: Columns of `Judges.tables`: the weights of labels that a score sees; labels counted near and far, with what is added
 #: to all counts; and, for a label that is added far away, by how much the score moves at the most for each unit of its
 #: share, up to which share that holds, and what the score is without it. The last three stand twice: for a label that
 #: is added far away alone, and for one that is added near too.
 WEIGHT, NEAR, FAR, SLACK, STEADY, SCORE = range(6)
-#: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score, and the largest slack
-#: and the smallest steady share of any label that is added far away alone.
-KEPT, MOST_SLACK, LEAST_STEADY = range(3)
+#: Two more columns, the first for a label that is added far away alone: up to which share a judge's score stays below
+#: all cuts; the negative of that where it stays above them, and 0 where it may be anywhere.
+LIMITS = 9
+#: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score, and up to which share
+#: of any label that is added far away alone it stays where it is, outside all cuts.
+KEPT, LIMIT = range(2)
 #: Columns of `Judges.numbers`: a judge's label, whose cuts are its own, and its number in the order of scores.
 LABEL, GROUP, PLACE = range(3)
 
@@ -25,9 +31,9 @@ class Judges(NamedTuple):
 
     Attributes
     ----------
-    tables : float64 of shape (judges, 9, labels)
+    tables : float64 of shape (judges, 11, labels)
         As above.
-    facts : float64 of shape (judges, 3)
+    facts : float64 of shape (judges, 2)
         As above.
     numbers : int64 of shape (judges, 3)
         As above.
@@ -47,6 +53,8 @@ class Heard(NamedTuple):
         Nodes that have each node as a neighbour.
     judge_indptr, judge_indices : arrays
         Judges that have.
+    limits : float64
+        For each of the judges in those rows, the share below which it need not be met; they ascend in each row.
     shares : float64
         What each node passes on of a label.
     """
@@ -55,6 +63,7 @@ class Heard(NamedTuple):
     indices: Any
     judge_indptr: Any
     judge_indices: Any
+    limits: Any
     shares: Any
 
 
@@ -95,8 +104,8 @@ class Room(NamedTuple):
     ----------
     added : float64 of shape (judges, 2)
         What a node adds to the counts near and far of each judge; zero between two nodes.
-    touched : int64 of shape (judges, 3)
-        Judges that hear it, and the lowest and highest position of each.
+    touched : int64 of shape (judges, 4)
+        Judges that hear it; those that move, and the lowest and highest position of each.
     counts : int64 of shape (3, positions)
         Scores at each cut, and changed ones at each position, counted by the lowest and by the highest.
     """
@@ -123,6 +132,28 @@ class Listed(NamedTuple):
 
 def room_for(judges: int, cuts: int, entries: int) -> tuple[Room, Listed]:
     """Return space for one thread, and for so many listed entries."""
-    touched, counts = np.empty((judges, 3), dtype=np.int64), np.empty((3, 2 * cuts + 1), dtype=np.int64)
+    touched, counts = np.empty((judges, 4), dtype=np.int64), np.empty((3, 2 * cuts + 1), dtype=np.int64)
     listed = Listed(np.empty((entries, 3), dtype=np.int64), np.empty((entries, 2)))
     return Room(np.zeros((judges, 2)), touched, counts), listed
+
+
+def with_limits(heard: Heard, judges: Judges) -> Heard:
+    """Return the rows of judges with those first that the smallest share moves."""
+    limits = judges.facts[heard.judge_indices, LIMIT]
+    node = np.repeat(np.arange(heard.judge_indptr.size - 1), np.diff(heard.judge_indptr))
+    order = np.lexsort((limits, node))
+    return heard._replace(judge_indices=read_only(heard.judge_indices[order]), limits=read_only(limits[order]))
+
+
+def choose_listed(
+    values: npt.NDArray[np.float64],
+    ranks: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float64],
+) -> None:
+    """Write the scores that are wanted of those listed for each group."""
+    order = np.lexsort((scores, numbers[:, 0]))
+    groups, starts = np.unique(numbers[order, 0], return_index=True)
+    reached = np.append(0, np.cumsum(numbers[order, 2]))
+    wanted = np.searchsorted(reached, reached[starts] + ranks.reshape(-1)[groups], side="left") - 1
+    values.reshape(-1)[groups] = scores[order][wanted]

@@ -23,14 +23,14 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_progress
 from napsets.kernels.first_use import Kernels
-from napsets.kernels.judges import Cuts, Heard, room_for
+from napsets.kernels.judges import Cuts, Heard, Judges, choose_listed, room_for, with_limits
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
-from napsets.scores.steadiness import judge_tables
+from napsets.scores.steadiness import judge_tables, limited
 
 __all__ = ["FullLevel", "full_level"]
 
@@ -301,9 +301,10 @@ class FullLevel:
     def _known(self) -> tuple[Any, Any, Any]:
         """Who hears whom, what kernels must know of the judges, and how scores are made."""
         reverse, direct, numbers = self.scored.reference.graph.reverse, self._direct, self._sorted[1]
-        rows = (reverse.indptr, reverse.indices, direct.indptr.astype(np.int64), direct.indices.astype(np.int32))
+        judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32), np.full(direct.nnz, -1.0)
+        heard = map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares))
         judges, rule = judge_tables(self.informed, self.judges, self._labels * self._ranks, numbers)
-        return Heard(*map(read_only, (*rows, self._shares))), type(judges)(*map(read_only, judges)), rule
+        return Heard(*heard), Judges(*map(read_only, judges)), rule
 
     @property
     def _ranks(self) -> bool:
@@ -323,21 +324,26 @@ class FullLevel:
         from napsets.kernels.candidates import select
 
         scores, _ = self._sorted
-        known, known_scores = self._known, read_only(scores)
+        known_scores = read_only(scores)
         values = np.empty((rows.nodes.size, candidates.size))
-        left, width = np.arange(rows.nodes.size), _WINDOW if known[2].known else scores.size
+        left, width = np.arange(rows.nodes.size), _WINDOW if self._known[2].known else scores.size
         while left.size:
-            first, last = max(0, int(needed[left].min()) - 1 - width), min(scores.size, int(needed[left].max()) + width)
+            # Without a node's own score, the place of the wanted one may be one further.
+            first, last = int(needed[left].min()) - 1 - width, int((needed + (rows.owns >= 0))[left].max()) + width
+            first, last = max(0, first), min(scores.size, last)
             cut = np.unique(scores[first:last])
             starts = np.append(np.searchsorted(scores, cut, "left"), np.searchsorted(scores, cut[-1], "right"))
             cuts = self._cuts(cut, 1, starts[None])
+            heard, judges, rule = self._known
+            judges = limited(judges, cuts, rule.margin)
+            known = with_limits(heard, judges), Judges(*map(read_only, judges)), rule
 
-            def find(some: IntArray, cuts: Any = cuts) -> None:
+            def find(some: IntArray, cuts: Any = cuts, known: Any = known) -> None:
                 mine = rows.part(some)
                 found, order = np.empty((some.size, candidates.size)), np.empty((some.size, candidates.size), np.int64)
                 fixed = (*mine, needed[some], candidates, known_scores, *known, cuts)
                 for listed, computed in self._listed(select, fixed, (found, order), cuts, mine, candidates):
-                    _choose(found, order, listed, computed)
+                    choose_listed(found, order, listed, computed)
                 values[some] = found
 
             self._in_pieces(find, left, threads)
@@ -389,12 +395,3 @@ class FullLevel:
             change = Change(numbers[changed, 1], near, far, rows.befores[row], candidates[column])
             scores[changed] = self._scores_with(change)
             yield numbers, scores
-
-
-def _choose(values: FloatArray, ranks: IntArray, numbers: IntArray, scores: FloatArray) -> None:
-    """Write the scores that are wanted of those listed for each group."""
-    order = np.lexsort((scores, numbers[:, 0]))
-    groups, starts = np.unique(numbers[order, 0], return_index=True)
-    reached = np.append(0, np.cumsum(numbers[order, 2]))
-    wanted = np.searchsorted(reached, reached[starts] + ranks.reshape(-1)[groups], side="left") - 1
-    values.reshape(-1)[groups] = scores[order][wanted]
