@@ -106,7 +106,8 @@ async def load(url: str, free: list[int], seconds: float) -> dict[str, Any]:
         body = {"labels": [{"node": labelled[number], "label": number % CLASSES}]}
         await client.send("POST", "/labels", body)
 
-    await at_rate(50, 2, get)  # kernels compile, connections open
+    # Kernels compile, connections open.
+    await asyncio.gather(at_rate(50, 3, get), at_rate(10, 3, lambda number: label(len(labelled) - 1 - number)))
     gets, posts = await asyncio.gather(at_rate(200, seconds, get), at_rate(50, seconds, label))
     batches = []
     for turn in range(10):
