@@ -248,6 +248,64 @@ def test_a_direction_that_would_be_lost_is_said() -> None:
     ns.Graph.from_scipy(one_way, directed=True)
 
 
+def edges_named(names: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    entries = GRAPH.to_scipy().tocoo()
+    return {"source": names[entries.coords[0]], "target": names[entries.coords[1]]}
+
+
+def networkx_named(names: npt.NDArray[Any]) -> Any:
+    """The graph with its nodes in another order than the rows."""
+    graph = pytest.importorskip("networkx").Graph()
+    graph.add_nodes_from(names[np.random.default_rng(3).permutation(SIZE)].tolist())
+    graph.add_edges_from(zip(*(column.tolist() for column in edges_named(names).values()), strict=True))
+    return graph
+
+
+@pytest.mark.parametrize("ids", [IDS, IDS + 10_000, NAMES])
+def test_graphs_that_name_their_nodes_are_joined_by_the_ids(ids: npt.NDArray[Any]) -> None:
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN, ids=ids).predict(ids[REST])
+    for graph in (edges_named(ids), pd.DataFrame(edges_named(ids)), networkx_named(ids)):
+        assert ns.NAPS(pool=10).calibrate(graph, P, Y, KNOWN, ids=ids).predict(ids[REST]).same_as(expected)
+    indexed = ns.NAPS(pool=10).calibrate(pd.DataFrame(edges_named(NAMES)), frame(NAMES), Y, KNOWN)
+    assert indexed.predict(NAMES[REST]).same_as(
+        ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN, ids=NAMES).predict(NAMES[REST])
+    )
+    other = np.char.add("other-", NAMES) if ids is NAMES else ids + 20_000
+    with pytest.raises(ns.InvalidInputError, match=r"`table\['source'\]` must hold ids of nodes; .* not among them"):
+        ns.NAPS().calibrate(edges_named(ids), P, Y, KNOWN, ids=other)
+
+
+def test_nodes_of_networkx_that_could_be_in_two_orders_are_refused() -> None:
+    numbered = networkx_named(np.arange(SIZE))
+    with pytest.raises(ns.InvalidInputError, match=r"row i could be node i as well as the i-th.*ids=range\(n\)"):
+        ns.NAPS(pool=10).calibrate(numbered, P, Y, KNOWN)
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
+    by_number = ns.NAPS(pool=10).calibrate(numbered, P, Y, KNOWN, ids=np.arange(SIZE))
+    by_index = ns.NAPS(pool=10).calibrate(numbered, frame().iloc[::-1], Y, KNOWN)
+    assert by_number.predict(REST).same_as(expected)
+    assert by_index.predict(REST).same_as(expected)
+
+
+def test_the_nodes_of_a_networkx_graph_are_called_by_their_names() -> None:
+    graph = networkx_named(NAMES)
+    order = np.array([NAMES.tolist().index(name) for name in graph.nodes])
+    naps = ns.NAPS(pool=10).calibrate(graph, P[order], Y[order], KNOWN[order])
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN, ids=NAMES).predict(NAMES[REST])
+    assert naps.predict(NAMES[REST]).same_as(expected)
+
+
+def test_a_sparse_tensor_is_a_graph() -> None:
+    torch = pytest.importorskip("torch")
+    expected = ns.NAPS(pool=10).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
+    sparse = torch.tensor(GRAPH.to_scipy().toarray()).to_sparse_coo()
+    assert ns.NAPS(pool=10).calibrate(sparse, P, Y, KNOWN).predict(REST).same_as(expected)
+
+
+def test_masks_of_several_splits_say_how_to_take_one() -> None:
+    with pytest.raises(ns.InvalidInputError, match=r"Take one split of them, mask\[:, 0\]"):
+        ns.SplitConformal().calibrate(P, Y, np.stack([KNOWN] * 10, axis=1))
+
+
 def pyg(**attributes: Any) -> Any:
     data = pytest.importorskip("torch_geometric.data").Data
     torch = pytest.importorskip("torch")
@@ -312,6 +370,7 @@ def test_progress_is_true_false_or_a_function(progress: Any) -> None:
         auto = ns.Auto().calibrate(GRAPH, P, Y, KNOWN, progress=progress)
         auto.predict(~KNOWN, progress=progress)
         ns.compare(GRAPH, P, Y, KNOWN, ~KNOWN, methods=["split", "naps"], progress=progress)
+        ns.recommend(GRAPH, np.where(KNOWN, Y, -1), progress=progress)
     assert bool(out.getvalue()) == (progress is True)
 
 

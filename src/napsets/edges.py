@@ -20,12 +20,15 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
+    as_column,
     check_count,
     check_flag,
     check_integers,
+    plain,
     shown,
 )
 from napsets.checks.compressed import id_dtype
+from napsets.checks.frames import find_rows
 from napsets.checks.lengths import (
     WeightsAre,
     WeightsMean,
@@ -142,12 +145,12 @@ class EdgeList:
 
     @classmethod
     def from_networkx(
-        cls, graph: networkx.Graph, weight: str | None = None, weights_are: WeightsAre = "lengths"
+        cls, graph: networkx.Graph, weight: str | None = None, weights_are: WeightsAre = "lengths", ids: Any = None
     ) -> EdgeList:
-        """Return the edges of a NetworkX graph; see `Graph.from_networkx`."""
+        """Return the edges of a NetworkX graph, numbered as `ids` or else as its nodes; see `Graph.from_networkx`."""
         if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
             raise InvalidInputError(f"`graph` must be a NetworkX graph; got {type(graph).__name__}")
-        position = {node: i for i, node in enumerate(graph.nodes)}
+        position = {node: i for i, node in enumerate(graph.nodes if ids is None else ids.tolist())}
         pairs = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
         lengths = None
         if weight is not None:
@@ -187,17 +190,28 @@ class EdgeList:
             )
         if not hasattr(transposed, "to_sparse_coo"):  # torch_sparse's, not torch's own
             return replace(cls.from_scipy(transposed.to_scipy().T, weights_are), name="data.adj_t")
-        entries = transposed.to_sparse_coo().coalesce()
-        target, source = (as_array("data.adj_t", ends) for ends in entries.indices())
-        values, lengths = as_array("data.adj_t", entries.values()), None
-        meaning = weights_mean("data.adj_t", weights_are, values)
-        if meaning is not None:
-            lengths = check_lengths("data.adj_t", values, source.size, weights_are=meaning)
-        return cls("data.adj_t", source, target, int(transposed.shape[0]), lengths, both_ways=True)
+        edges = cls._from_tensor("data.adj_t", transposed, weights_are)
+        return replace(edges, source=edges.target, target=edges.source)
 
     @classmethod
-    def from_table(cls, table: Any, num_nodes: int | None = None, weights_are: WeightsAre | None = None) -> EdgeList:
-        """Return the edges of a table with the columns ``source`` and ``target``; see `Graph.from_table`."""
+    def _from_tensor(cls, name: str, matrix: Any, weights_are: WeightsMean | None) -> EdgeList:
+        """Return the edges of a sparse tensor of torch, whose rows are the sources."""
+        entries = matrix.to_sparse_coo().coalesce()
+        source, target = (as_array(name, ends) for ends in entries.indices())
+        values, lengths = as_array(name, entries.values()), None
+        meaning = weights_mean(name, weights_are, values)
+        if meaning is not None:
+            lengths = check_lengths(name, values, source.size, weights_are=meaning)
+        return cls(name, source, target, int(matrix.shape[0]), lengths, both_ways=True)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, num_nodes: int | None = None, weights_are: WeightsAre | None = None, ids: Any = None
+    ) -> EdgeList:
+        """Return the edges of a table with the columns ``source`` and ``target``, of `ids` if there are some.
+
+        See `Graph.from_table`.
+        """
         meaning = check_weights_are(weights_are)
         columns = _columns(table)
         names = list(columns)
@@ -207,7 +221,7 @@ class EdgeList:
             raise InvalidInputError(
                 f"`table` must have the columns source and target, or just two; got {', '.join(map(str, names))}"
             )
-        source, target = (check_integers(f"table[{name!r}]", columns[name]) for name in names)
+        source, target = (_ends(f"table[{name!r}]", columns[name], ids) for name in names)
         lengths = None
         if meaning is not None:
             if "weight" not in columns:
@@ -216,19 +230,54 @@ class EdgeList:
         return cls("table", source, target, num_nodes, lengths)
 
     @classmethod
-    def from_any(cls, graph: Any, num_nodes: int | None = None) -> EdgeList | None:
+    def from_any(cls, graph: Any, num_nodes: int | None = None, ids: Any = None) -> EdgeList | None:
         """Return the edges of any supported graph object, None if it is not supported; see `as_graph`."""
+        if str(getattr(graph, "layout", "")).startswith("torch.sparse"):
+            return cls._from_tensor("graph", graph, None)
         if getattr(graph, "edge_index", None) is not None or getattr(graph, "adj_t", None) is not None:
             return cls.from_pyg(graph)
         if hasattr(graph, "tocoo"):
             return cls.from_scipy(graph)
         if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
-            return cls.from_networkx(graph)
+            return cls.from_networkx(graph, ids=_known_to(graph, ids))
         if hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
-            return cls.from_table(graph, num_nodes)
+            return cls.from_table(graph, num_nodes, ids=ids)
         if isinstance(graph, list | tuple) or hasattr(graph, "__array__"):
             return cls.from_index(graph, num_nodes)
         return None
+
+
+def _ends(name: str, column: npt.NDArray[Any], ids: Any) -> npt.NDArray[Any]:
+    """Return the positions of nodes that a column of a table names; without ids of its type, numbers are positions."""
+    text = column.dtype.kind in "UO" and column.size > 0 and all(isinstance(item, str) for item in column.tolist())
+    if not text and (ids is None or ids.dtype.kind not in "iu"):
+        return check_integers(name, column)
+    if ids is None:
+        raise InvalidInputError(
+            f"`{name}` must hold integers from 0, or be names that calibrate(...) is given as ids= or as the index of "
+            f"`probabilities`; got {shown(column[0])}"
+        )
+    rows = find_rows(ids, column if text else check_integers(name, column))
+    lost = rows < 0
+    if lost.any():
+        first = shown(plain(column[lost][0]))
+        raise InvalidInputError(f"`{name}` must hold ids of nodes; {int(lost.sum())} are not among them, {first} first")
+    return rows
+
+
+def _known_to(graph: Any, ids: Any) -> Any:
+    """Return the names of all nodes by position, for a NetworkX graph whose nodes are among `ids`, or count them."""
+    if ids is None:
+        return None
+    known, names = set(ids.tolist()), list(graph.nodes)
+    lost = [name for name in names if name not in known]
+    if not lost:
+        return ids
+    if all(isinstance(name, int) and 0 <= name < ids.size for name in names):
+        return np.arange(ids.size)
+    raise InvalidInputError(
+        f"`ids` must name the nodes of `graph`; {len(lost)} of these are not among them, {shown(lost[0])} first"
+    )
 
 
 def node_names(graph: Any) -> npt.NDArray[Any] | None:
@@ -250,7 +299,7 @@ def _too_many(name: str, nodes: int) -> str:
 
 def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
     if isinstance(table, Mapping):
-        return {name: as_array(f"table[{name!r}]", column) for name, column in table.items()}
+        return {name: as_column(f"table[{name!r}]", column) for name, column in table.items()}
     try:
         import pyarrow as pa
     except ImportError as error:

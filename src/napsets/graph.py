@@ -365,16 +365,18 @@ def check_direction(direction: object) -> Direction:
     return chosen
 
 
-def as_graph(graph: Any, num_nodes: int | None = None) -> Graph:
+def as_graph(graph: Any, num_nodes: int | None = None, ids: Any = None) -> Graph:
     """Return a graph from whatever holds one, undirected unless it is a `Graph` or a NetworkX graph that is not.
 
     Parameters
     ----------
     graph : Graph or another library's
-        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a NetworkX graph, a SciPy sparse matrix, a
-        table with the columns ``source`` and ``target``, or an ``edge_index`` of shape (2, edges).
+        A PyTorch Geometric ``Data`` (with ``edge_index`` or ``adj_t``), a NetworkX graph, a SciPy sparse matrix or a
+        sparse tensor, a table with the columns ``source`` and ``target``, or an ``edge_index`` of shape (2, edges).
     num_nodes : int, optional
         How many nodes there are, for an ``edge_index`` or a table.
+    ids : array, optional
+        What the nodes are called, in the order of their positions: a NetworkX graph and a table name them so.
 
     Examples
     --------
@@ -383,7 +385,7 @@ def as_graph(graph: Any, num_nodes: int | None = None) -> Graph:
     """
     if isinstance(graph, Graph):
         return graph
-    edges = EdgeList.from_any(graph, num_nodes)
+    edges = EdgeList.from_any(graph, num_nodes, ids)
     return check_graph(graph) if edges is None else Graph._from_edges(edges)
 
 

@@ -44,6 +44,16 @@ def distances(graph: ns.Graph) -> np.ndarray:
     return shortest_path(graph.to_scipy(), unweighted=True)
 
 
+def test_progress_is_a_line_where_it_is_true(spark: Any, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    how: dict[str, Any] = {"alpha": 0.2, "plan": "graph-on-every-worker"}
+    ns.spark.predict_sets(spark, **case.tables(spark), **how, progress=False).collect()
+    assert "100 %" not in capsys.readouterr().err
+    ns.spark.predict_sets(spark, **case.tables(spark), **how, progress=True).collect()
+    assert "(100 %)" in capsys.readouterr().err
+    with pytest.raises(ns.InvalidInputError, match="`progress` must be True, False or a function"):
+        ns.spark.predict_sets(spark, **case.tables(spark), **how, progress="yes")
+
+
 def test_batches_are_written_one_by_one_and_change_nothing(spark: Any, case: Case, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     table = ns.spark.predict_sets(

@@ -34,8 +34,10 @@ from napsets.checks.arguments import (
     check_hops,
     check_index,
     check_labels,
+    check_progress,
     check_seed,
 )
+from napsets.checks.classes import label_numbers, named_columns
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
@@ -210,7 +212,7 @@ def recommend(
     graph : Graph or another library's
         The graph whose neighbourhoods would count, as in `NAPS.calibrate`.
     labels : array of shape (nodes,)
-        Integers, −1 where unknown; those known would calibrate.
+        Integers, −1 where unknown, or names of classes as in `NAPS.calibrate`; those known would calibrate.
     probabilities : array of shape (nodes, classes), optional
         What the model says. With them methods are tried on held-out labels, and the verdict rests on that; without, on
         the graph alone, which cannot say "yes".
@@ -228,9 +230,14 @@ def recommend(
         What the nodes are called, as in `NAPS.calibrate`: with them `auto` chooses here what it chooses there.
     direction : {"out", "in", "both"}
         Which way NAPS is to follow the edges of a directed graph, as in `Hops`.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in nodes to predict.
+    progress : bool or callable
+        True for a line on the terminal, or a function that is called as ``progress(done, total)`` in nodes to predict.
     """
+    report = check_progress(progress)
+    class_names = None
+    if probabilities is not None:
+        probabilities, class_names = named_columns(probabilities, None)
+    labels = label_numbers(labels, class_names)
     whole = graph if isinstance(graph, Graph) else as_graph(graph, as_column("labels", labels).size or None)
     walked = whole.along(direction)
     alpha, deepest = check_alpha(alpha), check_hops("max_hops", max_hops, minimum=1)
@@ -250,8 +257,8 @@ def recommend(
     index = CalibrationIndex(walked, np.zeros(calibration.size), calibration)
     for start in range(0, targets.size, _CHUNK):
         choices.add(hop_counts(index, targets[start : start + _CHUNK], depth))
-        if progress is not None:
-            progress(min(start + _CHUNK, targets.size), targets.size)
+        if report is not None:
+            report(min(start + _CHUNK, targets.size), targets.size)
     candidates = choices.all(total, same)
     best = min(candidates, key=lambda candidate: candidate.cost)
     random = expected_homophily(y)

@@ -162,8 +162,9 @@ def check_index(name: str, value: object, size: int, *, unique: bool = False, qu
     array = as_array(name, value)
     if array.dtype == np.bool_:
         if array.shape != (size,):
+            split = ". Take one split of them, mask[:, 0]" if array.ndim == 2 and array.shape[0] == size else ""
             raise InvalidInputError(
-                f"`{name}` as a boolean mask must have one entry per node, shape ({size},); got {array.shape}"
+                f"`{name}` as a boolean mask must have one entry per node, shape ({size},); got {array.shape}{split}"
             )
         return np.flatnonzero(array).astype(np.int64, copy=False)
     if array.ndim == 0:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray, as_column, check_integers, plain, shown
 from napsets.errors import InvalidInputError
 
-__all__ = ["align", "find_nodes", "find_rows", "index_of"]
+__all__ = ["align", "counts_from_0", "find_nodes", "find_rows", "has_own_index", "index_of"]
 
 Names = npt.NDArray[Any]
 
@@ -47,14 +47,14 @@ def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) 
     known = ids if ids is not None else names
     if known is not None:
         order = as_column("ids", known)
-    elif order.dtype.kind in "iu" and _counts(np.sort(order)):
+    elif order.dtype.kind in "iu" and counts_from_0(np.sort(order)):
         order = np.arange(order.size)
     for name, index in indexes.items():
-        if known is not None and (_counts(index) or index.shape != order.shape):
+        if known is not None and (counts_from_0(index) or index.shape != order.shape):
             continue  # other checks speak of the number of rows
         if not _same(index, order):
             aligned[name] = rows[name].iloc[_places(name, index, order, "ids" if known is not None else first)]
-    return aligned, None if order.dtype.kind in "iu" and _counts(order) else order
+    return aligned, None if order.dtype.kind in "iu" and counts_from_0(order) else order
 
 
 def index_of(value: Any) -> Names | None:
@@ -62,7 +62,13 @@ def index_of(value: Any) -> Names | None:
     return np.asarray(value.index) if hasattr(value, "iloc") and hasattr(value, "index") else None
 
 
-def _counts(index: Names) -> bool:
+def has_own_index(value: Any) -> bool:
+    """Return whether a pandas object has an index that somebody chose: one that does more than count from 0."""
+    index = index_of(value)
+    return index is not None and not counts_from_0(index)
+
+
+def counts_from_0(index: Names) -> bool:
     """Return whether an index counts from 0, as one does that nobody chose."""
     return index.dtype.kind in "iu" and bool((index == np.arange(index.size)).all())
 

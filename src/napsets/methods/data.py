@@ -24,7 +24,7 @@ from napsets.checks.arguments import (
     check_scores,
 )
 from napsets.checks.classes import named_columns
-from napsets.checks.frames import align, find_nodes
+from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index
 from napsets.checks.frozen import sealed
 from napsets.checks.training import count_trained
 from napsets.edges import node_names
@@ -100,7 +100,8 @@ class Calibrates(ABC, Generic[Result]):
         ----------
         graph : Graph or another library's
             The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
-            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix or an ``edge_index``.
+            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, a table of edges or an ``edge_index``. A
+            NetworkX graph and a table name nodes by their ids.
         probabilities : array of shape (nodes, classes)
             Any model's probabilities; with a score of numbers, the model's outputs, one column for each that the score
             names. The column names of a frame become the class names, and an index that is not 0..n−1 the ids.
@@ -198,7 +199,20 @@ class CalibrationData:
         rows = {outputs_name: outputs, truth_name: truth, "calibration": calibration}
         if as_column("calibration", calibration).dtype != np.bool_:
             del rows["calibration"]  # these are nodes, and not one entry per node
-        rows, ids = align(rows, ids, node_names(graph))
+        names = node_names(graph)
+        in_order = names is None or names.dtype.kind not in "iu" or counts_from_0(names)
+        if names is not None and not in_order and counts_from_0(np.sort(names)):
+            if ids is None and not any(map(has_own_index, rows.values())):
+                raise InvalidInputError(
+                    "`graph` must have its nodes 0..n−1 in this order, or row i could be node i as well as the i-th of "
+                    "graph.nodes. Pass ids=range(n), or ids=list(graph.nodes), to say which"
+                )
+            if ids is None:
+                graph, names = as_graph(graph, names.size, np.arange(names.size)), None
+        rows, ids = align(rows, ids, names)
+        if ids is None and names is not None and names.size == len(as_column(outputs_name, outputs)):
+            plain_names = names.dtype.kind in "iu" or all(isinstance(name, str) for name in names)
+            ids = names if plain_names and not counts_from_0(names) else None
         outputs = prediction.of_logits(rows[outputs_name]) if check_flag("logits", logits) else rows[outputs_name]
         truth = prediction.of_names(rows[truth_name], class_names)
         chosen = rows.get("calibration", calibration)
@@ -223,7 +237,7 @@ class CalibrationData:
         rows = prediction.check_outputs(outputs, num_nodes=graph.num_nodes if isinstance(graph, Graph) else None)
         mask = getattr(graph, "train_mask", None)
         if graph is not None and not isinstance(graph, Graph):
-            graph = as_graph(graph, rows.shape[0])
+            graph = as_graph(graph, rows.shape[0], _node_ids(ids, rows.shape[0]) if named else None)
             check_row_count(prediction.outputs_name, rows, graph.num_nodes)
         y = prediction.check_truth(truth, rows)
         classes = prediction.num_labels(rows)

@@ -16,6 +16,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from napsets.checks.arguments import check_progress
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
@@ -74,7 +75,7 @@ def predict_files(
     ids: IdKind = "auto",
     labels_are: LabelsAre = "auto",
     config: dict[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
     plan: Plan = "auto",
     name: str | None = None,
 ) -> SetsSummary:
@@ -123,6 +124,7 @@ def predict_files(
     """
     choose("ids", ids, {"auto": 1, "integer": 1, "string": 1})
     choose("plan", plan, PLANS)
+    report = check_progress(progress)
     wanted = {"score": score, "hops": hops, "decay": decay, "pool": pool, "alike": alike, "seed": seed, "by": by}
     wanted |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
     chosen = named_method(method, wanted, exact=exact)
@@ -139,7 +141,7 @@ def predict_files(
             class_names = _stored_class_names(paths["probabilities"] or "")
             order, typed = _order(csv=_is_csv(paths["probabilities"] or "")), not _is_csv(paths["labels"] or "")
             options = Options(
-                alpha, directed, class_names, max_neighbourhood, work, batch_size, progress, labels_are, plan, order,
+                alpha, directed, class_names, max_neighbourhood, work, batch_size, report, labels_are, plan, order,
                 labels_typed=typed,
             )  # fmt: skip
             result = predict(spark, tables, chosen, options)

@@ -14,7 +14,7 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.checks.arguments import check_alpha, check_count, check_flag
+from napsets.checks.arguments import check_alpha, check_count, check_flag, check_progress
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction
@@ -68,7 +68,7 @@ def predict_sets(
     max_neighbourhood: int | None = None,
     checkpoint_dir: str | None = None,
     batch_size: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
     labels_are: LabelsAre = "auto",
     method: str | Method | None = None,
     plan: Plan = "auto",
@@ -132,8 +132,8 @@ def predict_sets(
         once more, to know them again: what was written for other rows or settings is never used.
     batch_size : int, optional
         Targets in a batch; by default chosen from the cost of a sample. Needs `checkpoint_dir`.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in batches.
+    progress : bool or callable
+        True for a line on the terminal, or a function that is called as ``progress(done, total)`` in batches.
     labels_are : {"auto", "names", "indices"}
         What a label is. With "auto": names where every label is one, numbers from 0 where none is; a mixture is
         refused.
@@ -156,8 +156,9 @@ def predict_sets(
     settings |= {"direction": direction, "allow_empty": allow_empty, "alpha": alpha}
     inputs = {"edges": edges, "probabilities": probabilities, "labels": labels, "nodes": nodes}
     options = Options(
-        alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, progress, labels_are, plan
-    )
+        alpha, directed, class_names, max_neighbourhood, checkpoint_dir, batch_size, check_progress(progress),
+        labels_are, plan,
+    )  # fmt: skip
     return predict(spark, inputs, named_method(method, settings, exact=exact), options).sets
 
 
