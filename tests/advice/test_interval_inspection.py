@@ -14,7 +14,7 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import LOCALISERS, Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.methods import Method, make_method, methods
 from napsets.scores import InformedIntervals, Labelled
-from napsets.scores.informed_intervals import BoundInformedIntervals, neighbour_residuals
+from napsets.scores.informed_intervals import BoundInformedIntervals, residual_means, residual_sums
 from oracles import same_bits
 
 pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
@@ -170,11 +170,11 @@ def test_a_voice_is_what_the_outputs_lose_without_it(hops, directed):
         assert voices
         loudness = [np.abs(voice.shifts).max() for voice in voices]
         assert loudness == sorted(loudness, reverse=True)
-        before = np.array([r[node] for r in neighbour_residuals(graph, centre, reference, hops)])
+        before = np.array([r[node] for r in residual_means(residual_sums(graph, centre, reference, hops))])
         for voice in voices:
             others = reference.nodes != voice.node
             less = Labelled(reference.nodes[others], reference.labels[others])
-            after = np.array([r[node] for r in neighbour_residuals(graph, centre, less, hops)])
+            after = np.array([r[node] for r in residual_means(residual_sums(graph, centre, less, hops))])
             np.testing.assert_allclose(voice.shifts, bound.coefficients[:, 3:] @ (before - after), atol=1e-10)
             assert voice.target == Y[voice.node]
             assert voice.residual == Y[voice.node] - centre[voice.node]

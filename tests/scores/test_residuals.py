@@ -10,7 +10,12 @@ from scipy.optimize import linprog
 
 import napsets as ns
 from napsets.scores import Labelled, prediction_type
-from napsets.scores.informed_intervals import BoundInformedIntervals, neighbour_residuals, quantile_regression
+from napsets.scores.informed_intervals import (
+    BoundInformedIntervals,
+    quantile_regression,
+    residual_means,
+    residual_sums,
+)
 from napsets.scores.residuals import IntervalScore
 
 NUMBERS = st.floats(-1e3, 1e3, allow_nan=False).map(lambda x: round(x, 3))
@@ -94,7 +99,7 @@ def test_residuals_of_neighbours_leave_a_nodes_own_target_out(seed, directed):
     nodes = np.flatnonzero(rng.random(size) < 0.6)
     centre, targets = rng.normal(size=size), rng.normal(size=nodes.size)
     reference = type("R", (), {"nodes": nodes, "labels": targets})()
-    near, far = neighbour_residuals(graph, centre, reference, 2)
+    near, far = residual_means(residual_sums(graph, centre, reference, 2))
     A = graph.to_scipy().toarray()
     residual, known = np.zeros(size), np.zeros(size)
     residual[nodes], known[nodes] = targets - centre[nodes], 1.0

@@ -293,12 +293,19 @@ class ResidualWitnesses:
     def __init__(self, informed: BoundInformedIntervals, graph: Graph) -> None:
         self.informed, self.graph = informed, graph
         reference, model = informed.reference, informed.model
-        centre = informed.score.centre(model)
+        centre, bag = informed.score.centre(model), informed.bag
         self.sums = residual_sums(graph, centre, reference, informed.hops)
-        self.labelled = np.zeros(model.shape[0], dtype=bool)
-        self.labelled[reference.nodes] = True
         self.targets = np.full(model.shape[0], np.nan)
         self.targets[reference.nodes] = reference.labels
+        self.parts = 1.0 / np.maximum(graph.degrees, 1)
+        self.quiet: tuple[BoolArray, FloatArray] | None = None
+        if bag is not None:
+            more = residual_sums(graph, centre, bag.labelled, informed.hops, bag.crowded)
+            self.sums = [here + there for here, there in zip(self.sums, more, strict=True)]
+            quiet = self.parts.copy()
+            quiet[bag.crowded] = 0.0
+            self.quiet = np.isnan(self.targets), quiet
+            self.targets[bag.labelled.nodes] = bag.labelled.labels
         self.residuals = self.targets - centre
 
     @property
@@ -346,7 +353,7 @@ class ResidualWitnesses:
 
     def voices(self, node: int) -> tuple[ResidualVoice, ...]:
         """Return the labelled nodes within reach that are evidence, those that move an output furthest first."""
-        around = labelled_around(self.graph, self.labelled, node, 1.0 / np.maximum(self.graph.degrees, 1))
+        around = labelled_around(self.graph, ~np.isnan(self.targets), node, self.parts, self.quiet)
         residuals = self.residuals[around.nodes]
         shifts = np.zeros((around.nodes.size, self.informed.model.shape[1]))
         for hop, (sums, mine) in enumerate(zip(self.sums, (around.near, around.far), strict=False)):

@@ -218,10 +218,7 @@ class SetInspection(NodeInspection):
         if row.label_thresholds is not None:
             parts |= {"label_thresholds": row.label_thresholds[0], "is_quantile": False}
         parts["shifted"] = getattr(calibrated.method.localiser, "by_label", False)
-        judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
-        if judge.full is not None:
-            parts |= {"base_threshold": judge.full.base(node, row.alpha), "listeners": judge.full.listeners(node)}
-        return parts
+        return parts | _heard(calibrated, row)
 
     def reason(self) -> str:
         """Say where the threshold comes from, and where a label is in the set for another reason."""
@@ -270,6 +267,10 @@ class IntervalInspection(NodeInspection):
         The score of the target that fits best.
     neighbour_targets : numpy.ndarray or None
         The targets of the neighbours; None where they are not known any more, as in a predictor from a file.
+    end_thresholds : numpy.ndarray or None
+        The thresholds of the lower and the upper end, where each has its own; `threshold` is then the larger.
+    base_threshold, listeners
+        As in `SetInspection`, where each candidate is evidence for the targets held out.
     """
 
     everything: ClassVar[str] = "the interval is the whole line"
@@ -284,12 +285,15 @@ class IntervalInspection(NodeInspection):
     smallest_score: float
     neighbour_targets: FloatArray | None = None
     evidence: IntervalEvidence | None = None
+    end_thresholds: FloatArray | None = None
+    base_threshold: float | None = None
+    listeners: IntArray | None = None
 
     @classmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
         """Return the ends, what the model said and what the interval is made of."""
         bound, node = calibrated.score, int(row.nodes[0])
-        return {
+        return _heard(calibrated, row) | {
             "lower": float(row.lower[0]),
             "upper": float(row.upper[0]),
             "centre": float(row.centre[0]),
@@ -299,6 +303,7 @@ class IntervalInspection(NodeInspection):
             "rule": bound.score.rule,
             "smallest_score": float(bound.at(row.nodes, row.centre)[0]),
             "neighbour_targets": _targets(calibrated, neighbours),
+            "end_thresholds": None if row.end_thresholds is None else row.end_thresholds[0],
         }
 
     @property
@@ -306,11 +311,30 @@ class IntervalInspection(NodeInspection):
         """How far the ends are apart."""
         return self.upper - self.lower
 
+    def threshold_reason(self) -> str:
+        """Say where the threshold comes from, or those of the two ends."""
+        if self.end_thresholds is None or self.listeners is None or not np.isfinite(self.threshold):
+            return super().threshold_reason()
+        low, high, base = map(in_digits, (*self.end_thresholds.tolist(), self.base_threshold))
+        return (
+            f"Each target is judged by targets held out, with itself among their evidence: {self.listeners.size} of "
+            f"them hear it. Without it the threshold is {base}; with it, {low} below the outputs and {high} above."
+        )
+
     def reason(self) -> str:
         """Say where the threshold comes from, and where no target's score is that low."""
         if self.threshold >= self.smallest_score:
             return self.threshold_reason()
         return f"{self.threshold_reason()} No target's score is that low: the interval is the best guess alone."
+
+
+def _heard(calibrated: Calibrated, row: Any) -> dict[str, Any]:
+    """Return who of those held out hears a candidate, and the threshold without any; nothing where nobody does."""
+    node = int(row.nodes[0])
+    judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
+    if judge.full is None:
+        return {}
+    return {"base_threshold": judge.full.base(node, row.alpha), "listeners": judge.full.listeners(node)}
 
 
 #: How each kind of prediction is taken apart.
@@ -392,7 +416,8 @@ def _targets(calibrated: Calibrated, nodes: IntArray) -> FloatArray | None:
     scored, bound = calibrated.scored, calibrated.score
     known, targets = scored.reference.nodes, scored.labels
     if isinstance(bound, BoundInformedIntervals):  # which a file has, too
-        known, targets = bound.reference.nodes, bound.reference.labels
+        labelled = bound.reference if bound.bag is None else bound.bag.labelled
+        known, targets = labelled.nodes, labelled.labels
     if targets.size != known.size:
         return None
     of_node = np.full(calibrated.num_nodes, np.nan)

@@ -118,10 +118,12 @@ class _SetExplanation(Explanation):
             "u": inspection.u,
             "labels": [
                 {"label": name, "probability": p, "score": s, "member": bool(inside)}
-                for name, p, s, inside in zip(
-                    names, inspection.probabilities, inspection.scores, inspection.member, strict=True
+                | ({} if inspection.label_thresholds is None else {"threshold": inspection.label_thresholds[y]})
+                for y, (name, p, s, inside) in enumerate(
+                    zip(names, inspection.probabilities, inspection.scores, inspection.member, strict=True)
                 )
             ],
+            **_heard(inspection, inputs),
         }
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:
@@ -138,10 +140,16 @@ class _SetExplanation(Explanation):
 
     def score_table(self, result: dict[str, Any]) -> Any:
         rows = [
-            (row["label"], number(row["probability"]), number(row["score"]), "in the set" if row["member"] else "out")
+            (
+                *(row["label"], number(row["probability"]), number(row["score"])),
+                *([number(row["threshold"])] if "threshold" in row else []),
+                "in the set" if row["member"] else "out",
+            )
             for row in sorted(result["labels"], key=lambda row: row["score"])
         ]
-        return table("Labels: in the set where the score is at most τ", ["label", "probability", "score", ""], rows)
+        own = ["its τ"] if "threshold" in result["labels"][0] else []
+        title = f"Labels: in the set where the score is at most {'its own ' * len(own)}τ"
+        return table(title, ["label", "probability", "score", *own, ""], rows)
 
     def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
         names = inputs.class_names or []
@@ -191,6 +199,14 @@ class _SetExplanation(Explanation):
         ]
 
 
+def _heard(inspection: Any, inputs: Inputs) -> dict[str, Any]:
+    """Return who of the labelled nodes held out hears a candidate, and the threshold without any, at a full level."""
+    if inspection.listeners is None:
+        return {}
+    listeners = inputs.ids.take(inspection.listeners).to_pylist()
+    return {"base_threshold": inspection.base_threshold, "listeners": listeners}
+
+
 #: What the terms of shifted outputs are, in words; those of residuals say of how many labelled nodes.
 _WORDS = {
     "constant": "constant",
@@ -211,6 +227,7 @@ class _IntervalExplanation(Explanation):
             "prediction": inspection.centre,
             "rule": inspection.rule,
             "outputs": [{"output": name, "model": model, "used": used} for name, model, used in columns],
+            **_heard(inspection, inputs),
         }
 
     def truth_of(self, inputs: Inputs, node: int) -> Any:

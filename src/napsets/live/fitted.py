@@ -110,7 +110,7 @@ class _SomeNodes(CalibrationData):
     ear: Any = None
     slots: Any = None
 
-    def scored(self, score: Any, level: Level, seed: int) -> Scored:
+    def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
         """Return the nodes scored; by an informed score, the reference and the nodes that sizes are measured on."""
         if not Hearing.suits(score):
             return super().scored(score, level, seed)

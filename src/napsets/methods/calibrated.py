@@ -45,7 +45,8 @@ from napsets.localisers import (
     share_search,
 )
 from napsets.methods.data import Scored
-from napsets.methods.full import FullLevel, full_level
+from napsets.methods.full import full_level
+from napsets.methods.full_intervals import full_intervals
 from napsets.methods.grouped import Grouped
 from napsets.methods.p_values import Wanted, p_values, smoothing
 from napsets.methods.predicts import Predicts
@@ -91,9 +92,9 @@ class Calibrated(Predicts):
     judges: IntArray | None = None
 
     @cached_property
-    def full(self) -> FullLevel | None:
-        """What makes a threshold for each candidate, where the held-out labels are evidence too."""
-        return full_level(self, self.judges)
+    def full(self) -> Any:
+        """What makes a threshold per candidate, or per end, where held-out labels are evidence too; or None."""
+        return full_intervals(self, self.judges) or full_level(self, self.judges)
 
     def __repr__(self) -> str:
         labels, held_out = self.scored.calibration.size, self.scored.level_nodes.size

@@ -31,12 +31,13 @@ from napsets.edges import node_names
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Graph, as_graph, check_graph
 from napsets.kernels.threads import Progress, stages
-from napsets.levels import Full, Level
+from napsets.levels import Exact, Full, Level
 from napsets.localisers import Reference
 from napsets.methods.scored import Scored
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind, prediction_type
+from napsets.scores.base import hears_bag
 
 __all__ = ["Calibrates", "CalibrationData", "Scored", "Step"]
 
@@ -260,10 +261,15 @@ class CalibrationData:
         """Return the steps of a calibration, which together report from 0 to the number of labelled nodes."""
         return [Step(report) for report in stages(self.progress, sizes, self.calibration.size)]
 
-    def scored(self, score: Any, level: Level, seed: int) -> Scored:
-        """Return the nodes scored, with as many as reference as the level wants; kept for the next call."""
+    def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
+        """Return the nodes scored, with as many as reference as the level wants; kept for the next call.
+
+        With `on_request`, a full level also lets scores hear held-out labels that do so only on request.
+        """
         size = level.reference_size(self.calibration.size)
-        key = (score, size, _all_speak(score, level), seed)
+        every = _all_speak(score, level, on_request=on_request)
+        level = level if every or not isinstance(level, Full) else Exact(level.share)
+        key = (score, size, every, seed)
         try:
             return self._scored[key]
         except (KeyError, TypeError):  # a score of the user's own need not be hashable
@@ -381,6 +387,6 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArra
         ) from error
 
 
-def _all_speak(score: Any, level: Level | None) -> bool:
+def _all_speak(score: Any, level: Level | None, *, on_request: bool = True) -> bool:
     """Return whether the held-out labels are evidence too: at a full level, for a score that hears them."""
-    return isinstance(level, Full) and bool(getattr(score, "hears", False))
+    return isinstance(level, Full) and (hears_bag(score) if on_request else bool(getattr(score, "hears", False)))

@@ -123,7 +123,8 @@ class Grouped(Sealed):
         groups = self.grouping.groups[nodes]
         shape = (len(alphas), nodes.size)
         values, support, effective = np.empty(shape), np.empty(shape, dtype=np.int64), np.empty(shape)
-        labels = self.everyone.scored.bound.num_labels if self.everyone.full is not None else 0
+        # Candidates have thresholds of their own at a full level; of an interval, its two ends do.
+        labels = self.everyone.scored.bound.num_labels or 2 if self.everyone.full is not None else 0
         by_label = np.empty((*shape, labels))
         enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for those in none
         order = np.argsort(groups, kind="stable")

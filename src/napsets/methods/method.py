@@ -17,6 +17,7 @@ from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import Calibrates, CalibrationData, Scored, Step
 from napsets.methods.grouped import Grouped
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
+from napsets.scores.base import hears_bag
 
 __all__ = ["Method"]
 
@@ -88,7 +89,7 @@ class Method(Calibrates[Calibrated]):
 
     def _check_full(self) -> None:
         """Refuse a full level where held-out labels as evidence would have no guarantee, or no definition."""
-        hears = getattr(self.score, "hears", None)
+        hears = hears_bag(self.score)
         if hears and not isinstance(self.localiser, Everyone):
             raise InvalidInputError(
                 f"`localiser` must be Everyone() at a full level, where each candidate has a threshold of its own; got "
@@ -143,7 +144,7 @@ class Method(Calibrates[Calibrated]):
     def fit(self, data: CalibrationData) -> Calibrated:
         """Score the labelled nodes and set the level, with arguments that were checked."""
         scoring, ranking = data.steps(1, 1)
-        scored = data.scored(self.score, self.level, self.seed)
+        scored = data.scored(self.score, self.level, self.seed, on_request=True)
         scoring()
         return self.on(scored, ranking)
 

@@ -94,8 +94,8 @@ def _outputs_of(calibrated: Any) -> Array:
     """Return what the model said of the nodes that were there."""
     bound = calibrated.score
     while bound is not None:
-        for name in ("outputs", "probabilities"):
-            if isinstance(bound, BoundRows | BoundIntervals) or name == "outputs":
+        for name in ("model", "outputs", "probabilities"):  # the model's own word, before any was changed
+            if isinstance(bound, BoundRows | BoundIntervals) or name != "probabilities":
                 found = getattr(bound, name, None)
                 if found is not None:
                     rows: Array = found

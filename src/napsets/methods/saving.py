@@ -32,7 +32,9 @@ from napsets.methods.choice import Choice
 from napsets.methods.data import Scored, check_class_names
 from napsets.methods.method import Method
 from napsets.scores import BOUND, SCORES, BoundScore, InformedIntervals, RowScore, prediction_type
+from napsets.scores.base import hears_bag
 from napsets.scores.informed import Bag, evidence_of
+from napsets.scores.informed_intervals import BoundInformedIntervals, ResidualBag
 
 __all__ = ["Saved", "read_saved", "save"]
 
@@ -364,11 +366,11 @@ def _check_bound(score: Any, described: dict[str, Any]) -> None:
         raise InvalidInputError(f"`bound` must be of the score {shown(score)}; got {shown(described['score'])}")
 
 
-def _bag(method: Method, bound: BoundScore) -> Bag | None:
+def _bag(method: Method, bound: BoundScore) -> Bag | ResidualBag | None:
     """Return the labels that are evidence in addition to the reference; only a full level has them."""
-    informed = evidence_of(bound)
+    informed = bound if isinstance(bound, BoundInformedIntervals) else evidence_of(bound)
     bag = None if informed is None else informed.bag
-    if (bag is not None) != (isinstance(method.level, Full) and bool(getattr(method.score, "hears", False))):
+    if (bag is not None) != (isinstance(method.level, Full) and hears_bag(method.score)):
         raise InvalidInputError(f"`bag_nodes` must be in a file of a full level, and in no other; got {method.level!r}")
     return bag
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_row_count
-from napsets.checks.frozen import sealed
+from napsets.checks.frozen import frozen, sealed
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
 from napsets.predictions.prediction import Prediction, Summary
@@ -76,6 +76,9 @@ class PredictionIntervals(Prediction):
         As in `PredictionSets`.
     centre : numpy.ndarray, optional
         The best guess for each node.
+    end_thresholds : numpy.ndarray, optional
+        Of shape ``(nodes, 2)``, where the lower and the upper end have thresholds of their own; `thresholds` has the
+        larger one then.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class PredictionIntervals(Prediction):
     level: float | None = None
     ids: npt.NDArray[Any] | None = None
     centre: FloatArray | None = None
+    end_thresholds: FloatArray | None = None
 
     def __post_init__(self) -> None:
         self.check_rows()
@@ -110,6 +114,13 @@ class PredictionIntervals(Prediction):
             self.check_column(name)
         if self.centre is not None:
             self.check_column("centre")
+        if self.end_thresholds is not None:
+            ends = frozen(as_array("end_thresholds", self.end_thresholds))
+            if ends.shape != (self.nodes.size, 2):
+                raise InvalidInputError(
+                    f"`end_thresholds` must have shape {(self.nodes.size, 2)}, one row per node; got {ends.shape}"
+                )
+            object.__setattr__(self, "end_thresholds", ends)
         if (self.lower > self.upper).any():
             row = int((self.lower > self.upper).argmax())
             raise InvalidInputError(

@@ -37,7 +37,7 @@ from napsets.graph import Graph, check_graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
 __all__ = ["SCORES", "BoundLabels", "BoundRows", "BoundScore", "Labelled", "RowScore", "Score", "learns", "make_score"]
-__all__ += ["prediction_type"]
+__all__ += ["hears_bag", "prediction_type"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,6 +319,11 @@ class _ForeignLabels(BoundAround):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+
+def hears_bag(score: Any) -> bool:
+    """Return whether labels that are held out speak at a full level, by themselves or on request."""
+    return bool(getattr(score, "hears", False) or getattr(score, "hears_on_request", False))
 
 
 def prediction_type(score: Any) -> type[Prediction]:

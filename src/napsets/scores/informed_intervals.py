@@ -7,26 +7,40 @@ the model's best guess) of labelled nodes one and two hops away,
 
 fitted on the reference labels with the pinball loss of that quantile (linear quantile regression, an exact linear
 programme). A node's own target is not among its evidence. It learns from labels, and so needs an exact level.
+
+Under a full level (`napsets.levels.Full`) the targets held out are evidence too; they and a candidate for the node to
+predict are one *bag*, as for labels (`napsets.scores.informed`). The coefficients stay those of the reference. Through
+a *crowded* node, one with over `CROWD` reference neighbours, the reference targets alone are passed on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, as_array, check_count, check_index, check_scores, check_share, plain
-from napsets.checks.frozen import frozen, sealed
+from napsets.checks.arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    check_count,
+    check_index,
+    check_scores,
+    check_share,
+    plain,
+)
+from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled, check_around, make_score
-from napsets.scores.evidence import sums_over_way_back
+from napsets.scores.evidence import CROWD, sums_over_way_back
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
-__all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "neighbour_residuals", "residual_sums"]
+__all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "ResidualBag", "residual_means"]
+__all__ += ["residual_sums"]
 
 #: κ: this many labelled neighbours without a residual every node is thought to have.
 RESIDUAL_PRIOR = 1.0
@@ -66,17 +80,62 @@ class InformedIntervals:
             raise InvalidInputError(f"`low` must lie between 0 and 0.5; got {self.low:g}")
         object.__setattr__(self, "low", plain(self.low))
 
+    @property
+    def hears_on_request(self) -> bool:
+        """Whether targets that are held out may speak: the score must be one that can be solved for the target.
+
+        No method lets them speak unasked: intervals became no narrower on the graphs that were tried.
+        """
+        return bool(self.base.linear)
+
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
     ) -> BoundInformedIntervals:
         """Fit on the reference labels, and return the score of the shifted outputs."""
+        return self.hear(outputs, u, graph, reference)[0]
+
+    def hear(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph | None,
+        reference: Labelled | None,
+        bag: Labelled | None = None,
+        learned: FloatArray | None = None,
+    ) -> tuple[BoundInformedIntervals, BoundInformedIntervals]:
+        """Return the score with the evidence of the reference alone, and with that of a bag of other targets too.
+
+        Parameters
+        ----------
+        outputs, u, graph, reference
+            As in `bind`.
+        bag : Labelled, optional
+            Other nodes whose targets speak, but teach nothing; without, both scores are the same.
+        learned : numpy.ndarray, optional
+            Coefficients that were fitted before; by default the reference teaches.
+        """
         if graph is None or reference is None:
             raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
         own = self.base.check(check_around(outputs, graph, reference, numbers=True))
-        features = np.column_stack(
-            [np.ones(own.shape[0]), own, *neighbour_residuals(graph, self.base.centre(own), reference, self.hops)]
+        centre = self.base.centre(own)
+        sums = residual_sums(graph, centre, reference, self.hops)
+        features = _features(own, sums)
+        coefficients = self._fit(features, own, reference) if learned is None else learned
+        alone = BoundInformedIntervals(
+            self.base, sealed(self._shifted(features, own, coefficients)), own, sealed(coefficients), reference
         )
-        shifted, coefficients = own.copy(), np.eye(own.shape[1], features.shape[1], k=1)
+        if bag is None:
+            return alone, alone
+        crowded = np.flatnonzero(sums[0][:, 1] > CROWD) if self.hops == 2 else np.empty(0, dtype=np.int64)
+        more = residual_sums(graph, centre, bag, self.hops, crowded)
+        sums = [here + there for here, there in zip(sums, more, strict=True)]
+        shifted = sealed(self._shifted(_features(own, sums), own, coefficients))
+        heard = ResidualBag(bag, np.stack([hop[bag.nodes] for hop in sums], axis=1), crowded)
+        return alone, replace(alone, outputs=shifted, bag=heard)
+
+    def _fit(self, features: FloatArray, own: FloatArray, reference: Labelled) -> FloatArray:
+        """Return what each output is made of: by quantile regression on the reference, or of itself."""
+        coefficients = np.eye(own.shape[1], features.shape[1], k=1)
         if reference.nodes.size >= _FEWEST_EACH * features.shape[1]:
             kept = np.linspace(0, reference.nodes.size - 1, min(reference.nodes.size, _MOST_FITTED)).astype(np.int64)
             nodes, targets = reference.nodes[kept], np.asarray(reference.labels, dtype=np.float64)[kept]
@@ -84,8 +143,37 @@ class InformedIntervals:
                 level = {0.05: self.low, 0.95: 1.0 - self.low}.get(usual, usual)
                 beta = quantile_regression(features[nodes], targets, level)
                 if beta is not None:  # otherwise the model's own quantile stays
-                    shifted[:, column], coefficients[column] = features @ beta, beta
-        return BoundInformedIntervals(self.base, sealed(shifted), own, sealed(coefficients), reference)
+                    coefficients[column] = beta
+        return coefficients
+
+    def _shifted(self, features: FloatArray, own: FloatArray, coefficients: FloatArray) -> FloatArray:
+        shifted = own.copy()
+        for column in self.base.quantiles:
+            shifted[:, column] = features @ coefficients[column]
+        return shifted
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualBag(Sealed):
+    """Labelled nodes outside the reference whose targets speak, and what their own evidence is made of.
+
+    Attributes
+    ----------
+    labelled : Labelled
+        The nodes and their targets.
+    sums : numpy.ndarray
+        For each of them and each hop, the sum of residuals and how many there are, shape (nodes, hops, 2).
+    crowded : numpy.ndarray
+        The nodes of the graph that pass on no targets but those of the reference.
+    """
+
+    labelled: Labelled
+    sums: FloatArray
+    crowded: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("sums", "crowded"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
 @BOUND.add("informed-intervals")
@@ -105,12 +193,15 @@ class BoundInformedIntervals(BoundIntervals):
         A row for each output: c, then a_j of each of the model's outputs, then b_1 and, with two hops, b_2. An output
         that was left as it is has a_j = 1 of itself, and 0 of all else.
     reference : Labelled
-        Whose targets spoke.
+        Whose targets spoke, and taught.
+    bag : ResidualBag or None
+        Whose targets spoke beside them.
     """
 
     model: FloatArray
     coefficients: FloatArray
     reference: Labelled
+    bag: ResidualBag | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,6 +216,9 @@ class BoundInformedIntervals(BoundIntervals):
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""
         described, arrays = super().parts()
+        if self.bag is not None:
+            arrays |= {f"bag_{name}": getattr(self.bag, name) for name in ("sums", "crowded")}
+            arrays |= {"bag_nodes": self.bag.labelled.nodes, "bag_targets": self.bag.labelled.labels}
         return described, arrays | {
             "model_outputs": self.model,
             "coefficients": self.coefficients,
@@ -148,20 +242,45 @@ class BoundInformedIntervals(BoundIntervals):
             )
         if coefficients.dtype.kind != "f" or not np.isfinite(coefficients).all():
             raise InvalidInputError(f"`coefficients` must be finite numbers; got dtype {coefficients.dtype}")
-        nodes = check_index("evidence_nodes", arrays["evidence_nodes"], rows, unique=True)
-        targets: Any = check_scores("evidence_targets", arrays["evidence_targets"], size=nodes.size)
-        if not np.isfinite(targets).all():
-            raise InvalidInputError("`evidence_targets` must be finite; some are not")
-        return cls(plain.score, plain.outputs, model, coefficients, Labelled(nodes, targets))
+        informed = cls(plain.score, plain.outputs, model, coefficients, _labelled("evidence", arrays, rows))
+        if "bag_nodes" not in arrays:
+            return informed
+        labelled, sums = _labelled("bag", arrays, rows), as_array("bag_sums", arrays["bag_sums"])
+        shape = labelled.nodes.size, informed.hops, 2
+        if sums.shape != shape or sums.dtype != np.float64 or not np.isfinite(sums).all():
+            raise InvalidInputError(
+                f"`bag_sums` must be finite numbers of shape {shape}; got {sums.dtype} of shape {sums.shape}"
+            )
+        crowded = check_index("bag_crowded", arrays["bag_crowded"], rows, unique=True)
+        return replace(informed, bag=ResidualBag(labelled, sums, crowded))
 
 
-def neighbour_residuals(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
-    """Return the mean residuals of labelled nodes one hop and, by walks, two hops away; a node's own left out."""
-    return [sums[:, 0] / (sums[:, 1] + RESIDUAL_PRIOR) for sums in residual_sums(graph, centre, reference, hops)]
+def _labelled(name: str, arrays: dict[str, Any], size: int) -> Labelled:
+    """Return nodes of a file and their targets."""
+    nodes = check_index(f"{name}_nodes", arrays[f"{name}_nodes"], size, unique=True)
+    targets: Any = check_scores(f"{name}_targets", arrays[f"{name}_targets"], size=nodes.size)
+    if not np.isfinite(targets).all():
+        raise InvalidInputError(f"`{name}_targets` must be finite; some are not")
+    return Labelled(nodes, targets)
 
 
-def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: int) -> list[FloatArray]:
-    """Return, for each hop, the sum of residuals around each node and how many there are; its own is left out."""
+def _features(own: FloatArray, sums: list[FloatArray]) -> FloatArray:
+    """Return what outputs are made of: 1, the model's outputs, and the mean residuals around each node."""
+    return np.column_stack([np.ones(own.shape[0]), own, *residual_means(sums)])
+
+
+def residual_means(sums: list[FloatArray]) -> list[FloatArray]:
+    """Return the mean residuals of labelled nodes at each hop, from what `residual_sums` gives."""
+    return [hop[:, 0] / (hop[:, 1] + RESIDUAL_PRIOR) for hop in sums]
+
+
+def residual_sums(
+    graph: Graph, centre: FloatArray, reference: Labelled, hops: int, silent: IntArray | None = None
+) -> list[FloatArray]:
+    """Return, for each hop, the sum of residuals around each node and how many there are; its own is left out.
+
+    Two hops are counted by walks; nodes that are `silent` pass nothing on.
+    """
     known = np.zeros((centre.size, 2))  # residuals, and a one for each node that has one
     known[reference.nodes, 0] = np.asarray(reference.labels, dtype=np.float64) - centre[reference.nodes]
     known[reference.nodes, 1] = 1.0
@@ -169,6 +288,8 @@ def residual_sums(graph: Graph, centre: FloatArray, reference: Labelled, hops: i
     if hops == 1:
         return [near]
     part = 1.0 / np.maximum(graph.degrees, 1)
+    if silent is not None:
+        part[silent] = 0.0
     passed = graph.neighbour_sums(part[:, None] * near)
     # What a node's own residual comes back as, over each neighbour that has an edge back to it.
     passed -= sums_over_way_back(graph, part)[:, None] * known

@@ -32,6 +32,9 @@ class IntervalScore(ABC):
     columns: ClassVar[tuple[str, ...]]
     #: Which columns are estimates of quantiles of the target, and of which: what evidence may shift.
     quantiles: ClassVar[dict[int, float]]
+    #: Whether the score is max(min(q) − y, y − max(q)) / spread with q the outputs of `quantiles`, so that the targets
+    #: that a full level lets in can be solved for.
+    linear: ClassVar[bool] = False
     #: The interval in words, with τ for the threshold.
     rule: ClassVar[str] = "the targets whose scores are at most τ"
 
@@ -49,6 +52,10 @@ class IntervalScore(ABC):
     @abstractmethod
     def centre(self, outputs: FloatArray) -> FloatArray:
         """Return the model's best guess."""
+
+    def spread(self, outputs: FloatArray) -> FloatArray:
+        """Return what residuals are divided by, for scores that are `linear`."""
+        return np.ones(outputs.shape[0])
 
     def bind(
         self,
@@ -93,6 +100,7 @@ class CQR(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("lower", "upper")
     quantiles: ClassVar[dict[int, float]] = {0: 0.05, 1: 0.95}
+    linear: ClassVar[bool] = True
     rule: ClassVar[str] = "[lower − τ, upper + τ]"
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -123,6 +131,7 @@ class AbsoluteResidual(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("prediction",)
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+    linear: ClassVar[bool] = True
     rule: ClassVar[str] = "prediction ± τ"
 
     def at(self, outputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -147,7 +156,12 @@ class NormalisedResidual(IntervalScore):
 
     columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
+    linear: ClassVar[bool] = True
     rule: ClassVar[str] = "prediction ± τ · spread"
+
+    def spread(self, outputs: FloatArray) -> FloatArray:
+        """Return the second column."""
+        return outputs[:, 1]
 
     def check(self, outputs: ArrayLike) -> FloatArray:
         """Return the outputs, whose spreads must be above 0."""
@@ -221,7 +235,10 @@ class BoundIntervals(Sealed):
         return [self._intervals(nodes, node_thresholds) for node_thresholds in thresholds]
 
     def _intervals(self, nodes: IntArray, thresholds: NodeThresholds) -> PredictionIntervals:
-        lower, upper = self.interval(nodes, thresholds.values)
+        ends = thresholds.by_group  # where each end has a threshold of its own
+        lower, upper = self.interval(nodes, thresholds.values if ends is None else ends[:, 0])
+        if ends is not None:
+            upper = self.interval(nodes, ends[:, 1])[1]
         return PredictionIntervals.unchecked(
             nodes=nodes,
             lower=lower,
@@ -232,6 +249,7 @@ class BoundIntervals(Sealed):
             alpha=thresholds.alpha,
             level=thresholds.level,
             centre=self.centre(nodes),
+            end_thresholds=ends,
         )
 
     def size_at(self, nodes: IntArray) -> Callable[[float], float]:

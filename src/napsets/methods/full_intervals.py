@@ -1,0 +1,330 @@
+"""Full conformal prediction of numbers: the ends of the interval, solved for, with every target speaking.
+
+For node v and candidate y, the bag is Q ∪ {(v, y)}: the targets held out, and the candidate. y is in the set if
+T_v(y) is at most the ⌈(|Q|+1)(1−α)⌉-th smallest of the scores T_i(y) of the nodes of Q, with the candidate among their
+evidence; in other words, if at least |Q| + 1 − ⌈(|Q|+1)(1−α)⌉ of them are at least T_v(y). Where v is itself in Q, its
+own score is left out and the candidate stands in for its target. A reference node's target has spoken already, and no
+candidate is put in its place.
+
+Why the ends can be solved for. v's own target is no evidence for v, so that T_v(y) = max(low − y, y − high) / spread
+with fixed ends low and high: to the right of their middle y = high + spread·t has the score t, to the left low −
+spread·t has. The outputs of a node i that hears v are linear in y, and so in t on either side; T_i(y) ≥ t is "the
+smaller output less i's target is at least spread_i·t, or i's target less the larger output is", two conditions that
+each hold on an interval of t. So the number of scores that are at least t is a step function of t, and the last t at
+which it is large enough is found by sorting the steps. The interval reaches from the one end to the other and always
+holds the middle: it contains the set, which may have gaps, so that coverage is at least 1 − α. Ends are rounded
+outward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets.checks.arguments import FloatArray, IntArray, check_progress
+from napsets.levels import Full, rank_place
+from napsets.localisers import LocalThresholds
+from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
+
+__all__ = ["FullIntervals", "full_intervals"]
+
+#: Pairs of a node and a judge that hears it which are looked at at a time.
+_PAIRS = 1 << 20
+#: How far steps are rounded outward, relative to the numbers that they are made of.
+_ROUNDING = 1e-13
+
+
+def full_intervals(calibrated: Any, judges: IntArray | None = None) -> FullIntervals | None:
+    """Return what makes thresholds of ends; None for methods in which the targets held out do not speak."""
+    informed = calibrated.score
+    if not isinstance(calibrated.method.level, Full) or not isinstance(informed, BoundInformedIntervals):
+        return None
+    if informed.bag is None:
+        return None
+    places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
+    return FullIntervals(calibrated.scored, informed, places)
+
+
+class _Heard(NamedTuple):
+    """Which judges hear which rows, and how: what the row's target counts near and far."""
+
+    row: IntArray
+    place: IntArray
+    counts: FloatArray
+
+
+class _Lines(NamedTuple):
+    """The outputs of judges as functions of a target: intercepts and slopes, shape (pairs, outputs)."""
+
+    start: FloatArray
+    slope: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FullIntervals:
+    """The scores of the targets held out, and how candidates change them.
+
+    Attributes
+    ----------
+    scored : Scored
+        The nodes and their scores.
+    informed : BoundInformedIntervals
+        The score that hears targets.
+    judges : numpy.ndarray
+        Which of the level nodes set the thresholds; all of them speak.
+    """
+
+    scored: Any
+    informed: BoundInformedIntervals
+    judges: IntArray
+
+    @property
+    def _bag(self) -> Any:
+        return self.informed.bag
+
+    @cached_property
+    def _nodes(self) -> IntArray:
+        nodes: IntArray = self._bag.labelled.nodes[self.judges]
+        return nodes
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        scores: FloatArray = self.scored.level_scores[self.judges]
+        return scores
+
+    @cached_property
+    def _ascending(self) -> FloatArray:
+        return np.sort(self._scores)
+
+    @cached_property
+    def _place_of(self) -> IntArray:
+        places = np.full(self.scored.reference.num_nodes, -1, dtype=np.int64)
+        places[self._nodes] = np.arange(self._nodes.size)
+        return places
+
+    @cached_property
+    def _columns(self) -> list[int]:
+        """The outputs that residuals may shift: the lower and the upper one, or the prediction."""
+        return sorted(self.informed.score.quantiles)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """What mean residuals count in these outputs, shape (outputs, hops)."""
+        return self.informed.coefficients[self._columns, 1 + self.informed.model.shape[1] :]
+
+    @cached_property
+    def _links(self) -> tuple[Any, Any]:
+        """What nodes pass on to those that have them as neighbours, and which judges have each node as one."""
+        import scipy.sparse
+
+        graph = self.scored.reference.graph
+        size, heard_by = graph.num_nodes, graph.reverse  # row v: the nodes that have v as a neighbour
+        shares = 1.0 / np.maximum(graph.degrees, 1)
+        shares[self._bag.crowded] = 0.0
+        every = scipy.sparse.csr_array(
+            (np.ones(heard_by.indices.size), heard_by.indices, heard_by.indptr), (size, size)
+        )
+        inside = scipy.sparse.csr_array(
+            (np.ones(self._nodes.size), (self._nodes, np.arange(self._nodes.size))), (size, self._nodes.size)
+        )
+        direct = (every @ inside).tocsr()
+        if self.informed.hops == 1:
+            return None, direct
+        between = (every @ scipy.sparse.dia_array((shares[None], [0]), (size, size))).tocsr()
+        between.eliminate_zeros()
+        return between, direct
+
+    def _pieces(self, nodes: IntArray) -> Iterator[slice]:
+        """Yield some rows at a time, with so many pairs of node and judge at the most."""
+        between, direct = self._links
+        pairs = np.diff(direct.indptr) + 1.0
+        if between is not None:
+            pairs += (between != 0) @ np.diff(direct.indptr)
+        reach = np.cumsum(pairs[nodes])
+        start = 0
+        while start < nodes.size:
+            before = reach[start - 1] if start else 0.0
+            stop = max(start + 1, int(np.searchsorted(reach, before + _PAIRS, side="right")))
+            yield slice(start, stop)
+            start = stop
+
+    def _heard(self, nodes: IntArray) -> _Heard:
+        """Return which judges hear the target of each node, themselves left out; those of the reference say no more."""
+        between, direct = self._links
+        rows = direct[nodes].astype(np.complex128)
+        if between is not None:
+            rows = rows + 1j * (between[nodes] @ direct)
+        rows = rows.tocsr()
+        row = np.repeat(np.arange(nodes.size), np.diff(rows.indptr))
+        place = rows.indices.astype(np.int64)
+        counts = np.column_stack([rows.data.real, rows.data.imag])[:, : self.informed.hops]
+        taught = np.zeros(self._place_of.size, dtype=bool)
+        taught[self.scored.reference.nodes] = True
+        kept = np.flatnonzero((self._nodes[place] != nodes[row]) & ~taught[nodes[row]] & (counts > 0).any(axis=1))
+        return _Heard(row[kept], place[kept], counts[kept])
+
+    def _lines(self, nodes: IntArray, heard: _Heard) -> _Lines:
+        """Return the outputs of the judges that hear a node as functions of the node's target."""
+        informed, bag = self.informed, self._bag
+        speaker, member = nodes[heard.row], self.judges[heard.place]
+        centre = informed.score.centre(informed.model[speaker])
+        sums = bag.sums[member]
+        known = np.full(self._place_of.size, np.nan)
+        known[bag.labelled.nodes] = bag.labelled.labels
+        inside = ~np.isnan(known[speaker])  # whose target has spoken, and is taken out
+        residuals = np.where(inside, known[speaker] - centre, 0.0)
+        total = sums[:, :, 0] - heard.counts * residuals[:, None]
+        count = np.where(inside[:, None], sums[:, :, 1], sums[:, :, 1] + heard.counts) + RESIDUAL_PRIOR
+        judge = bag.labelled.nodes[member]
+        before = sums[:, :, 0] / (sums[:, :, 1] + RESIDUAL_PRIOR)
+        now = (total - heard.counts * centre[:, None]) / count
+        start = informed.outputs[judge][:, self._columns] + (now - before) @ self._weights.T
+        return _Lines(start, (heard.counts / count) @ self._weights.T)
+
+    def thresholds(self, nodes: IntArray, alphas: Sequence[float], *, progress: Any = None) -> FloatArray:
+        """Return the thresholds of the lower and the upper end, shape (alphas, nodes, 2)."""
+        report = check_progress(progress)
+        values = np.empty((len(alphas), nodes.size, 2))
+        for piece in self._pieces(nodes):
+            values[:, piece] = self._of_rows(nodes[piece], alphas)
+            if report is not None:
+                report(piece.stop, nodes.size)
+        return values
+
+    def local_thresholds(
+        self,
+        nodes: IntArray,
+        alphas: Sequence[float],
+        labels: IntArray | None = None,
+        *,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> LocalThresholds:
+        """Return the same as thresholds of two groups, the ends; they rest on the judges. One thread does it all."""
+        values = self.thresholds(nodes, alphas, progress=progress)
+        support = self.judges.size - (self._place_of[nodes] >= 0)
+        return LocalThresholds(values.max(axis=2), support, support.astype(np.float64), values, np.arange(2))
+
+    def base(self, node: int, alpha: float) -> float:
+        """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
+        mine = int(self._place_of[node])
+        others = self._ascending if mine < 0 else np.sort(np.delete(self._scores, mine))
+        needed = rank_place(others.size, alpha)
+        return float(others[needed - 1]) if needed <= others.size else float("inf")
+
+    def listeners(self, node: int) -> IntArray:
+        """Return the judges that hear the target of a node."""
+        return self._nodes[self._heard(np.array([node])).place]
+
+    def _of_rows(self, nodes: IntArray, alphas: Sequence[float]) -> FloatArray:
+        heard = self._heard(nodes)
+        lines = self._lines(nodes, heard)
+        score, outputs = self.informed.score, self.informed.outputs[nodes]
+        low, high = (outputs[:, self._columns].min(axis=1), outputs[:, self._columns].max(axis=1))
+        spread = score.spread(outputs)
+        least = (low - high) / (2.0 * spread)  # the score of the middle
+        own = self._place_of[nodes]
+        leaving = np.flatnonzero(own >= 0)
+        gone_rows = np.concatenate([heard.row, leaving])
+        gone = self._scores[np.concatenate([heard.place, own[leaving]])]
+        count = self._scores.size - (own >= 0)
+        values = np.empty((len(alphas), nodes.size, 2))
+        for side, (end, sign) in enumerate(((low, -1.0), (high, 1.0))):
+            steps = _Steps(nodes.size, least)
+            steps.add(gone_rows, np.full(gone.size, -np.inf), gone, -1.0)
+            for start, stop, weight in self._at_least(heard, lines, end[heard.row], (sign * spread)[heard.row]):
+                steps.add(heard.row, start, stop, weight)
+            ready = steps.sorted()
+            for a, alpha in enumerate(alphas):
+                needed = np.array([rank_place(int(size), alpha) for size in (self._scores.size, self._scores.size - 1)])
+                place = needed[(own >= 0).astype(np.int64)]
+                last = ready.last(self._ascending, count - place + 1)
+                values[a, :, side] = np.where(place > count, np.inf, np.maximum(last, least))
+        return values
+
+    def _at_least(
+        self, heard: _Heard, lines: _Lines, end: FloatArray, slope: FloatArray
+    ) -> list[tuple[FloatArray, FloatArray, float]]:
+        """Return between which t each judge's score is at least t, where the candidate is end + slope·t.
+
+        As three intervals with weights: two of which at least one must hold, less where both do.
+        """
+        judge = self._nodes[heard.place]
+        target = self._bag.labelled.labels[self.judges[heard.place]][:, None]
+        spread = self.informed.score.spread(self.informed.outputs[judge])[:, None]
+        start, rise = lines.start + lines.slope * end[:, None], lines.slope * slope[:, None]
+        size = np.abs(lines.start) + np.abs(lines.slope * end[:, None]) + np.abs(target)
+        above = _between(start - target, rise - spread, size)
+        below = _between(target - start, -rise - spread, size)
+        both = np.maximum(above[0], below[0]), np.minimum(above[1], below[1])
+        return [(*above, 1.0), (*below, 1.0), (*both, -1.0)]
+
+
+def _between(start: FloatArray, rise: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return between which t all of start + rise·t are at least 0, a column each, rounded outward."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = -start / rise
+        slack = _ROUNDING * (size / np.abs(rise) + np.abs(crossing))
+    flat = np.where(start >= 0, -np.inf, np.inf)
+    first = np.where(rise > 0, crossing - slack, np.where(rise < 0, -np.inf, flat))
+    last = np.where(rise < 0, crossing + slack, np.where(rise > 0, np.inf, -flat))
+    return first.max(axis=1), last.min(axis=1)
+
+
+class _Steps:
+    """Step functions of t, one per row, from where each row starts."""
+
+    def __init__(self, rows: int, least: FloatArray) -> None:
+        self.least = least
+        self.parts = [(np.arange(rows), least, np.zeros(rows))]
+
+    def add(self, row: IntArray, start: FloatArray, stop: FloatArray, weight: float) -> None:
+        """Add so much between two values of t, for each of some rows."""
+        start = np.maximum(start, self.least[row])
+        kept = stop > start
+        self.parts.append((row[kept], start[kept], np.full(int(kept.sum()), weight)))
+        kept &= np.isfinite(stop)
+        self.parts.append((row[kept], stop[kept], np.full(int(kept.sum()), -weight)))
+
+    def sorted(self) -> _Sorted:
+        """Return the steps in order, and how high the function is after each."""
+        row, at, change = (np.concatenate([part[k] for part in self.parts]) for k in range(3))
+        order = np.lexsort((at, row))
+        row, at, height = row[order], at[order], np.cumsum(change[order])
+        first = np.searchsorted(row, np.arange(self.least.size))
+        height -= np.append(0.0, height)[first][row]  # what earlier rows left
+        end = np.append(at[1:], np.inf)
+        end[np.append(first[1:], row.size) - 1] = np.inf
+        return _Sorted(row, at, end, np.rint(height).astype(np.int64), first)
+
+
+class _Sorted(NamedTuple):
+    """Pieces of step functions: their rows, where they start and end, how high they are, and where rows start."""
+
+    row: IntArray
+    start: FloatArray
+    end: FloatArray
+    height: IntArray
+    first: IntArray
+
+    def last(self, scores: FloatArray, needed: IntArray) -> FloatArray:
+        """Return the last t of each row at which the function and the scores ≥ t are `needed` together; −∞ for none.
+
+        Parameters
+        ----------
+        scores : numpy.ndarray
+            Scores in ascending order.
+        needed : numpy.ndarray
+            One number per row.
+        """
+        missing = needed[self.row] - self.height  # so many of the scores must be at least t
+        places = np.clip(scores.size - missing, 0, max(scores.size - 1, 0))
+        limit = scores[places] if scores.size else np.full(places.size, -np.inf)
+        limit = np.where(missing <= 0, np.inf, np.where(missing > scores.size, -np.inf, limit))
+        inside = (self.end > self.start) & (limit > self.start)
+        last: FloatArray = np.maximum.reduceat(np.where(inside, np.minimum(self.end, limit), -np.inf), self.first)
+        return last
