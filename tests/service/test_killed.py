@@ -34,7 +34,7 @@ class Server:
     """A service in a process of its own; with `tail`, a snapshot is written after so many events."""
 
     def __init__(self, store: Path, *options: str, tail: int | None = None) -> None:
-        tailed = f"import napsets.live.logged as logged; logged._TAIL = {tail}; " if tail else ""
+        tailed = f"import napsets.live.live as live; live._TAIL = {tail}; " if tail else ""
         program = [sys.executable, "-c", f"{tailed}from napsets.cli import main; main()"]
         command = [*program, "serve", str(store), "--port", "0", "--json", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -165,9 +165,14 @@ def kill_again_and_again(folder: Path, seed: int, kills: int, service: Any = Ser
     for _ in range(kills):
         server = service(store, tail=rng.choice((None, 6, 60)))
         threads = [threading.Thread(target=writer.write, args=(server.url,)) for writer in writers]
+        before, last = sum(writer.acknowledged for writer in writers), time.monotonic() + 20
         for thread in threads:
             thread.start()
-        time.sleep(rng.uniform(0.0, 0.5))
+        # Mostly once batches are on their way, however slow the machine is, and otherwise at any moment.
+        waits = rng.random() < 0.75
+        while waits and sum(writer.acknowledged for writer in writers) == before and time.monotonic() < last:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.2))
         server.stop(signal.SIGKILL)
         for thread in threads:
             thread.join()
@@ -242,13 +247,12 @@ def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None
 WRITER = textwrap.dedent(
     """
     import os, sqlite3, sys
-    import napsets.live.logged as module
+    import napsets.live.live as module
     module._TAIL = 1
     sys.path.insert(0, sys.argv[2])
     from service.test_killed import Writer
     writer = Writer(0)
-    from napsets.live.live import Live
-    with Live.open(sys.argv[1]) as live:
+    with module.Live.open(sys.argv[1]) as live:
         for turn in range(3):
             before = live.events
             try:
