@@ -73,9 +73,9 @@ def demo(
         path = write_page(output, compared, class_names=tested.class_names, dataset=DATASET, model=model)
     rows, verdict = compared.rows(), compared.verdict(tested.class_names)
     judged = (
-        f"Judged on the {len(nodes):,} test nodes that did not calibrate, also those with few around them, to which "
-        f"NAPS gives large sets; `napsets reproduce` judges, as the paper does, only nodes with 50 or more test nodes "
-        f"within two hops"
+        f"Evaluated on the {len(nodes):,} test nodes that were not used to calibrate, including those with few nodes "
+        f"around them, for which NAPS gives large sets; `napsets reproduce` evaluates, as the paper does, only nodes "
+        f"with 50 or more test nodes within two hops"
     )
     result = {
         "dataset": DATASET,
