@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -104,6 +104,27 @@ def test_thresholds_are_those_of_every_bag_counted_anew(kernels, seed, window, c
         patch.setattr("napsets.methods.full._LISTED", 1)
         patch.setattr("napsets.scores.evidence.CROWD", crowd)
         check_case(seed)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0, 2]))
+@example(8, 2)  # a tie with the own label once another label is near
+@example(297, 0)  # the wanted score is one place further without a node's own
+@example(1424, 2)  # a label whose weight falls as it is counted more often
+@example(102020, 0)  # a judge that hears a node near and from two hops away
+def test_kernels_find_what_every_bag_shows_for_all_nodes(seed, window):
+    data, method, alpha = random_case(seed)
+    calibrated = method.fit(data)
+    nodes, labels = np.arange(data.outputs.shape[0]), np.arange(data.outputs.shape[1])
+    scores, full = calibrated.score.matrix(nodes), calibrated.full
+    answers = []
+    for kernels in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("napsets.methods.full._WINDOW", window)
+            patch.setattr("napsets.methods.full._KERNELS.pay", lambda work, kernels=kernels: kernels)
+            answers.append((full.thresholds(nodes, [alpha]), *full.compared(nodes, scores, labels)))
+    for one, other in zip(*answers, strict=True):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.slow

@@ -37,22 +37,15 @@ __all__ = ["compare", "select"]
 
 
 @inlined
-def _gather(v, own, some, heard, rule, added, touched):
-    """List the judges that hear a node, with what it adds to their counts; return how many there are.
-
-    With `some`, those that all it passes on together could not move are left out, but for those near.
-    """
-    count, limit = 0, 0.0
+def _gather(v, own, heard, rule, added, touched):
+    """List the judges that hear a node, with what it adds to their counts; return how many there are."""
+    count = 0
     if rule.far != 0.0:
-        for e in range(heard.indptr[v], heard.indptr[v + 1]):
-            limit += heard.shares[heard.indices[e]]
         for e in range(heard.indptr[v], heard.indptr[v + 1]):
             u = heard.indices[e]
             share = heard.shares[u]
             if share > 0.0:
                 for f in range(heard.judge_indptr[u], heard.judge_indptr[u + 1]):
-                    if some and heard.limits[f] >= limit:
-                        break
                     i = heard.judge_indices[f]
                     if added[i, 1] == 0.0:
                         touched[count, 0] = i
@@ -204,7 +197,7 @@ def select(
             continue
         # Where one label is taken out and another added, four times as much covers both.
         times = 4.0 if before >= 0 else 1.0
-        heard_by = _gather(rows[r], own, before < 0, heard, rule, added, touched)
+        heard_by = _gather(rows[r], own, heard, rule, added, touched)
         if count + width * (heard_by + size) > listed.numbers.shape[0]:
             for t in range(heard_by):
                 added[touched[t, 0]] = 0.0
@@ -315,7 +308,7 @@ def compare(first, rows, owns, befores, candidates, heard, judges, rule, cuts, r
     added, touched, width, count = room.added, room.touched, candidates.shape[0], 0
     for r in range(first, rows.shape[0]):
         own, before = owns[r], befores[r]
-        heard_by = 0 if before == -2 else _gather(rows[r], own, False, heard, rule, added, touched)
+        heard_by = 0 if before == -2 else _gather(rows[r], own, heard, rule, added, touched)
         full = count + width * heard_by > listed.numbers.shape[0]
         for c in range(0 if full else width):
             window, y = r * width + c, candidates[c]

@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.layout import read_only
-
-__all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "choose_listed", "room_for", "with_limits"]
+__all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "choose_listed", "room_for"]
 
 #: Columns of `Judges.tables`: the weights of labels that a score sees; labels counted near and far, with what is added
 #: to all counts; and, for a label that is added far away, by how much the score moves at the most for each unit of its
@@ -53,8 +51,6 @@ class Heard(NamedTuple):
         Nodes that have each node as a neighbour.
     judge_indptr, judge_indices : arrays
         Judges that have.
-    limits : float64
-        For each of the judges in those rows, the share below which it need not be met; they ascend in each row.
     shares : float64
         What each node passes on of a label.
     """
@@ -63,7 +59,6 @@ class Heard(NamedTuple):
     indices: Any
     judge_indptr: Any
     judge_indices: Any
-    limits: Any
     shares: Any
 
 
@@ -135,14 +130,6 @@ def room_for(judges: int, cuts: int, entries: int) -> tuple[Room, Listed]:
     touched, counts = np.empty((judges, 4), dtype=np.int64), np.empty((3, 2 * cuts + 1), dtype=np.int64)
     listed = Listed(np.empty((entries, 3), dtype=np.int64), np.empty((entries, 2)))
     return Room(np.zeros((judges, 2)), touched, counts), listed
-
-
-def with_limits(heard: Heard, judges: Judges) -> Heard:
-    """Return the rows of judges with those first that the smallest share moves."""
-    limits = judges.facts[heard.judge_indices, LIMIT]
-    node = np.repeat(np.arange(heard.judge_indptr.size - 1), np.diff(heard.judge_indptr))
-    order = np.lexsort((limits, node))
-    return heard._replace(judge_indices=read_only(heard.judge_indices[order]), limits=read_only(limits[order]))
 
 
 def choose_listed(

@@ -23,7 +23,7 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_progress
 from napsets.kernels.first_use import Kernels
-from napsets.kernels.judges import Cuts, Heard, Judges, choose_listed, room_for, with_limits
+from napsets.kernels.judges import Cuts, Heard, Judges, choose_listed, room_for
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 from napsets.levels import Full, rank_place
@@ -301,7 +301,7 @@ class FullLevel:
     def _known(self) -> tuple[Any, Any, Any]:
         """Who hears whom, what kernels must know of the judges, and how scores are made."""
         reverse, direct, numbers = self.scored.reference.graph.reverse, self._direct, self._sorted[1]
-        judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32), np.full(direct.nnz, -1.0)
+        judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32)
         heard = map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares))
         judges, rule = judge_tables(self.informed, self.judges, self._labels * self._ranks, numbers)
         return Heard(*heard), Judges(*map(read_only, judges)), rule
@@ -336,7 +336,7 @@ class FullLevel:
             cuts = self._cuts(cut, 1, starts[None])
             heard, judges, rule = self._known
             judges = limited(judges, cuts, rule.margin)
-            known = with_limits(heard, judges), Judges(*map(read_only, judges)), rule
+            known = heard, Judges(*map(read_only, judges)), rule
 
             def find(some: IntArray, cuts: Any = cuts, known: Any = known) -> None:
                 mine = rows.part(some)
