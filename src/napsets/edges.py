@@ -37,7 +37,8 @@ from napsets.checks.lengths import (
     lengths_from,
     weights_mean,
 )
-from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsWarning
+from napsets.checks.optional import imported
+from napsets.errors import InvalidInputError, NapsetsWarning
 
 if TYPE_CHECKING:
     import networkx
@@ -300,10 +301,7 @@ def _too_many(name: str, nodes: int) -> str:
 def _columns(table: Any) -> Mapping[str, npt.NDArray[Any]]:
     if isinstance(table, Mapping):
         return {name: as_column(f"table[{name!r}]", column) for name, column in table.items()}
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "cli") from error
+    pa = imported("pyarrow", "cli")
     try:
         arrow = table if isinstance(table, pa.Table) else pa.table(table)
     except (TypeError, ValueError) as error:

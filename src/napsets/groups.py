@@ -36,7 +36,8 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Table, choose
-from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.checks.optional import imported
+from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers.base import Reference, check_reference
 
@@ -231,12 +232,10 @@ class ByCommunity:
     def fit(self, reference: Reference, labels: IntArray, num_classes: int) -> Grouping:
         """Return the community of each node: 0 is the largest."""
         graph = _graph_of(reference, "communities")
-        try:
-            import scipy.sparse
-            from sknetwork.clustering import Louvain
-        except ImportError as error:
-            raise MissingDependencyError("scikit-network", "communities") from error
-        louvain = Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
+        import scipy.sparse
+
+        clustering = imported("sknetwork.clustering", "communities", "scikit-network")
+        louvain = clustering.Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
         adjacency = scipy.sparse.csr_matrix(graph.to_scipy())  # it knows no sparse arrays
         if not adjacency.nnz:  # Louvain asks for an edge
             return Grouping("node", np.arange(graph.num_nodes))

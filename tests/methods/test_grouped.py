@@ -219,7 +219,7 @@ def test_a_saved_method_with_groups_predicts_what_it_did(tmp_path, by, exact):
 
 
 def test_a_file_whose_labels_do_not_fit_its_scores_is_refused(tmp_path):
-    from napsets.files.archive import read_archive, write_archive
+    from napsets.files.npz_format import read_archive, write_archive
 
     graph, p, y = world(np.random.default_rng(7), 200)
     ns.NAPS(by="class").calibrate(graph, p, y, calibration=np.arange(150)).save(tmp_path / "one.npz")

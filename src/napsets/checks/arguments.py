@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.progress import check_progress
 from napsets.checks.values import (
     LARGEST_HOPS,
     check_alpha,
@@ -25,6 +24,7 @@ from napsets.checks.values import (
     check_names,
     check_number,
     check_path,
+    check_progress,
     check_seed,
     check_settings,
     check_share,
@@ -68,6 +68,7 @@ __all__ = [
     "check_share",
     "check_table",
     "check_threads",
+    "count_trained",
     "is_several",
     "plain",
     "refuse_masked",
@@ -307,3 +308,34 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
     if bad.any():
         raise InvalidInputError(f"`{name}` must be finite, from 0 to {largest:g}; got {numbers[bad][0]:g}")
     return numbers
+
+
+def count_trained(mask: Any, calibration: IntArray, size: int, *, stacklevel: int) -> int:
+    """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
+
+    Parameters
+    ----------
+    mask : array or None
+        One boolean per node, or one per node and split, of which all must hold a node; anything else says nothing.
+    calibration : numpy.ndarray
+        Positions of the calibration nodes.
+    size : int
+        How many nodes there are.
+    stacklevel : int
+        Whose line the warning names.
+    """
+    if mask is None:
+        return 0
+    marks = as_column("train_mask", mask)
+    if marks.dtype != np.bool_ or marks.shape[:1] != (size,) or not marks.size:
+        return 0
+    trained = int(marks.reshape(size, -1)[calibration].all(axis=1).sum())
+    if trained:
+        warnings.warn(
+            f"`calibration` holds {trained:,} of the nodes of `train_mask`: the model was trained on their labels, so "
+            f"coverage of other nodes will be lower than promised. Calibrate on labels that it has not seen, such as "
+            f"those of `val_mask`.",
+            NapsetsWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return trained

@@ -10,8 +10,10 @@ import copy
 import math
 import operator
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
@@ -30,6 +32,7 @@ __all__ = [
     "check_names",
     "check_number",
     "check_path",
+    "check_progress",
     "check_seed",
     "check_settings",
     "check_share",
@@ -230,3 +233,36 @@ def check_settings(value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"`settings` must be a mapping; got {shown(value)}")
     return copy.deepcopy(dict(value))
+
+
+# -- progress, as users ask for it ----------------------------------------------------------------------
+
+#: Seconds between two reports, on a terminal and where lines stay.
+_EVERY, _EVERY_LINE = 0.1, 10.0
+
+
+def check_progress(value: object) -> Any:
+    """Return the function that progress is reported to, or None; True stands for a line on standard error."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        return _Line()
+    if callable(value):
+        return value
+    raise InvalidInputError(f"`progress` must be True, False or a function of (done, total); got {shown(value)}")
+
+
+class _Line:
+    """Say how far a work is: on a terminal on one line, elsewhere on a line now and then, and at the end."""
+
+    def __init__(self) -> None:
+        self.said = monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now, live = monotonic(), sys.stderr.isatty()
+        ended = done >= total
+        if not ended and now - self.said < (_EVERY if live else _EVERY_LINE):
+            return
+        self.said = now
+        text = f"{done:,} of {total:,} ({100 * done // max(total, 1)} %)"
+        print(f"\r{text}" if live else text, end="\n" if ended or not live else "", file=sys.stderr, flush=True)

@@ -27,7 +27,8 @@ from napsets.checks.arguments import (
     check_settings,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsWarning
+from napsets.checks.optional import imported
+from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
@@ -282,11 +283,7 @@ def from_pyg(data: Any, *, name: str = "custom", directed: bool = False) -> Node
 
 def to_pyg(dataset: NodeDataset) -> Any:
     """Return a dataset as a ``Data`` with ``x``, ``y``, ``edge_index`` and masks."""
-    try:
-        import torch
-        from torch_geometric.data import Data
-    except ImportError as error:
-        raise MissingDependencyError("torch_geometric", "gnn") from error
+    torch, pyg = imported("torch", "gnn"), imported("torch_geometric.data", "gnn", "torch_geometric")
     graph = check_kind("dataset", dataset, NodeDataset, way="Load one, or make one with NodeDataset(...).").graph
     target = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     edge_index = torch.from_numpy(np.stack([graph.indices.astype(np.int64), target]))
@@ -296,4 +293,4 @@ def to_pyg(dataset: NodeDataset) -> Any:
         for short, part in (("train", "train"), ("val", "validation"), ("test", "test"))
     }
     x = torch.from_numpy(dataset.feature_rows(slice(None)).copy())
-    return Data(x=x, y=torch.from_numpy(dataset.labels.copy()), edge_index=edge_index, **masks)
+    return pyg.Data(x=x, y=torch.from_numpy(dataset.labels.copy()), edge_index=edge_index, **masks)

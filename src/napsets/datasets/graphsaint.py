@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, check_path
 from napsets.checks.frozen import sealed
+from napsets.checks.optional import imported
 from napsets.datasets.dataset import NodeDataset
-from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError, NapsetsError
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsError
 from napsets.files.places import reading
 from napsets.graph import Graph
 
@@ -74,14 +75,11 @@ def _raw_folder(folder: Path) -> Path | None:
 
 def _fetch(class_name: str, folder: Path) -> None:
     """Download next to the target and move the files there once all of them are complete."""
-    try:
-        import torch_geometric.datasets
-    except ImportError as error:
-        raise MissingDependencyError("torch_geometric", "gnn") from error
+    pyg_datasets = imported("torch_geometric.datasets", "gnn", "torch_geometric")
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".download-", dir=folder))
     try:
-        getattr(torch_geometric.datasets, class_name)(str(draft))
+        getattr(pyg_datasets, class_name)(str(draft))
         (draft / "raw").replace(folder / "raw")
     except Exception as error:  # whatever the network, the host or the archive did, the remedy is the same
         raise NapsetsError(

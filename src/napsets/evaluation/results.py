@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.optional import imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error
 from napsets.graph import Graph
 from napsets.methods import Calibrated, CalibrationData, Settings
 from napsets.predictions import Prediction
-from napsets.predictions.tables import imported
 
 if TYPE_CHECKING:
     from napsets.evaluation.verdict import Verdict

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
 from napsets.files import places
-from napsets.files._arrow import arrow
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
 from napsets.files.text_formats import csv_batches, csv_header, jsonl_batches, jsonl_header

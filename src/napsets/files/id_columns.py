@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
-from napsets.files._arrow import arrow
 from napsets.files.formats import TableFile
 from napsets.files.ids import CANONICAL_INTEGER, NodeIds, listed, looks_integer
 

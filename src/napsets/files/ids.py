@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files._arrow import arrow
 from napsets.randomness import UInt64Array, hash_ids
 
 if TYPE_CHECKING:

@@ -1,8 +1,11 @@
-"""npz as batches of Arrow columns: each array is a column, a matrix is a column of lists."""
+"""npz: arrays with a header, without pickle; and as batches of Arrow columns, a matrix as a column of lists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.format import MAGIC_PREFIX, read_array_header_1_0, read_array_header_2_0
 
+from napsets.checks.frozen import sealed
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
-from napsets.files._arrow import arrow
+from napsets.files.places import reading, replacing
 
-__all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header"]
+__all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header", "read_archive", "write_archive"]
 
 #: The key in a file's metadata under which napsets keeps its settings, as JSON.
 METADATA_KEY = b"napsets"
@@ -133,3 +138,29 @@ def _arrow_column(array: npt.NDArray[Any]) -> Any:
     if array.ndim == 2:
         return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).reshape(-1)), array.shape[1])
     return pa.array(array)
+
+
+# -- archives ------------------------------------------------------------------------------------------
+
+
+def write_archive(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a header and arrays, whole or not at all."""
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, header=np.array(json.dumps(header, default=_plain)), **arrays)
+
+
+@contextmanager
+def read_archive(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Give the header and the arrays; whatever goes wrong with them is a `FileFormatError` that names the file."""
+    with reading(path) as source:
+        with np.load(source, allow_pickle=False) as archive:
+            arrays = {name: sealed(archive[name]) for name in archive.files}
+        header = json.loads(str(arrays.pop("header")))
+        yield header, arrays
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers, which JSON does not know, into Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be written")

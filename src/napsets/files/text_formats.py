@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
-from napsets.files._arrow import arrow
 
 __all__ = ["csv_batches", "csv_header", "jsonl_batches", "jsonl_header", "number_advice"]
 

@@ -14,9 +14,16 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from napsets.checks.arguments import ArrayLike, as_array, check_alpha, check_index, check_integers, check_kind
+from napsets.checks.arguments import (
+    ArrayLike,
+    as_array,
+    check_alpha,
+    check_index,
+    check_integers,
+    check_kind,
+    count_trained,
+)
 from napsets.checks.names import choose
-from napsets.checks.training import count_trained
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
 from napsets.graph import Graph

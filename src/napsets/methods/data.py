@@ -22,11 +22,11 @@ from napsets.checks.arguments import (
     check_progress,
     check_row_count,
     check_scores,
+    count_trained,
 )
 from napsets.checks.classes import named_columns
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index
 from napsets.checks.frozen import sealed
-from napsets.checks.training import count_trained
 from napsets.edges import node_names
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Graph, as_graph, check_graph

@@ -20,7 +20,7 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.archive import read_archive, write_archive
+from napsets.files.npz_format import read_archive, write_archive
 from napsets.graph import Graph
 from napsets.groups import ByGroup, Grouping
 from napsets.levels import Full, Level

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_row_count
 from napsets.checks.frozen import frozen, sealed
+from napsets.checks.optional import imported
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
 from napsets.predictions.prediction import Prediction, Summary
-from napsets.predictions.tables import pyarrow
 
 __all__ = ["IntervalsSummary", "PredictionIntervals"]
 
@@ -244,7 +244,7 @@ class PredictionIntervals(Prediction):
 
     def to_arrow(self) -> Any:
         """Return a PyArrow table: node, lower, upper, width, threshold, support, effective_size, alpha."""
-        pa = pyarrow()
+        pa = imported("pyarrow", "cli")
         columns = {
             "node": pa.array(self.row_names),
             "lower": pa.array(self.lower, pa.float64()),

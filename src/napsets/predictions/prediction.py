@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields
 from functools import cached_property
 from html import escape
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,9 @@ from napsets.checks.arguments import (
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
+from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError
 from napsets.predictions.summary import Summary
-from napsets.predictions.tables import ByName, imported
 
 __all__ = ["Per", "Prediction", "Summary"]
 
@@ -222,11 +222,9 @@ class Prediction(Sealed, ABC):
 
     def with_names(self: Self, num_nodes: int, ids: npt.NDArray[Any] | None, class_names: Sequence[str] | None) -> Self:
         """Return the same rows with the size of the graph and the names of nodes and classes, as far as it has some."""
-        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
-        values |= {"num_nodes": num_nodes, "ids": ids}
-        if "class_names" in values:
-            values["class_names"] = class_names
-        return type(self).unchecked(**values)
+        named = {"num_nodes": num_nodes, "ids": ids, "class_names": class_names}
+        names = [attribute.name for attribute in fields(self)]  # type: ignore[arg-type]
+        return type(self).unchecked(**{name: named.get(name, getattr(self, name)) for name in names})
 
     @classmethod
     def concat(cls: type[Self], parts: Sequence[Self]) -> Self:
@@ -301,8 +299,7 @@ class Prediction(Sealed, ABC):
                 f"`{self.truth_name}` must have one entry per node of the graph, {at_least}{needed}, indexed by node "
                 f"id; got {truth.size}. Pass per='set' if they have one entry per {self.noun}, in the same order."
             )
-        own: npt.NDArray[Any] = truth[nodes]
-        return own
+        return np.asarray(truth[nodes])
 
     def _of_index(self, truth: npt.NDArray[Any], index: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the truth of each row from a pandas series, by its index; one that counts from 0 has positions."""
@@ -314,8 +311,7 @@ class Prediction(Sealed, ABC):
                 f"`{self.truth_name}` must have an index that holds every node of the {self.noun}s; it lacks "
                 f"{shown(plain(self.row_names[rows < 0][0]))}"
             )
-        own: npt.NDArray[Any] = truth[rows]
-        return own
+        return np.asarray(truth[rows])
 
     def __len__(self) -> int:
         return int(self.nodes.shape[0])
@@ -379,11 +375,25 @@ class Prediction(Sealed, ABC):
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
         head = "".join(f"<th>{name}</th>" for name in self.shown)
-        rows = "".join(
-            "<tr>"
-            + "".join(f"<td>{cell}</td>" for cell in (escape(str(self.row_names[i])), *self.html_cells(i)))
-            + "</tr>"
-            for i in range(min(_SHOWN, len(self)))
-        )
+        cells = ((escape(str(self.row_names[i])), *self.html_cells(i)) for i in range(min(_SHOWN, len(self))))
+        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
         more = f"<p>… and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
         return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+class ByName(Generic[Self]):
+    """The rows of a prediction by what their nodes are called: ``sets.loc[17]``, ``sets.loc[["ann", "bob"]]``."""
+
+    def __init__(self, prediction: Self) -> None:
+        self._prediction = prediction
+
+    def __repr__(self) -> str:
+        return f"rows of {self._prediction!r} by the ids of their nodes"
+
+    def __getitem__(self, names: Any) -> Any:
+        wanted = as_column("names", names)
+        rows = find_rows(self._prediction.row_names, wanted.reshape(-1))
+        if rows.min(initial=0) < 0:
+            name = wanted.reshape(-1)[rows < 0][0]
+            raise KeyError(f"{name.item() if isinstance(name, np.generic) else name!r}: no row is of that node")
+        return self._prediction.one(int(rows[0])) if wanted.ndim == 0 else self._prediction[rows]

@@ -25,9 +25,9 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.classes import label_numbers
 from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError
 from napsets.predictions.prediction import Prediction, Summary
-from napsets.predictions.tables import pyarrow
 from napsets.predictions.thresholds import NodeThresholds, members
 
 __all__ = ["PredictionSets", "SetsSummary"]
@@ -344,7 +344,7 @@ class PredictionSets(Prediction):
         Labels are the names of classes where these have some, otherwise integers; nodes are what their ids are. Sets
         with p-values also have a column ``p_values``, which has a field per class.
         """
-        pa = pyarrow()
+        pa = imported("pyarrow", "cli")
         _, column = np.nonzero(self.member)
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         values = pa.array(column, pa.int64())

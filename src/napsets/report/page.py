@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from napsets.checks.arguments import ArrayLike
+from napsets.checks.optional import imported
 from napsets.checks.text import visible
-from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
@@ -99,10 +100,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 def render(data: ReportData) -> str:
     """Return the page as one text."""
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingDependencyError("jinja2", "report") from error
+    jinja2 = imported("jinja2", "report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
@@ -116,7 +114,7 @@ def render(data: ReportData) -> str:
     environment.filters["sentence"] = sentence
     environment.filters["code"] = code
     noun = data.comparison.prediction.noun
-    return environment.get_template(f"{noun}s.html.j2").render(
+    page: str = environment.get_template(f"{noun}s.html.j2").render(
         data=data,
         kind=data.kind,
         prediction=data.comparison.prediction,
@@ -134,6 +132,7 @@ def render(data: ReportData) -> str:
         script=_script(f"{noun}s"),
         library=library(),
     )
+    return page
 
 
 def _script(leaf: str) -> str:
@@ -145,10 +144,7 @@ def _script(leaf: str) -> str:
 @lru_cache(maxsize=1)
 def library() -> str:
     """Return the charts library (Vega, Vega-Lite and Vega-Embed) as one script."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingDependencyError("vl-convert-python", "report") from error
+    vl_convert = imported("vl_convert", "report", "vl-convert-python")
     script: str = vl_convert.javascript_bundle(_SNIPPET)
     return script.replace("</script", r"<\/script")
 

@@ -46,7 +46,8 @@ from napsets.checks.arguments import (
     plain,
 )
 from napsets.checks.frozen import Sealed, sealed
-from napsets.errors import InvalidInputError, MissingDependencyError
+from napsets.checks.optional import imported
+from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.quantile import ROUNDING
 from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_around, make_score
@@ -219,10 +220,7 @@ def _corrected(
     score: CFGNN, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph, reference: Labelled
 ) -> tuple[npt.NDArray[Any], Correction]:
     """Return the corrected probabilities of all nodes, as wide as the model's, and what became of the training."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingDependencyError("torch", "gnn") from error
+    torch = imported("torch", "gnn")
     order = np.argsort(u, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)

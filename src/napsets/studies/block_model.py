@@ -23,6 +23,7 @@ import numpy as np
 
 from napsets.advice.theory import sbm_favours_naps
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.optional import imported
 from napsets.datasets.synthetic import sbm_graph
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -30,7 +31,7 @@ from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.randomness import node_uniforms
 from napsets.scores import APS
 from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Cell, Row, columns
-from napsets.studies.tables import Entry, Spread, Table, load_altair
+from napsets.studies.tables import Entry, Spread, Table
 
 __all__ = ["BlockCell", "BlockGrid", "block_figures", "block_paragraph", "block_tables", "simulate"]
 
@@ -337,7 +338,7 @@ def block_figures(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _block_figure(rows: Sequence[Row], tv: float) -> Any:
     """Return where NAPS wins in the harder block, one panel for each n, with Lemma 1's boundary drawn in."""
-    alt = load_altair()
+    alt = imported("altair", "report")
     chosen = [row for row in rows if row["tv"] == tv]
     reach = max((abs(row["advantage"]) for row in chosen), default=1.0)
     panels = [_block_panel(alt, [r for r in chosen if r["n"] == n], n, reach) for n in sorted({r["n"] for r in chosen})]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from napsets.checks.optional import imported
 from napsets.studies.arrivals import ORDERS, STRATEGIES
 from napsets.studies.study import Row
-from napsets.studies.tables import Entry, Table, join_page, load_altair
+from napsets.studies.tables import Entry, Table, join_page
 
 __all__ = ["COMMAND", "figures", "page_text", "tables"]
 
@@ -205,7 +206,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     wanted = [row for row in rows if row["order"] == "time" and _plain(row)]
     if not wanted:
         return {}
-    alt = load_altair()
+    alt = imported("altair", "report")
     colour = alt.Color("strategy:N", sort=list(STRATEGIES), legend=alt.Legend(title=None, orient="bottom"))
     panels = []
     for graph in _graphs(rows):

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, check_alpha, check_count
+from napsets.checks.optional import imported
 from napsets.quantile import required_mass
 from napsets.studies.coverage import MODELS
 from napsets.studies.paper_datasets import PAPER_DATASETS, SETUPS
 from napsets.studies.protocols import BASELINE, METHODS
 from napsets.studies.study import Row
-from napsets.studies.tables import Entry, Spread, Table, load_altair
+from napsets.studies.tables import Entry, Spread, Table
 
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
@@ -186,7 +187,7 @@ _METRICS = {"coverage": "Coverage", "mean_size": "Set size"}
 
 def ablation_figure(rows: Sequence[Row], scope: Scope, protocol: str = "strict") -> Any:
     """Return coverage and size by depth of the neighbourhood, one row of panels per dataset (the paper's figure)."""
-    alt = load_altair()
+    alt = imported("altair", "report")
     panels = []
     for dataset in scope.ablation_datasets:
         ours = select(rows, dataset=dataset, model=scope.ablation_model, protocol=protocol)

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from napsets.checks.optional import imported
 from napsets.methods import PAPER, title
 from napsets.studies.draws import KINDS
 from napsets.studies.study import Row
-from napsets.studies.tables import Interval, interval, load_altair, mean
+from napsets.studies.tables import Interval, interval, mean
 
 __all__ = ["BASELINE", "Overall", "Standing", "front", "front_figure", "overall", "standings"]
 
@@ -273,7 +274,7 @@ def front_figure(places: Sequence[Standing]) -> Any:
     places : sequence of Standing
         Of one share of labels.
     """
-    alt = load_altair()
+    alt = imported("altair", "report")
     graphs = list(dict.fromkeys(place.dataset for place in places))
     panels = [_panel(alt, [place for place in places if place.dataset == graph], graph) for graph in graphs]
     rows = [alt.hconcat(*panels[i : i + _COLUMNS]) for i in range(0, len(panels), _COLUMNS)]

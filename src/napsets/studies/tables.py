@@ -16,12 +16,12 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray
 from napsets.checks.names import choose
-from napsets.errors import MissingDependencyError
+from napsets.checks.optional import imported
 from napsets.files.places import replacing
 from napsets.studies.study import Page
 
 __all__ = [
-    "FORMATS", "Entry", "Interval", "Spread", "Table", "interval", "load_altair", "write_figures", "write_page",
+    "FORMATS", "Entry", "Interval", "Spread", "Table", "interval", "write_figures", "write_page",
     "write_tables",
 ]  # fmt: skip
 
@@ -168,11 +168,8 @@ class Table:
 
     def rich(self) -> Any:
         """Return a table for Rich's console."""
-        try:
-            from rich.table import Table as RichTable
-        except ImportError as error:
-            raise MissingDependencyError("rich", "cli") from error
-        table = RichTable(title=self.title, caption="\n".join(self.notes) or None, title_justify="left")
+        rich_table = imported("rich.table", "cli", "rich")
+        table = rich_table.Table(title=self.title, caption="\n".join(self.notes) or None, title_justify="left")
         for i, head in enumerate(self.columns):
             number = not self._is_text(i)
             table.add_column(head, justify="right" if number else "left", no_wrap=number)
@@ -226,25 +223,13 @@ def write_tables(tables: Iterable[Table], folder: str | os.PathLike[str], format
     return files
 
 
-def load_altair() -> Any:
-    """Return the module that draws, or say which extra brings it."""
-    try:
-        import altair
-    except ImportError as error:
-        raise MissingDependencyError("altair", "report") from error
-    return altair
-
-
 def write_figures(
     figures: dict[str, Any], folder: str | os.PathLike[str], suffixes: Sequence[str] = (".svg", ".png")
 ) -> list[Path]:
     """Write each figure as SVG and PNG, or as one of the two; return the files."""
     files = []
     for name, chart in figures.items():
-        try:
-            import vl_convert
-        except ImportError as error:
-            raise MissingDependencyError("vl-convert-python", "report") from error
+        vl_convert = imported("vl_convert", "report", "vl-convert-python")
         spec = chart.to_json()
         for suffix in suffixes:
             svg = suffix == ".svg"
