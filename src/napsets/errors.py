@@ -102,5 +102,5 @@ class NapsetsWarning(UserWarning):
     @property
     def topic(self) -> str:
         """The section of the guide that is about this warning."""
-        told = str(self)
-        return next((topic for words, topic in _WARNINGS.items() if words in told), "other-warnings")
+        message = str(self)
+        return next((topic for words, topic in _WARNINGS.items() if words in message), "other-warnings")

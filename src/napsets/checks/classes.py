@@ -40,11 +40,11 @@ def named_columns(table: Any, class_names: Any) -> tuple[Any, Sequence[str] | No
         ordered = names == sorted(names)
         return table if ordered else table.iloc[:, np.argsort(names)], class_names
     if class_names is not None:
-        given = check_names("class_names", class_names) or ()
-        if sorted(map(str, given)) == sorted(map(str, names)) and list(map(str, given)) != list(map(str, names)):
+        listed = check_names("class_names", class_names) or ()
+        if sorted(map(str, listed)) == sorted(map(str, names)) and list(map(str, listed)) != list(map(str, names)):
             raise InvalidInputError(
                 f"`class_names` must be in the order of the columns of `probabilities`, {shown(names)}; got "
-                f"{shown(list(given))}. Leave `class_names` out, or reorder the columns."
+                f"{shown(list(listed))}. Leave `class_names` out, or reorder the columns."
             )
         return table, class_names
     if numbers:

@@ -100,8 +100,8 @@ def find_rows(known: Names, wanted: Names) -> IntArray:
         return np.full(wanted.size, -1, dtype=np.int64)
     order = np.argsort(known, kind="stable")
     places = np.minimum(np.searchsorted(known[order], wanted), known.size - 1)
-    found: IntArray = np.where(known[order[places]] == wanted, order[places], -1)
-    return found
+    matches: IntArray = np.where(known[order[places]] == wanted, order[places], -1)
+    return matches
 
 
 def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:

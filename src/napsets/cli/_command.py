@@ -53,7 +53,7 @@ class _Harmless:
 
     def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
         debug = "--debug" in args  # the options are not read yet
-        with _shown(), _told(info_name or "", debug=debug):
+        with _shown(), _reported(info_name or "", debug=debug):
             return super().make_context(info_name, args, *arguments, **options)  # type: ignore[misc]
 
     def invoke(self, ctx: Any) -> Any:
@@ -81,7 +81,7 @@ def _shown() -> Iterator[None]:
 
 
 @contextmanager
-def _told(name: str, *, debug: bool) -> Iterator[None]:
+def _reported(name: str, *, debug: bool) -> Iterator[None]:
     """Make an error of a message and an exit code, where options are read: no command is there yet to do so."""
     try:
         yield

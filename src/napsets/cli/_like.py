@@ -76,8 +76,8 @@ class Record:
         if inputs.score is None:
             return
         own, here = self.written.get("score"), SCORES.name_of(type(inputs.score))
-        asked = getattr(context.get_parameter_source("score"), "name", "") == "COMMANDLINE"
-        if own is not None and own != here and not asked:
+        in_the_call = getattr(context.get_parameter_source("score"), "name", "") == "COMMANDLINE"
+        if own is not None and own != here and not in_the_call:
             raise FileFormatError(
                 f"{self.path} was made from other files: its score is {own}, and that of the columns of these files is "
                 f"{here}. Pass the files that it was made from."

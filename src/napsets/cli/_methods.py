@@ -196,12 +196,12 @@ class MethodOptions:
     def switched(self, context: typer.Context) -> str | None:
         """Say that other options than --method decided which method is used; None where they did not."""
         flags = ("features", *_CHOSEN_BY, "score")
-        given = [f"--{key.replace('_', '-')}" for key in flags if _chooses(context, key)]
-        if is_given(context, "method") or self.name == DEFAULT_METHOD or not given:
+        flagged = [f"--{key.replace('_', '-')}" for key in flags if _chooses(context, key)]
+        if is_given(context, "method") or self.name == DEFAULT_METHOD or not flagged:
             return None
-        options, verb = ("it", "is") if len(given) == 1 else ("they", "are")
+        options, verb = ("it", "is") if len(flagged) == 1 else ("they", "are")
         return (
-            f"the method is {self.name}, not {DEFAULT_METHOD}, because of {', '.join(given)}: {options} {verb} not a "
+            f"the method is {self.name}, not {DEFAULT_METHOD}, because of {', '.join(flagged)}: {options} {verb} not a "
             f"setting of {DEFAULT_METHOD}. To choose the method yourself, add --method"
         )
 
@@ -335,4 +335,4 @@ def ignored(context: typer.Context, read: ReadingOptions, *names: str) -> list[s
     who = f"the method {names[0]} ignores" if len(names) == 1 else f"the methods {', '.join(names)} ignore"
     known = set().union(*(settings_of(name) for name in names))
     unused = [f"{who} --{key}" for key in flags if key not in known]
-    return unused + (read.direction_notes(asked=True) if "direction" in flags else [])
+    return unused + (read.direction_notes(follows_direction=True) if "direction" in flags else [])

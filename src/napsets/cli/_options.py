@@ -418,12 +418,12 @@ class ReadingOptions:
     def recorded(self) -> dict[str, Any]:
         """Return what a file of predictions records of how files were read, as far as it was said."""
         known = {name: getattr(self, name) for name in _READ_FOR[self.prediction]}
-        said = ("weights_are", "columns", "separator", "format", "normalise", "ignore_columns")
-        values = {name: getattr(self, name) for name in said}
+        recorded = ("weights_are", "columns", "separator", "format", "normalise", "ignore_columns")
+        values = {name: getattr(self, name) for name in recorded}
         return known | {name: value for name, value in values.items() if value not in (None, False, "")}
 
-    def direction_notes(self, *, asked: bool = False) -> list[str]:
+    def direction_notes(self, *, follows_direction: bool = False) -> list[str]:
         """Say that --direction was given, which has no effect on undirected edges."""
-        if self.directed or not (asked or self.direction != "out"):
+        if self.directed or not (follows_direction or self.direction != "out"):
             return []
         return ["--direction has no effect without --directed: edges go both ways"]

@@ -125,7 +125,7 @@ class Steps:
         self._bar = progress
         self._log = log
         self._task: Any = None
-        self._told = monotonic()
+        self._last_line = monotonic()
 
     def stage(self, text: str) -> None:
         """Start a step whose length is not known."""
@@ -135,7 +135,7 @@ class Steps:
             self._task = self._bar.add_task(visible(text), total=None)
         elif self._log is not None:
             _say(self._log, f"{text} …")
-            self._told = monotonic()
+            self._last_line = monotonic()
 
     def within(self, text: str) -> None:
         """Say what the step is at now; how far it is stays as it was."""
@@ -148,9 +148,9 @@ class Steps:
         """Say how far the step is."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, total=total)
-        elif self._log is not None and monotonic() - self._told > 10:
+        elif self._log is not None and monotonic() - self._last_line > 10:
             _say(self._log, f"  {done:,} of {total:,}")
-            self._told = monotonic()
+            self._last_line = monotonic()
 
 
 def _say(console: Console, text: str) -> None:

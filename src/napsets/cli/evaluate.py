@@ -112,8 +112,8 @@ def evaluate(
         steps.stage("reading sets")
         file = read_prediction(sets, reading)
         tables = _TABLES[type(file.prediction)]
-        for flag, given in {"--strata": strata is not None, "--labels-are": labels_are != "auto"}.items():
-            if given and flag in tables.unused:
+        for flag, is_set in {"--strata": strata is not None, "--labels-are": labels_are != "auto"}.items():
+            if is_set and flag in tables.unused:
                 raise typer.BadParameter(
                     f"is for sets of labels; {context.params['sets']} holds {file.prediction.noun}s", param_hint=flag
                 )
@@ -170,16 +170,16 @@ def _as_made(
 ) -> tuple[ReadingOptions, list[str]]:
     """Return how edges are read and followed, and what to say: as the file was made, where nothing else is asked."""
     plain: dict[str, Any] = {"directed": False, "direction": "out"}
-    asked = {key: getattr(read, key) for key in plain if is_given(context, key)}
+    options = {key: getattr(read, key) for key in plain if is_given(context, key)}
     recorded = {key: metadata[key] for key in plain if key in metadata}
-    here = plain | recorded | asked
+    here = plain | recorded | options
     there = plain | recorded if "directed" in recorded else here
     notes = []
     if _edges_are(here) != _edges_are(there):
         notes = [
             f"{context.params['sets']} was made with {_edges_are(there)}, and is evaluated with {_edges_are(here)}"
         ]
-    elif _edges_are(here) != _edges_are(plain | asked):
+    elif _edges_are(here) != _edges_are(plain | options):
         notes = [f"evaluated with {_edges_are(here)}, as {context.params['sets']} was made"]
     return replace(read, **here), notes
 

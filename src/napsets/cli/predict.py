@@ -117,8 +117,8 @@ class Source:
 
     def is_calibrated(self, context: typer.Context) -> bool:
         """Return whether nothing is to be calibrated; refuse two sources at once."""
-        given = {f"--{key.replace('_', '-')}": getattr(self, key) for key in ("store", "method_file")}
-        flags = [flag for flag, path in given.items() if path is not None]
+        paths = {f"--{key.replace('_', '-')}": getattr(self, key) for key in ("store", "method_file")}
+        flags = [flag for flag, path in paths.items() if path is not None]
         if flags and (len(flags) > 1 or any((self.edges, self.probabilities, self.labels))):
             message = "takes the place of --edges, --probabilities and --labels, and of any other such option"
             raise typer.BadParameter(message, param_hint=flags[0])
@@ -202,8 +202,8 @@ def predict(
     if engine.on_spark:
         result = _predict_on_spark(run, files, nodes, training, output, method, read, engine)
     else:
-        for flag, given in engine.flags().items():
-            if given:
+        for flag, is_set in engine.flags().items():
+            if is_set:
                 raise typer.BadParameter("needs --engine spark", param_hint=flag)
         result = _predict_here(run, context, files, (nodes, training), output, method, read, p_values)
     settings = result.pop("settings")
@@ -309,8 +309,8 @@ def _predict_on_spark(
         "--weights-are": read.weights_are is not None,
         **{f"--{key}": getattr(read, key) is not None for key in ("columns", "separator", "format")},
     }
-    for flag, given in local_only.items():
-        if given:
+    for flag, is_set in local_only.items():
+        if is_set:
             raise typer.BadParameter("works with --engine local only", param_hint=flag)
     method = options.make(read)
     settings = _settings(options, read, method)

@@ -90,7 +90,7 @@ def recommend(
                 "--labels-are": read.labels_are != "auto",
                 "--logits": read.logits,
             }
-            for hint in (flag for flag, given in needy.items() if given):
+            for hint in (flag for flag, is_set in needy.items() if is_set):
                 raise typer.BadParameter("needs --probabilities", param_hint=hint)
             inputs = read_graph(edges, labels, nodes, read.reading, stage=steps.stage)
         else:
@@ -100,8 +100,8 @@ def recommend(
         common: dict[str, Any] = {
             "alpha": alpha, "seed": seed, "direction": read.direction, "progress": steps.advance,
         }  # fmt: skip
-        asked = inputs.nodes if inputs.nodes.size else None
-        advice = look(inputs.graph, inputs.truth, nodes=asked, max_hops=max_hops, sample=sample, **common)
+        targets = inputs.nodes if inputs.nodes.size else None
+        advice = look(inputs.graph, inputs.truth, nodes=targets, max_hops=max_hops, sample=sample, **common)
         if probabilities is not None:
             steps.stage("trying methods on held-out labels")
             best: dict[str, Any] = {"hops": advice.best.hops, "decay": advice.best.decay, "ids": inputs.ids.keys}

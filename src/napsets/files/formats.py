@@ -69,7 +69,7 @@ class TableFile:
         What a Parquet file carries in addition to its rows.
     reading : Reading
         How it is read.
-    called : dict
+    column_names : dict
         What the file calls a column, where that is not napsets' name.
     """
 
@@ -79,7 +79,7 @@ class TableFile:
     columns: tuple[str, ...]
     metadata: dict[bytes, bytes]
     reading: Reading = PLAIN
-    called: dict[str, str] = field(default_factory=dict)
+    column_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def typed(self) -> bool:
@@ -88,10 +88,10 @@ class TableFile:
 
     def require(self, *columns: str) -> None:
         """Refuse a file that lacks a column."""
-        missing = [self.called.get(column, column) for column in columns if column not in self.columns]
+        missing = [self.column_names.get(column, column) for column in columns if column not in self.columns]
         if missing:
-            wanted = ", ".join(self.called.get(column, column) for column in columns)
-            theirs = [self.called.get(column, column) for column in self.columns]
+            wanted = ", ".join(self.column_names.get(column, column) for column in columns)
+            theirs = [self.column_names.get(column, column) for column in self.columns]
             shown = ", ".join(theirs[:12]) + (", …" if len(theirs) > 12 else "")
             raise FileFormatError(
                 f"`{self.name}` must have the column{'s' * (len(columns) > 1)} {wanted}; {self.path} lacks "
@@ -99,7 +99,7 @@ class TableFile:
             )
 
     def _way_out(self, missing: Sequence[str]) -> str:
-        ours = {theirs: column for column, theirs in self.called.items() if theirs in missing}
+        ours = {theirs: column for column, theirs in self.column_names.items() if theirs in missing}
         if ours:
             theirs, column = next(iter(ours.items()))
             return (
@@ -128,16 +128,16 @@ class TableFile:
 
     def batches(self, columns: Sequence[str], *, rows: int = BATCH_ROWS, text: Sequence[str] = ()) -> Iterator[Any]:
         """Give record batches of the columns, in the order of the file; in CSV, `text` and ids and names are text."""
-        theirs = [self.called.get(column, column) for column in columns]
+        theirs = [self.column_names.get(column, column) for column in columns]
         with places.reading(self.path, self.name, folder=True):
             for batch in self._batches(theirs, rows, (*text, *_TEXT_COLUMNS.get(self.name, ("node",)))):
-                yield batch.rename_columns(list(columns)) if self.called else batch
+                yield batch.rename_columns(list(columns)) if self.column_names else batch
 
     def _batches(self, columns: list[str], rows: int, text: Sequence[str]) -> Iterator[Any]:
         if self.format == "parquet":
             return _parquet_batches(self.name, self.path, columns, rows)
         if self.format == "csv":
-            texts = [self.called.get(column, column) for column in text]
+            texts = [self.column_names.get(column, column) for column in text]
             return csv_batches(self.name, self.path, columns, texts, rows, self.reading.separator_of(self.path))
         if self.format == "jsonl":
             return jsonl_batches(self.name, self.path, columns, rows)
@@ -200,21 +200,21 @@ def open_table(
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
         raise FileFormatError(f"`{name}` must not repeat a column; {source} has {repeated[0]!r} more than once")
-    called = {ours: reading.name_of(name, ours) for ours in COLUMNS}
+    column_names = {ours: reading.name_of(name, ours) for ours in COLUMNS}
     # What an npz file only implies, such as the ids of rows without ids, has no other name.
     implied = set(columns) if kind == "npz" else set()
-    called = {
+    column_names = {
         ours: theirs
-        for ours, theirs in called.items()
+        for ours, theirs in column_names.items()
         if ours != theirs and not (ours in implied and theirs not in columns)
     }
-    return TableFile(name, source, kind, _renamed(columns, called), metadata, reading, called)
+    return TableFile(name, source, kind, _renamed(columns, column_names), metadata, reading, column_names)
 
 
-def _renamed(columns: Sequence[str], called: dict[str, str]) -> tuple[str, ...]:
+def _renamed(columns: Sequence[str], column_names: dict[str, str]) -> tuple[str, ...]:
     """Return columns by napsets' names; one that has such a name by chance, where another stands for it, is hidden."""
-    ours = {theirs: column for column, theirs in called.items()}
-    return tuple(ours.get(column, column) for column in columns if column in ours or column not in called)
+    ours = {theirs: column for column, theirs in column_names.items()}
+    return tuple(ours.get(column, column) for column in columns if column in ours or column not in column_names)
 
 
 def about_fault(about: Any) -> str | None:

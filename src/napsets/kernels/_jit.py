@@ -40,7 +40,7 @@ _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 _kept: list[Any] = []
 
 #: What was said once in this process, and need not be said again.
-_said: set[str] = set()
+_printed: set[str] = set()
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,8 +168,8 @@ class _Cache(FunctionCache):
             os.unlink(self._cache_file._index_path)
         except OSError:
             self.disable()
-        if "cache" not in _said:
-            _said.add("cache")
+        if "cache" not in _printed:
+            _printed.add("cache")
             reason = str(error) or type(error).__name__
             warnings.warn(
                 f"compiled kernels could not be {what} in {self.cache_path} ({reason}); they are compiled again in "
@@ -185,8 +185,8 @@ class _Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func
-        if "compiling" not in _said and kernel.__module__.startswith("napsets."):
-            _said.add("compiling")
+        if "compiling" not in _printed and kernel.__module__.startswith("napsets."):
+            _printed.add("compiling")
             logging.getLogger("napsets").info("compiling kernels, once on this machine: this takes some seconds")
 
     def on_end(self, event: Any) -> None:

@@ -168,11 +168,11 @@ class ImportanceLocal(WeighedLocal):
         self, nodes: IntArray, cuts: Sequence[Cut], *, threads: int | None = None, progress: Any = None
     ) -> LocalThresholds:
         """Return the thresholds of the nodes at each cut; nodes of weight 0 without any mass around have none."""
-        found = super().thresholds(nodes, cuts, threads=threads, progress=progress)
+        shared = super().thresholds(nodes, cuts, threads=threads, progress=progress)
         nodes = self.reference.check_nodes(nodes)
         support = self._support(nodes)
-        values = np.where((support == 0) & (self._own[nodes] == 0), np.inf, found.values)
-        return LocalThresholds(values, support, found.effective_size)
+        values = np.where((support == 0) & (self._own[nodes] == 0), np.inf, shared.values)
+        return LocalThresholds(values, support, shared.effective_size)
 
     def _support(self, nodes: IntArray) -> IntArray:
         """Return how many reference nodes weigh something for each node; it does not count for itself."""

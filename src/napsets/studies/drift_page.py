@@ -216,11 +216,11 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
             if row["dataset"] == graph
             for i, value in enumerate(row["coverage_curve"])
         ]
-        asked = alt.Chart(alt.Data(values=[{"level": 1.0 - wanted[0]["alpha"]}]))
+        level = alt.Chart(alt.Data(values=[{"level": 1.0 - wanted[0]["alpha"]}]))
         lines = alt.Chart(alt.Data(values=points)).mark_line(strokeWidth=1.5)
         panels.append(
             alt.layer(
-                asked.mark_rule(strokeDash=[4, 4], color="grey").encode(y="level:Q"),
+                level.mark_rule(strokeDash=[4, 4], color="grey").encode(y="level:Q"),
                 lines.encode(
                     x=alt.X("share:Q", title="share of the stream", axis=alt.Axis(format="%", tickCount=5)),
                     y=alt.Y("coverage:Q", title="coverage", scale=alt.Scale(domain=[0, 1])),
