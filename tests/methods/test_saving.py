@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.files import archive
+from napsets.files import npz_format
 from napsets.localisers import LOCALISERS
 from napsets.methods import Calibrated, load
 from napsets.scores import SCORES
@@ -183,7 +183,7 @@ def test_an_interrupted_save_leaves_the_old_file_and_no_other(tmp_path, monkeypa
         stream.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(archive.np, "savez", half_written)
+    monkeypatch.setattr(npz_format.np, "savez", half_written)
     with pytest.raises(KeyboardInterrupt):
         naps().save(path)
     assert path.read_bytes() == before
