@@ -39,8 +39,6 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("napsets")
 
-#: Events that a restart may have to fold again, at the least, before a snapshot is written.
-_TAIL = 50_000
 
 
 class Live(Logged):
