@@ -196,7 +196,7 @@ class CalibrationData:
         prediction = prediction_type(score)
         outputs_name, truth_name = prediction.outputs_name, prediction.truth_name
         if prediction is PredictionSets:
-            outputs, class_names = named_columns(outputs, class_names)
+            outputs, class_names = named_columns(outputs, check_names("class_names", class_names))
         rows = {outputs_name: outputs, truth_name: truth, "calibration": calibration}
         if as_column("calibration", calibration).dtype != np.bool_:
             del rows["calibration"]  # these are nodes, and not one entry per node
