@@ -40,7 +40,6 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("napsets")
 
 
-
 class Live(Logged):
     """A graph to which nodes, edges and labels keep coming, and the prediction sets of its nodes now.
 
