@@ -180,10 +180,12 @@ def test_names_that_no_class_has_are_refused() -> None:
     names = np.array(CLASSES)[Y].astype(object)
     with pytest.raises(ns.InvalidInputError, match=r"`labels` must hold integers; got names.*pass class_names="):
         ns.SplitConformal().calibrate(P, names, KNOWN)
+    mapping: Any = dict(enumerate(CLASSES))
+    numbers: Any = [1, 2, 3, 4]
     with pytest.raises(ns.InvalidInputError, match=r"`class_names` must be a list of names; got \{0: 'cat'"):
-        ns.SplitConformal().calibrate(P, Y, KNOWN, class_names=dict(enumerate(CLASSES)))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        ns.SplitConformal().calibrate(P, Y, KNOWN, class_names=mapping)
     with pytest.raises(ns.InvalidInputError, match="`labels` must be class names, as text"):
-        ns.SplitConformal().calibrate(P, Y + 1, KNOWN, class_names=[1, 2, 3, 4])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+        ns.SplitConformal().calibrate(P, Y, KNOWN, class_names=numbers)
     names[3] = "cow"
     with pytest.raises(ns.InvalidInputError, match=r"`labels` must be among the class names.*1 are not, 'cow' first"):
         ns.SplitConformal().calibrate(P, names, KNOWN, class_names=CLASSES)
