@@ -59,7 +59,7 @@ def test_labels_of_training_and_of_the_confident_half_withdraw_the_promise(run, 
     sets = pq.read_table(target).to_pydict()
     unseen = ~np.isin(sets["node"], world["train"])
     hits = [f"c{world['labels'][v]}" in own for v, own in zip(sets["node"], sets["labels"], strict=True)]
-    if (labels, method) != ("confident", "auto"):  # whose coverage happens to be only just too low
+    if (labels, method) != ("confident", "auto"):  # whose coverage happens to lie inside the band
         assert np.mean(np.array(hits)[unseen]) < verdict["band"][0]
 
 

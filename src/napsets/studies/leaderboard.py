@@ -47,10 +47,10 @@ _SOURCES = """\
 Amazon Computers is included in the package; the others are in `benchmarks/data`, whose README names their sources and
 licences (all MIT). Graphs that exist with and without the direction of edges are counted once. In the two wiki graphs
 each node has a number, divided into five classes by its quintiles. Of `auto`, `auto-small` and `informed`, the rows of
-seed 0 whose predictions are in the repository (GraphSAGE-mean and GCN) were computed with full conformal prediction;
-the other rows are from before. The constants of the methods that choose
-automatically, and the priors of the evidence, were chosen on these same graphs, so their results are slightly
-optimistic.
+GraphSAGE-mean and GCN with seed 0, apart from those of wiki-squirrel-traffic, were computed with full conformal
+prediction; the other rows are from before. The predictions behind them are in the repository, except for those of
+GraphSAGE-mean on Amazon Computers. The constants of the methods that choose automatically, and the priors of the
+evidence, were chosen on these same graphs, so their results are slightly optimistic.
 """
 
 
