@@ -334,9 +334,11 @@ WRONG: list[Callable[[World], Any]] = [
 
 
 def _mapped(array: np.ndarray) -> np.ndarray:
-    path = FOLDER / f"{abs(hash((array.shape, array.dtype.str))) % 7}.mapped"
-    array.tofile(path)
-    return np.memmap(path, dtype=array.dtype, mode="r", shape=array.shape) if array.size else array
+    if not array.size:
+        return array
+    with tempfile.NamedTemporaryFile(dir=FOLDER) as file:  # its own file: one that is overwritten is a bus error
+        array.tofile(file.name)
+        return np.memmap(file.name, dtype=array.dtype, mode="r", shape=array.shape)
 
 
 def _with(array: np.ndarray, value: Any) -> np.ndarray:

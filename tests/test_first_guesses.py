@@ -442,6 +442,14 @@ def test_the_name_of_a_method_is_no_score() -> None:
         ns.NAPS(score="daps")
 
 
+def test_logits_may_be_whole_numbers() -> None:
+    whole = np.random.default_rng(0).integers(-3, 4, size=P.shape)
+    sets = [
+        ns.SplitConformal().calibrate(logits, Y, KNOWN, logits=True).predict(REST) for logits in (whole, whole * 1.0)
+    ]
+    assert np.array_equal(sets[0].member, sets[1].member)
+
+
 def test_logits_are_turned_into_probabilities() -> None:
     logits = np.log(P) + 3.0
     sets = ns.SplitConformal().calibrate(logits, Y, KNOWN, logits=True).predict(REST)

@@ -250,7 +250,12 @@ class EdgeList:
 
 def _ends(name: str, column: npt.NDArray[Any], ids: Any) -> npt.NDArray[Any]:
     """Return the positions of nodes that a column of a table names; without ids of its type, numbers are positions."""
-    text = column.dtype.kind in "UO" and column.size > 0 and all(isinstance(item, str) for item in column.tolist())
+    text = (
+        column.dtype.kind in "UO"
+        and column.ndim == 1
+        and column.size > 0
+        and all(isinstance(item, str) for item in column.tolist())
+    )
     if not text and (ids is None or ids.dtype.kind not in "iu"):
         return check_integers(name, column)
     if ids is None:

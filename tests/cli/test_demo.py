@@ -57,6 +57,6 @@ def test_demo_recommends_a_method_that_beats_split_aps_and_says_by_how_much(run,
     assert most > share > least > 10
     assert size < 0.85 * plain
     assert "Evaluated on the 6,000 test nodes that were not used to calibrate" in words
-    assert "`napsets reproduce` judges, as the paper does, only nodes with 50 or more test nodes" in words
+    assert "`napsets reproduce` evaluates, as the paper does, only nodes with 50 or more test nodes" in words
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert f"average set size {told[1]}, compared with {told[2]} for split APS (−{told[3]} %" in page

@@ -129,7 +129,7 @@ def test_a_folder_that_does_not_exist_is_named_before_any_work(world: dict[str, 
 def test_a_missing_package_is_named_with_its_extra(world, tmp_path: Path, monkeypatch, package: str, name: str) -> None:
     from napsets.report import page
 
-    page._library.cache_clear()
+    page.library.cache_clear()
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ns.MissingDependencyError, match=rf"{name}.*napsets\[report\]"):
         ns.report.write_report(tmp_path / "report.html", **world)

@@ -133,6 +133,9 @@ def evaluate_file(
     """
     prediction, y, leaf = labelled.prediction, labelled.truth, _LEAVES[type(labelled.prediction)]
     by_name: dict[str, Any] = leaf.groups(y)
+    class_names = getattr(prediction, "class_names", None)
+    if class_names is not None:  # from here on labels count the classes, whatever these are called
+        prediction = replace(prediction, class_names=None)
     more: dict[str, Any] = {}
     partition = None
     if graph is not None:
@@ -159,8 +162,8 @@ def evaluate_file(
     worth |= {"unlabelled": len(labelled.file.prediction) - len(prediction), "alpha": prediction.alpha}
     worth |= {"coverage_low": low, "coverage_high": high}
     labels = labelled.file.metadata.get("level_labels")
-    worth |= {"weak": _weak(judgement, labels, getattr(prediction, "class_names", None))}
-    return worth | leaf.more(labelled.file, prediction, y) | more
+    worth |= {"weak": _weak(judgement, labels, class_names)}
+    return worth | leaf.more(labelled.file, prediction, y, class_names) | more
 
 
 def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] | None) -> list[str]:
@@ -218,7 +221,7 @@ class _Leaf(ABC):
         ]
 
     @abstractmethod
-    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
+    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
         """Return what else is said."""
 
 
@@ -242,8 +245,8 @@ class _Sets(_Leaf):
         names = ["{}–{}".format(*ends) for ends in cast("list[tuple[int, int]]", by_degree.group)]
         return _group_rows(by_degree, names)
 
-    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
-        by_class = _group_rows(coverage_by_class(prediction, y), list(prediction.class_names or ()))
+    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
+        by_class = _group_rows(coverage_by_class(prediction, y), list(class_names or ()))
         return ({} if file.complete else {"full_rate": math.nan}) | {"coverage_by_class": by_class}
 
 
@@ -305,7 +308,7 @@ class _Intervals(_Leaf):
             for row in super().by_group(prediction, y, groups)
         ]
 
-    def more(self, file: PredictionFile, prediction: Any, y: Any) -> dict[str, Any]:
+    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
         return {}
 
 

@@ -24,7 +24,6 @@ from napsets.kernels.judges import (
     KEPT,
     LABEL,
     LIMIT,
-    LIMITS,
     NEAR,
     PLACE,
     SCORE,
@@ -180,7 +179,7 @@ def select(
     """
     heard, judges, cuts = borrowed(heard), borrowed(judges), borrowed(cuts)
     room, listed = borrowed(room), borrowed(listed)
-    tables, facts, numbers = judges.tables, judges.facts, judges.numbers
+    tables, limits, facts, numbers = judges.tables, judges.limits, judges.facts, judges.numbers
     added, touched, starts = room.added, room.touched, cuts.starts[0]
     size, width, count = cuts.values.shape[0], candidates.shape[0], 0
     counts, by_lowest, by_highest = room.counts[0], room.counts[1], room.counts[2]
@@ -220,9 +219,9 @@ def select(
                 near, far, place = added[i, 0], added[i, 1], numbers[i, PLACE]
                 lowest, highest, limit = 0, 0, 0.0
                 if before < 0:
-                    limit = tables[i, LIMITS if near == 0.0 else LIMITS + 1, y]
+                    limit = limits[i, 0 if near == 0.0 else 1, y]
                 elif near == 0.0 and 2.0 * far <= tables[i, FAR, before]:
-                    limit, other = tables[i, LIMITS, y], tables[i, LIMITS, before]
+                    limit, other = limits[i, 0, y], limits[i, 0, before]
                     if abs(other) < abs(limit):
                         limit, other = other, limit
                     if limit * other < 0.0:

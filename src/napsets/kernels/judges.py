@@ -14,9 +14,6 @@ __all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "choose_listed",
 #: share, up to which share that holds, and what the score is without it. The last three stand twice: for a label that
 #: is added far away alone, and for one that is added near too.
 WEIGHT, NEAR, FAR, SLACK, STEADY, SCORE = range(6)
-#: Two more columns, the first for a label that is added far away alone: up to which share a judge's score stays below
-#: all cuts; the negative of that where it stays above them, and 0 where it may be anywhere.
-LIMITS = 9
 #: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score, and up to which share
 #: of any label that is added far away alone it stays where it is, outside all cuts.
 KEPT, LIMIT = range(2)
@@ -29,8 +26,11 @@ class Judges(NamedTuple):
 
     Attributes
     ----------
-    tables : float64 of shape (judges, 11, labels)
+    tables : float64 of shape (judges, 9, labels)
         As above.
+    limits : float64 of shape (judges, 2, labels)
+        For a label that is added far away alone, and for one that is added near too: up to which share a judge's score
+        stays below all cuts; the negative of that where it stays above them, and 0 where it may be anywhere.
     facts : float64 of shape (judges, 2)
         As above.
     numbers : int64 of shape (judges, 3)
@@ -38,6 +38,7 @@ class Judges(NamedTuple):
     """
 
     tables: Any
+    limits: Any
     facts: Any
     numbers: Any
 

@@ -261,7 +261,8 @@ class Live(Logged):
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
         labels = self._state.labels.values
-        names: list[Any] = self._state.names.of(np.flatnonzero(labels == -1 if unlabelled else labels > -2)).tolist()
+        chosen = labels == -1 if check_flag("unlabelled", unlabelled) else labels > -2
+        names: list[Any] = self._state.names.of(np.flatnonzero(chosen)).tolist()
         return names
 
     @property

@@ -78,7 +78,9 @@ class Weights:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "own", float(check_number("own", self.own, largest=LARGEST_WEIGHT)))
-        if hasattr(self.weights, "tocsr") or np.ndim(self.weights) == 2:
+        if hasattr(self.weights, "tocsr") or (
+            not callable(self.weights) and as_array("weights", self.weights).ndim == 2
+        ):
             object.__setattr__(self, "weights", _square(self.weights))
         elif not callable(self.weights):
             raise InvalidInputError(

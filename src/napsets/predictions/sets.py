@@ -250,6 +250,8 @@ class PredictionSets(Prediction):
                 f"`probabilities` must be finite logits of shape (nodes, classes); got {values.dtype} of shape "
                 f"{values.shape}" + " with NaN or infinite entries" * (values.ndim == 2)
             )
+        if values.dtype.kind != "f":
+            values = values.astype(np.float64)
         powers = np.exp(values - values.max(axis=1, keepdims=True, initial=-np.inf), dtype=np.float64)
         rows: FloatArray = powers / powers.sum(axis=1, keepdims=True)
         return rows

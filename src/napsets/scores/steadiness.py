@@ -19,7 +19,6 @@ from napsets.kernels.judges import (
     FAR,
     GROUP,
     LIMIT,
-    LIMITS,
     NEAR,
     PLACE,
     SCORE,
@@ -38,6 +37,8 @@ __all__ = ["judge_tables", "limited"]
 
 #: δ*: shares beyond it are not bounded.
 _LARGEST = 0.25
+#: Judges that limits are computed of at a time.
+_PIECE = 1 << 15
 #: What rounding, and probabilities too small to count, may change a score by, for each unit of the power.
 _MARGIN = {"f": 1e-6, "d": 1e-9}
 
@@ -71,7 +72,7 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
     margin = power * _MARGIN.get(kind, 1.0) * (1.0 + 0.01 * informed.num_labels)
     w = informed.weights[places]
     rows, classes = np.arange(places.size), w.shape[1]
-    tables = np.zeros((places.size, LIMITS + 2, classes))
+    tables = np.zeros((places.size, 9, classes))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         weights = (w / w.max(axis=1, keepdims=True)) ** power
         near, far = (
@@ -107,23 +108,28 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
     tables[:, WEIGHT], tables[:, NEAR], tables[:, FAR] = weights, near, far
     tables[:, SCORE] = informed.inner.at(nodes, labels)[:, None]
     facts = np.column_stack([kept, np.full(places.size, -1.0)])
-    judges = Judges(tables, facts, np.column_stack([labels, groups, order]))
+    limits = np.zeros((places.size, 2, classes))
+    judges = Judges(tables, limits, facts, np.column_stack([labels, groups, order]))
     return judges, Rule(exponents.near * power, exponents.far * power, margin, ranked, known)
 
 
 def limited(judges: Judges, cuts: Cuts, margin: float) -> Judges:
     """Return the judges with the shares up to which each stays below all cuts of the one window, or above all."""
-    tables, facts, groups = judges.tables.copy(), judges.facts.copy(), judges.numbers[:, GROUP]
-    first, last = cuts.low[0, groups, 0][:, None], cuts.high[0, groups, -1][:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for state in (0, 1):
-            score, slack, steady = (tables[:, column + 3 * state] for column in (SCORE, SLACK, STEADY))
-            below, above = ((room - 2.0 * margin) / slack for room in (first - score, score - last))
-            # A share that is nothing moves nothing: what is less than the room for rounding is no limit.
-            below, above = (np.where(shares > 0, np.minimum(shares, steady), 0.0) for shares in (below, above))
-            tables[:, LIMITS + state] = np.maximum(below, 0.0) - np.maximum(above, 0.0)
-    place, limits = judges.numbers[:, PLACE], tables[:, LIMITS]
-    outside = np.where(place < cuts.starts[0, 0], limits.min(axis=1), -limits.max(axis=1))
-    outside[(place >= cuts.starts[0, 0]) & (place < cuts.starts[0, -1])] = -1.0
-    facts[:, LIMIT] = np.where(outside > 0, outside, -1.0)
-    return Judges(tables, facts, judges.numbers)
+    limits, facts = np.empty_like(judges.limits), judges.facts.copy()
+    for start in range(0, len(limits), _PIECE):
+        some = slice(start, start + _PIECE)
+        tables, numbers = judges.tables[some], judges.numbers[some]
+        groups, place = numbers[:, GROUP], numbers[:, PLACE]
+        first, last = cuts.low[0, groups, 0][:, None], cuts.high[0, groups, -1][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for state in (0, 1):
+                score, slack, steady = (tables[:, column + 3 * state] for column in (SCORE, SLACK, STEADY))
+                below, above = ((room - 2.0 * margin) / slack for room in (first - score, score - last))
+                # A share that is nothing moves nothing: what is less than the room for rounding is no limit.
+                below, above = (np.where(shares > 0, np.minimum(shares, steady), 0.0) for shares in (below, above))
+                limits[some, state] = np.maximum(below, 0.0) - np.maximum(above, 0.0)
+        alone = limits[some, 0]
+        outside = np.where(place < cuts.starts[0, 0], alone.min(axis=1), -alone.max(axis=1))
+        outside[(place >= cuts.starts[0, 0]) & (place < cuts.starts[0, -1])] = -1.0
+        facts[some, LIMIT] = np.where(outside > 0, outside, -1.0)
+    return judges._replace(limits=limits, facts=facts)
