@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,14 +64,21 @@ def test_pictures_are_small():
 
 @pytest.mark.browser
 def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
+    from playwright.sync_api import TimeoutError
+
     context = browser.new_context()
     context.set_offline(True)
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto((site / "index.html").as_uri())
-    page.fill("input[name=query]", "PageRank")
-    page.locator(".md-search-result__item a[href*='methods/pagerank']").first.click()
+    result = page.locator(".md-search-result__item a[href*='methods/pagerank']").first
+    for patience in (5_000, 10_000, 20_000, 40_000):  # what is typed before the page listens is lost: open it again
+        page.goto((site / "index.html").as_uri())
+        page.fill("input[name=query]", "PageRank")
+        with suppress(TimeoutError):
+            result.wait_for(state="attached", timeout=patience)
+            break
+    result.click()
     page.wait_for_url("**/methods/pagerank*.html*")
     assert "PageRank" in page.locator("h1").inner_text()
     context.close()

@@ -96,6 +96,7 @@ class NodeDataset(Sealed):
 
     def __post_init__(self) -> None:
         nodes = check_graph(self.graph).num_nodes
+        check_kind("name", self.name, str, way="It is what the dataset is called.")
         values: dict[str, Any] = {"features": _check_features(self.features, nodes)}
         raw = check_integers("labels", self.labels)
         names = check_names("class_names", self.class_names)
