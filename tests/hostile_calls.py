@@ -76,7 +76,6 @@ INNER = {
     "of_scores",
     "with_names",
     "with_p_values",
-    "check_writable",
     "matrix_of",
     "Weights.arrays",
     "covers",

@@ -164,9 +164,7 @@ class Store:
 
     def append(self, changes: Sequence[Change], key: str | None = None) -> int:
         """Write a batch in one transaction, and return the number of its first event."""
-        if self.read_only or not self.is_open:
-            how = "was opened read_only" if self.is_open else "was closed"
-            raise InvalidInputError(f"`path` must be open for writing to be changed; {self.path} {how}")
+        self._check_open()
         start = first = self.events + 1
         checksum = self.checksum
         with self._connection:
@@ -222,8 +220,15 @@ class Store:
         if (last, checksum) != (self.events, self.checksum):
             raise _damaged(name, last, f"it ends at event {last}, and its head names {self.events}")
 
+    def _check_open(self) -> None:
+        """Refuse to change what was closed, or opened to be read."""
+        if self.read_only or not self.is_open:
+            how = "was opened read_only" if self.is_open else "was closed"
+            raise InvalidInputError(f"`path` must be open for writing to be changed; {self.path} {how}")
+
     def check_writable(self) -> None:
         """Write to the disk what stands there already; what fails, fails as a batch would."""
+        self._check_open()
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.execute("UPDATE meta SET value = value WHERE name = 'head'")
