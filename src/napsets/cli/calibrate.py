@@ -26,8 +26,8 @@ def calibrate(
     context: typer.Context,
     files: InputFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file of the calibrated method: .npz.")],
-    method: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
-    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+    method: MethodOptions = MethodOptions(),
+    read: ReadingOptions = ReadingOptions(),
 ) -> None:
     """Calibrate a method on files and save it: `napsets predict --method-file` then needs no labels.
 

@@ -31,7 +31,7 @@ def demo(
         Path, typer.Option("--output", "-o", help="The report: one HTML file (.html, .htm) that needs no network.")
     ] = Path("napsets-demo.html"),
     model: Annotated[str, typer.Option("--model", help="The graph neural network to train.")] = "graphsage-mean",
-    methods: ComparisonOptions = ComparisonOptions(),  # noqa: B008  (frozen; stands for its options)
+    methods: ComparisonOptions = ComparisonOptions(),
     seed: Seed = 0,
 ) -> None:
     """Train, calibrate, compare and report on Amazon Computers, which comes with napsets.

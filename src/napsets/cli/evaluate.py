@@ -70,8 +70,8 @@ def evaluate(
     strata: Annotated[
         str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
     ] = None,
-    around: NeighbourhoodOptions = NeighbourhoodOptions(),  # noqa: B008  (frozen; stands for its options)
-    read: Annotated[ReadingOptions, Only("directed", "direction", "ids")] = ReadingOptions(),  # noqa: B008
+    around: NeighbourhoodOptions = NeighbourhoodOptions(),
+    read: Annotated[ReadingOptions, Only("directed", "direction", "ids")] = ReadingOptions(),
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="No note on labels without a set, which are left out anyway.")
     ] = False,

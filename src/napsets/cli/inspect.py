@@ -33,11 +33,11 @@ def inspect(
     node: Annotated[str, typer.Option("--node", help="The node's id, as the files have it.")],
     files: InputFiles,
     like: Like = None,
-    options: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
+    options: MethodOptions = MethodOptions(),
     neighbours: Annotated[
         int, typer.Option("--neighbours", min=0, max=LARGEST_COUNT, help="How many calibration nodes to list.")
     ] = 10,
-    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+    read: ReadingOptions = ReadingOptions(),
 ) -> None:
     """Show why a node's set, or its interval, is what it is.
 

@@ -149,9 +149,9 @@ def predict(
     ],
     nodes: Nodes = None,
     training: TrainingOption = None,
-    method: MethodOptions = MethodOptions(),  # noqa: B008  (frozen; stands for its options)
-    read: ReadingOptions = ReadingOptions(),  # noqa: B008
-    engine: EngineOptions = EngineOptions(),  # noqa: B008
+    method: MethodOptions = MethodOptions(),
+    read: ReadingOptions = ReadingOptions(),
+    engine: EngineOptions = EngineOptions(),
     p_values: Annotated[
         PValues,
         typer.Option(

@@ -66,7 +66,7 @@ def recommend(
     read: Annotated[
         ReadingOptions,
         Only("directed", "direction", "ids", "skip_unknown", "labels_are", "logits", "normalise", "ignore_columns"),
-    ] = ReadingOptions(),  # noqa: B008  (frozen; stands for its options)
+    ] = ReadingOptions(),
 ) -> None:
     """Recommend a method for the graph, the labels and the model, and explain why.
 

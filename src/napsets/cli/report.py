@@ -81,10 +81,10 @@ def report(
             "other half calibrates.",
         ),
     ] = None,
-    methods: ComparisonOptions = ComparisonOptions(),  # noqa: B008  (frozen; stands for its options)
-    settings: SettingsOptions = SettingsOptions(),  # noqa: B008
-    page: PageOptions = PageOptions(),  # noqa: B008
-    read: ReadingOptions = ReadingOptions(),  # noqa: B008
+    methods: ComparisonOptions = ComparisonOptions(),
+    settings: SettingsOptions = SettingsOptions(),
+    page: PageOptions = PageOptions(),
+    read: ReadingOptions = ReadingOptions(),
     training: TrainingOption = None,
     fail_on: FailOnOption = FailOn.never,
 ) -> None:

@@ -79,9 +79,9 @@ class Address:
 def serve(
     run: Output,
     store: StorePath,
-    first: FirstFiles = FirstFiles(),  # noqa: B008  (frozen; stands for its options)
-    address: Address = Address(),  # noqa: B008
-    read: Annotated[ReadingOptions, READ] = ReadingOptions(),  # noqa: B008
+    first: FirstFiles = FirstFiles(),
+    address: Address = Address(),
+    read: Annotated[ReadingOptions, READ] = ReadingOptions(),
 ) -> None:
     """Answer requests for prediction sets, and keep every change in the store.
 

@@ -34,7 +34,7 @@ def update(
         str | None,
         typer.Option("--key", help="A name for this batch: sent again under the same name, it does nothing."),
     ] = None,
-    read: Annotated[ReadingOptions, READ] = ReadingOptions(),  # noqa: B008
+    read: Annotated[ReadingOptions, READ] = ReadingOptions(),
 ) -> None:
     """Enter what is new in a store, all of it or nothing.
 

@@ -95,7 +95,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:  # noqa: B008  (frozen)
+def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:
     """Return the ASGI application of a living graph; it owns the graph, and closes it when it stops.
 
     Parameters

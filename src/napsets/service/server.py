@@ -29,7 +29,7 @@ def run_server(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
-    limits: Limits = Limits(),  # noqa: B008  (frozen)
+    limits: Limits = Limits(),
     ready: Any = None,
 ) -> None:
     """Answer requests until SIGTERM or Ctrl-C; open requests end, and what was acknowledged is on the disk.
