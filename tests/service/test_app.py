@@ -13,6 +13,7 @@ import pytest
 import napsets as ns
 from napsets.live.live import Live
 from napsets.service.app import make_app
+from napsets.service.explained import explained
 from napsets.service.limits import Limits
 
 from .conftest import CLASSES, Client, small_live
@@ -43,6 +44,16 @@ def test_sets_come_in_the_order_of_the_nodes_and_at_any_alpha(client: httpx.Clie
     assert [row["node"] for row in answer] == nodes
     assert [row["labels"] for row in answer] == labels_of(small_live().predict(nodes, 0.05))
     assert client.get("/sets/n7?alpha=0.05").json() == answer[0]
+
+
+def test_the_sets_of_many_nodes_are_those_of_each(client: httpx.Client) -> None:
+    nodes = [f"n{i % 60}" for i in range(1000)]
+    answer = client.post("/sets", json={"nodes": nodes}).json()["sets"]
+    assert answer[:60] * 16 + answer[:40] == answer
+    assert [row["labels"] for row in answer[:60]] == labels_of(small_live().predict(nodes[:60]))
+    missing = client.post("/sets", json={"nodes": [*nodes, "nobody", "no one"]})
+    assert (missing.status_code, "2 are not, 'nobody' first" in missing.json()["error"]) == (422, True)
+    assert client.post("/sets", json={"nodes": []}).json() == {"sets": []}
 
 
 def test_changes_take_effect_and_are_in_the_store_afterwards(store: Path) -> None:
@@ -133,29 +144,34 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
+    ("body", "status", "sentence"),
     [
-        (b'{"labels": [{"node": "n1", "label": 0}], "labels": []}', 400),  # which of the two?
-        (b'{"labels": [{"node": "n1", "node": "n3", "label": 0}]}', 400),
-        (b'{"labels": [{"node": "n1", "label": 0}]', 400),
-        (b'{"labels": [{"node": "\\ud800", "label": 0}]}', 422),
-        (b'{"\\ud800": 0}', 422),
-        (b'{"\\ud800": 0, "\\ud800": 1}', 400),
-        (b'{"labels": [{"node": "\xff", "label": 0}]}', 400),
-        (b"[" * 100_000, 400),
-        (b'{"labels":' * 100_000 + b"1" + b"}" * 100_000, 400),
-        (b'{"labels": [{"node": ' + b"9" * 5000 + b', "label": 0}]}', 400),
-        (b"", 422),
-        (b"null", 422),
+        (b'{"labels": [{"node": "n1", "label": 0}], "labels": []}', 400, "must stand once"),  # which of the two?
+        (b'{"labels": [{"node": "n1", "node": "n3", "label": 0}]}', 400, "'node' must stand once"),
+        (b'{"labels": [{"node": "n1", "label": 0}]', 400, "from character 39"),
+        (b'{"labels": [{"node": "\\ud800", "label": 0}]}', 422, "UTF-8 can hold"),
+        (b'{"\\ud800": 0}', 422, "unicode"),
+        (b'{"\\ud800": 0, "\\ud800": 1}', 400, "must stand once"),
+        (b'{"labels": [{"node": "\xff", "label": 0}]}', 400, "UTF-8"),
+        (b"[" * 100_000, 400, "levels"),
+        (b'{"labels":' * 100_000 + b"1" + b"}" * 100_000, 400, "levels"),
+        (b'{"labels": [{"node": ' + b"9" * 5000 + b', "label": 0}]}', 400, "digits"),
+        (b'{"labels": [{"node": "n1", "label": Infinity}]}', 422, "labels.0.label"),
+        (b'{"labels": [{"node": NaN, "label": 0}]}', 422, "labels.0.node"),
+        (b'{"labels": [{"node": "n1", "label": 1e400}]}', 422, "labels.0.label"),
+        (b'{"labels": [' + b'{"node": "n1", "label": 0}, ' * 1234 + b'{"node": "n1"}]}', 422, "`labels.1234.label`"),
+        (b'{"labels": {"node": "n1", "label": 0}}', 422, "`labels`"),
+        (b"", 422, "body"),
+        (b"null", 422, "body"),
     ],
 )
 def test_hostile_json_is_refused_in_a_sentence_and_changes_nothing(
-    client: httpx.Client, body: bytes, status: int
+    client: httpx.Client, body: bytes, status: int, sentence: str
 ) -> None:
     before = client.get("/status").json()["events"]
     answer = client.post("/labels", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == status
-    assert answer.json()["error"]
+    assert sentence in answer.json()["error"]
     assert client.get("/status").json()["events"] == before
 
 
@@ -247,6 +263,24 @@ def test_a_node_is_explained(client: httpx.Client) -> None:
         assert 0 < entry["p_value"] <= 1
         assert (entry["p_value"] > 0.2) == entry["member"]
     assert node["reason"]
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed", "auto"])
+def test_an_explanation_has_what_a_batch_calibration_has(tmp_path: Path, method: str) -> None:
+    live = small_live(method)
+    for node in ("n1", "n2", "n58"):
+        for alpha in (0.2, 0.45):
+            explanation, inspection = explained(live, node, alpha), live.inspect(node, alpha)
+            columns = {name: [row[name] for row in explanation["candidates"]] for name in explanation["candidates"][0]}
+            assert columns["probability"] == inspection.probabilities.tolist()
+            assert columns["score"] == inspection.scores.tolist()
+            assert columns["member"] == inspection.member.tolist()
+            thresholds = inspection.threshold if inspection.label_thresholds is None else inspection.label_thresholds
+            expected = np.broadcast_to(thresholds, 3)
+            assert columns["threshold"] == [value if np.isfinite(value) else None for value in expected.tolist()]
+            assert ("every label" in explanation["reason"]) == bool(np.isposinf(expected).all())
+            in_set = [p > alpha for p in columns["p_value"]]
+            assert in_set == columns["member"] or "best label" in explanation["reason"]
 
 
 @pytest.mark.parametrize(("method", "kind"), [("split", str), ("split", int), ("naps", int), ("auto", int)])

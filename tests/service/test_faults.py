@@ -368,6 +368,56 @@ def test_sets_are_answered_while_a_batch_is_on_its_way_to_the_disk(
         assert http.get("/sets/n3").json()["support"] == before["support"] + 1
 
 
+def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from napsets.service import app as module
+
+    parse, began, may_end = module.parse_body, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        began.set()
+        assert may_end.wait(30)
+        return parse(*arguments)
+
+    with Client(make_app(Live.open(store))) as http:
+        monkeypatch.setattr(module, "parse_body", slow)
+        answers: list[httpx.Response] = []
+        sender = threading.Thread(target=lambda: answers.append(http.post("/nodes", json=BIG)))
+        sender.start()
+        assert began.wait(30)
+        assert http.get("/sets/n3").status_code == http.get("/livez").status_code == 200
+        may_end.set()
+        sender.join()
+        assert answers[0].status_code == 200
+
+
+def test_a_set_waits_for_a_piece_of_many_sets_and_a_label_for_all(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Live.open(store)
+    began, may_end, order = threading.Event(), threading.Event(), list[str]()
+    predict = live.predict
+
+    def slow(ids: Any, alpha: float | None = None) -> Any:
+        if len(ids) > 1:
+            order.append("piece")
+            began.set()
+            assert may_end.wait(30)
+        return predict(ids, alpha)
+
+    monkeypatch.setattr(live, "predict", slow)
+    with Client(make_app(live)) as http:
+        many = threading.Thread(target=lambda: http.post("/sets", json={"nodes": ["n1", "n3"] * 200}))
+        label = threading.Thread(target=lambda: order.append(str(http.post("/labels", json=LABEL).status_code)))
+        many.start()
+        assert began.wait(30)
+        label.start()
+        assert http.get("/sets/n3").status_code == 200
+        label.join(0.2)
+        assert label.is_alive()
+        may_end.set()
+        many.join()
+        label.join()
+    assert order == ["piece", "piece", "200"]
+
+
 def test_requests_that_cannot_be_answered_in_time_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from napsets.service.limits import Limits
 

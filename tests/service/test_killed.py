@@ -34,7 +34,7 @@ class Server:
     """A service in a process of its own; with `tail`, a snapshot is written after so many events."""
 
     def __init__(self, store: Path, *options: str, tail: int | None = None) -> None:
-        tailed = f"import napsets.live.live as live; live._TAIL = {tail}; " if tail else ""
+        tailed = f"import napsets.live.logged as logged; logged._TAIL = min({tail}, logged._TAIL); " if tail else ""
         program = [sys.executable, "-c", f"{tailed}from napsets.cli import main; main()"]
         command = [*program, "serve", str(store), "--port", "0", "--json", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -54,11 +54,10 @@ class Server:
 
 def serve_forked(store: str, tail: int | None, pipe: Connection) -> None:
     """Serve a store in a process that was forked from one with everything imported: its start takes no time."""
-    import napsets.live.live as module
+    import napsets.live.logged as module
     from napsets.service.server import run_server
 
-    if tail:
-        module._TAIL = tail
+    module._TAIL = tail or module._TAIL
     run_server(Live.open(store), port=0, ready=pipe.send)
 
 
@@ -247,12 +246,13 @@ def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None
 WRITER = textwrap.dedent(
     """
     import os, sqlite3, sys
-    import napsets.live.live as module
-    module._TAIL = 1
+    import napsets.live.logged as module
+    from napsets.live.live import Live
+    module._TAIL = min(1, module._TAIL)
     sys.path.insert(0, sys.argv[2])
     from service.test_killed import Writer
     writer = Writer(0)
-    with module.Live.open(sys.argv[1]) as live:
+    with Live.open(sys.argv[1]) as live:
         for turn in range(3):
             before = live.events
             try:

@@ -191,6 +191,14 @@ class Calibration:
         values: FloatArray = self._engine.p_values(slots)
         return values
 
+    def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes); without labels, scores of 0."""
+        if self._is_ready:
+            probabilities, scores = self._engine.candidates(slots)
+            return probabilities, scores
+        rows = self.state.outputs.values[slots]  # type: ignore[union-attr]
+        return rows, np.zeros(rows.shape)
+
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -377,6 +377,11 @@ class Following:
         following.rank_all(one, known.size, self._same_sizes, self._question([]), self.everyone, share)
         return float(share[0])
 
+    def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes)."""
+        bound = self._bound(slots)
+        return bound.probabilities, bound.matrix(np.arange(slots.size)) + 0.0
+
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         local = not self.exact and not self.everyone

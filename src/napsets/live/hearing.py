@@ -319,8 +319,14 @@ class Hearing:
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
-    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None]:
-        """Return the scores of every label, and the labels that stand in for empty sets where these are not allowed."""
+    def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes)."""
+        self._refresh()
+        scores, _, probabilities = self._matrix(slots)
+        return probabilities, scores
+
+    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array]:
+        """Return the scores of every label, which labels stand in for empty sets, if any, and the probabilities."""
         evidence, rows = self.ear.evidence(slots, self.learned), np.arange(slots.size)
         counts = evidence.count("near", rows), evidence.count("far", rows)
         fixed = evidence.fixed(self.learned.exponents, rows)
@@ -329,7 +335,7 @@ class Hearing:
         matrix = self._form("matrix", probabilities)(probabilities, u)
         ranked = self._ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
         top = None if self.method.allow_empty else BoundRows(self._base, probabilities, u).top_labels(ranked, rows)
-        return ranked, top
+        return ranked, top, probabilities
 
     @compiling_now()  # there will be many calls, each too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
@@ -342,7 +348,7 @@ class Hearing:
         parts: list[Any] = []
         for start in range(0, max(slots.size, 1), step):
             some = slice(start, min(start + step, slots.size))
-            matrix, top = self._matrix(slots[some])
+            matrix, top, _ = self._matrix(slots[some])
             at = NodeThresholds(
                 alpha, thresholds[some].min(axis=1), support[some], support[some].astype(np.float64), level,
                 self.method.allow_empty, thresholds[some], np.arange(thresholds.shape[1]),
@@ -363,7 +369,7 @@ class Hearing:
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
         """Return which labels are in the set of one slot."""
         self._refresh()
-        matrix, top = self._matrix(slot)
+        matrix, top, _ = self._matrix(slot)
         member: BoolArray = members(matrix, self._thresholds(slot, alpha), top_labels=top)[0]
         return member
 

@@ -286,6 +286,12 @@ class Live(Logged):
         with self._busy:
             return self._fold.calibration.p_values(self._state.names.known("ids", as_ids("ids", ids)))
 
+    def _candidates(self, id: Any) -> tuple[Array, FloatArray]:
+        """Return the probability and the score of each label of one node, as its set is made of them."""
+        with self._busy:
+            probabilities, scores = self._fold.calibration.candidates(np.array([self._one("id", id)]))
+            return probabilities[0], scores[0]
+
     def labelled_around(self, id: Any, most: int = 50) -> list[tuple[Any, int, int]]:
         """Return labelled nodes one and two hops from a node, at most so many: id, label and hops, nearest first."""
         most = check_count("most", most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +94,12 @@ class Whole:
         greater = (shares > shares[own]) | (tied & (scores > scores[own]))
         equal = tied & (scores == scores[own])
         return smoothed_p_value(int(greater.sum()), int(equal.sum()) - 1, scores.size - 1, u)
+
+    def candidates(self, slots: IntArray) -> tuple[Any, FloatArray]:
+        """Return the probability and the score of every label, shape (slots, classes)."""
+        batch, calibrated = self.present()
+        nodes = np.searchsorted(batch.slots, slots)
+        return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
 
     def p_values(self, slots: IntArray) -> FloatArray:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated, Any
 
 from napsets.checks.arguments import shown
@@ -32,17 +32,22 @@ from napsets.service.bodies import (
     SetRow,
     Sets,
     SetsBody,
+    parse_body,
+    sentence_of,
 )
 from napsets.service.explained import explained
 from napsets.service.guard import Guard, RefusedError
 from napsets.service.limits import Limits
 from napsets.service.metrics import Requests, prometheus_text
-from napsets.service.owner import Owner
+from napsets.service.owner import Owner, Thread
 from napsets.service.page import render_page
-from napsets.service.rows import set_rows
+from napsets.service.rows import PIECE, set_rows, sets_json
 from napsets.version import __version__
 
 __all__ = ["make_app"]
+
+#: Bytes of a body that is read at once, without a thread of its own.
+_SMALL = 1 << 14
 
 _ABOUT = """Prediction sets for the nodes of a graph that keeps changing. Each set contains the true label with the
 probability 1 − alpha, on average over nodes. Batches are accepted whole or not at all, and are on the disk before they
@@ -65,34 +70,34 @@ class IdConvertor(PathConvertor):
 register_url_convertor("id", IdConvertor())
 
 
-class JsonRequest(Request):
-    """A request whose body must be JSON in which no name stands twice: one of the values would be ignored."""
+class ParsedRequest(Request):
+    """A request whose body was read already."""
+
+    parsed: Any = None
 
     async def json(self) -> Any:
-        """Return the body."""
-        return json.loads(await self.body(), object_pairs_hook=_unique)
+        """Return the body as its model."""
+        return self.parsed
 
 
-class JsonRoute(APIRoute):
-    """A route whose requests are `JsonRequest`."""
+class ParsedRoute(APIRoute):
+    """A route whose bodies are read by `parse_body`, large ones in a thread of their own."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
-        handler = super().get_route_handler()
+        handler, field = super().get_route_handler(), self.body_field
 
-        async def strict(request: Request) -> Response:
-            return await handler(JsonRequest(request.scope, request.receive))
+        async def parsing(request: Request) -> Response:
+            parsed = ParsedRequest(request.scope, request.receive)
+            body = b"" if field is None else await parsed.body()
+            if field is not None and body:
+                owner, most = request.app.state.owner, request.app.state.limits.batch
+                model: Any = field.field_info.annotation
+                parse = partial(parse_body, model, body, most)
+                parsed.parsed = parse() if len(body) < _SMALL else await owner.wait_for(parse)
+            return await handler(parsed)
 
-        return strict
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must stand once "
-                                f"in a JSON object; it stands several times")  # fmt: skip
-    return entries
+        return parsing
 
 
 def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None) -> Any:
@@ -117,15 +122,16 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
     app = FastAPI(
         title="napsets", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
     )
-    app.router.route_class = JsonRoute
+    app.router.route_class = ParsedRoute
+    app.state.owner, app.state.limits = owner, limits
     _add_errors(app)
-    _add_sets(app, owner, limits)
-    _add_changes(app, owner, limits)
+    _add_sets(app, owner)
+    _add_changes(app, owner)
     _add_status(app, owner, requests)
     return Guard(app, limits, token, requests)
 
 
-def _add_sets(app: FastAPI, owner: Owner, limits: Limits) -> None:
+def _add_sets(app: FastAPI, owner: Owner) -> None:
     missing: dict[int | str, dict[str, Any]] = {404: {"model": Failure, "description": "There is no such node."}}
 
     @app.get("/sets/{node:id}", response_model=SetRow, responses=FAILURES | missing, summary="The set of one node")
@@ -137,52 +143,48 @@ def _add_sets(app: FastAPI, owner: Owner, limits: Limits) -> None:
         return JSONResponse(await owner.call(work))
 
     @app.post("/sets", response_model=Sets, responses=FAILURES, summary="The sets of several nodes")
-    async def post_sets(body: SetsBody) -> JSONResponse:
-        _check_batch("nodes", body.nodes, limits)
-        sets = await owner.call(lambda live: set_rows(body.nodes, live.predict(body.nodes, body.alpha)))
-        return JSONResponse({"sets": sets})
+    async def post_sets(body: SetsBody) -> Response:
+        thread: Thread = "reader" if len(body.nodes) <= PIECE else "batches"
+        content = await owner.call(lambda live: b"".join(sets_json(live, body.nodes, body.alpha)), thread)
+        return Response(content, media_type="application/json")
 
     @app.get("/nodes/{node:id}", responses=FAILURES | missing, summary="Why a node has its set")
-    async def get_node(node: NodePath, alpha: AlphaQuery = None) -> dict[str, Any]:
-        return await owner.call(lambda live: explained(live, _node_of(live, node), alpha))
+    async def get_node(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
+        return JSONResponse(await owner.call(lambda live: explained(live, _node_of(live, node), alpha)))
 
 
-def _add_changes(app: FastAPI, owner: Owner, limits: Limits) -> None:
-    async def change(
-        name: str, entries: list[Any], columns: tuple[str, str], action: str, key: str | None
-    ) -> JSONResponse:
-        _check_batch(name, entries, limits)
-        arguments = [[getattr(entry, column) for entry in entries] for column in columns]
-
+def _add_changes(app: FastAPI, owner: Owner) -> None:
+    async def change(action: str, entries: list[Any], columns: tuple[str, str], key: str | None) -> JSONResponse:
         def work(live: Live) -> dict[str, Any]:
+            arguments = [[getattr(entry, column) for entry in entries] for column in columns]
             if action == "add_labels":
                 arguments[1] = _numbers_of(live, arguments[1])
             done = live.update([(action, *arguments)] if entries else [], key=key)
             return {"events": live.events, "repeated": not done}
 
-        return JSONResponse(await owner.call(work, writes=True))
+        return JSONResponse(await owner.call(work, "writer"))
 
     @app.post("/labels", response_model=Receipt, responses=FAILURES, summary="Add labels")
     async def post_labels(body: LabelsBody, key: Key = None) -> JSONResponse:
-        return await change("labels", body.labels, ("node", "label"), "add_labels", key)
+        return await change("add_labels", body.labels, ("node", "label"), key)
 
     @app.post("/nodes", response_model=Receipt, responses=FAILURES, summary="Add nodes")
     async def post_nodes(body: NodesBody, key: Key = None) -> JSONResponse:
-        return await change("nodes", body.nodes, ("node", "probabilities"), "add_nodes", key)
+        return await change("add_nodes", body.nodes, ("node", "probabilities"), key)
 
     @app.post("/edges", response_model=Receipt, responses=FAILURES, summary="Add edges")
     async def post_edges(body: EdgesBody, key: Key = None) -> JSONResponse:
-        return await change("edges", body.edges, ("source", "target"), "add_edges", key)
+        return await change("add_edges", body.edges, ("source", "target"), key)
 
     @app.post("/probabilities", response_model=Receipt, responses=FAILURES, summary="Replace the model's outputs")
     async def post_probabilities(body: ProbabilitiesBody, key: Key = None) -> JSONResponse:
-        return await change("nodes", body.nodes, ("node", "probabilities"), "set_probabilities", key)
+        return await change("set_probabilities", body.nodes, ("node", "probabilities"), key)
 
 
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
     @app.get("/status", responses=FAILURES, summary="How many of what there are, coverage so far, alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
-        status = await owner.call(lambda live: live.status() | ({"history": live.history()} if history else {}))
+        status = await owner.call(lambda live: status_of(live, history))
         return JSONResponse(status | {"slowest": requests.slowest()})
 
     @app.get("/metrics", response_class=PlainTextResponse, responses=FAILURES, summary="Figures for Prometheus")
@@ -204,9 +206,10 @@ def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
         return render_page()
 
 
-def _check_batch(name: str, entries: list[Any], limits: Limits) -> None:
-    if len(entries) > limits.batch:
-        raise RefusedError(413, f"`{name}` must have at most {limits.batch:,} entries; it has {len(entries):,}")
+def status_of(live: Live, history: bool) -> dict[str, Any]:
+    """Return the status, and what charts need, of one moment."""
+    with live._busy:
+        return live.status() | ({"history": live.history()} if history else {})
 
 
 def _node_of(live: Live, text: str) -> Any:
@@ -243,17 +246,11 @@ def _add_errors(app: FastAPI) -> None:
 
     def misused(request: Request, error: Exception) -> JSONResponse:
         first = error.errors()[0]  # type: ignore[attr-defined]
-        if first["type"] == "json_invalid":
-            return answer(400, f"the body must be JSON; it is not, from character {first['loc'][-1]}")
-        where, value = list(first["loc"][1:]), shown(first.get("input"))
-        if where and where[-1] in ("int", "str") and len(where) > 1:  # which of the two it was tried as
-            return answer(422, f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {value}")
-        return answer(422, f"`{'.'.join(map(str, where)) or 'body'}`: {first['msg']}; got {value}")
+        return answer(422, sentence_of(first["loc"][1:], first["msg"], first.get("input")))
 
     app.add_exception_handler(RefusedError, handler(lambda error: int(error.status)))
     app.add_exception_handler(InvalidInputError, handler(lambda error: 409 if str(error).startswith("`key`") else 422))
     app.add_exception_handler(NapsetsError, handler(lambda error: 422))
     app.add_exception_handler(RequestValidationError, misused)
-    app.add_exception_handler(400, lambda request, error: answer(400, "the body must be JSON in UTF-8; it is not"))
     app.add_exception_handler(404, lambda request, error: answer(404, f"there is nothing at {request.url.path!r}"))
     app.add_exception_handler(405, lambda request, error: answer(405, f"{request.method} is not possible here"))

@@ -1,13 +1,21 @@
-"""What requests and answers hold; FastAPI checks the first and describes both."""
+"""What requests and answers hold, and how a body is read; FastAPI describes both."""
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
+
+from napsets.checks.arguments import shown
+from napsets.service.guard import RefusedError
 
 __all__ = ["FAILURES", "EdgesBody", "Failure", "LabelsBody", "NodesBody", "ProbabilitiesBody", "Receipt"]
-__all__ += ["SetRow", "Sets", "SetsBody"]
+__all__ += ["SetRow", "Sets", "SetsBody", "parse_body", "sentence_of"]
+
+#: Entries of a body that are checked at a time: other threads get their turn in between.
+_PIECE = 500
 
 Id = Annotated[StrictInt | StrictStr, Field(description='An integer or a text; 1 and "1" are two nodes.')]
 Label = Annotated[StrictInt | StrictStr, Field(description="A class: its name, or its number from 0.")]
@@ -126,3 +134,76 @@ FAILURES: dict[int | str, dict[str, Any]] = {
         503: "The service is busy, stopping, or cannot write.",
     }.items()
 }
+
+
+def parse_body(model: type[BaseModel], body: bytes, most: int) -> Any:
+    """Return a body as its model, or refuse it in a sentence.
+
+    Parameters
+    ----------
+    model : type
+        What the body must be; its first field holds the entries.
+    body : bytes
+        JSON in which no name stands twice: one of the values would be ignored.
+    most : int
+        How many entries there may be.
+    """
+    document = _parsed(body)
+    name = next(iter(model.model_fields))
+    entries = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        return _checked(model.model_validate, document)
+    if len(entries) > most:
+        raise RefusedError(413, f"`{name}` must have at most {most:,} entries; it has {len(entries):,}")
+    whole = _checked(model.model_validate, document | {name: []})
+    checked: list[Any] = []
+    for start in range(0, len(entries), _PIECE):
+        checked += _checked(_entries_of(model).validate_python, entries[start : start + _PIECE], (name, start))
+    return whole.model_copy(update={name: checked})
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise RefusedError(400, f"the body must be JSON; it is not, from character {error.pos}") from error
+    except UnicodeDecodeError as error:
+        raise RefusedError(400, "the body must be JSON in UTF-8; it is not") from error
+    except RecursionError as error:
+        raise RefusedError(400, "the body must be JSON with few levels; it has too many") from error
+    except ValueError as error:  # Python's own limit, against numbers that take long to read
+        raise RefusedError(400, "the body must have no number of thousands of digits") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must stand once "
+                                f"in a JSON object; it stands several times")  # fmt: skip
+    return entries
+
+
+@cache
+def _entries_of(model: type[BaseModel]) -> TypeAdapter[Any]:
+    annotation: Any = next(iter(model.model_fields.values())).annotation
+    return TypeAdapter(annotation)
+
+
+def _checked(check: Any, value: Any, place: tuple[Any, ...] = ()) -> Any:
+    """Return what a check gives; `place` is where the value stands in the body, its last part a number to add."""
+    try:
+        return check(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where: tuple[Any, ...] = first["loc"]
+        if place:
+            where = (*place[:-1], place[-1] + where[0], *where[1:])
+        raise RefusedError(422, sentence_of(where, first["msg"], first["input"])) from error
+
+
+def sentence_of(where: tuple[Any, ...], message: str, value: Any) -> str:
+    """Return what is wrong with a part of a request."""
+    if len(where) > 1 and where[-1] in ("int", "str"):  # which of the two it was tried as
+        return f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {shown(value)}"
+    return f"`{'.'.join(map(str, where)) or 'body'}`: {message}; got {shown(value)}"

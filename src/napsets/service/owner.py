@@ -1,4 +1,4 @@
-"""The two threads that own a living graph: calls take their turn, and none is waited for too long."""
+"""The threads that work on a living graph: calls take their turn, and none is waited for too long."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Literal, TypeVar
 
 from napsets.errors import NapsetsError
 from napsets.live.live import Live
 from napsets.service.guard import RefusedError
 
-__all__ = ["Owner"]
+__all__ = ["Owner", "Thread"]
 
 Result = TypeVar("Result")
+Thread = Literal["reader", "writer", "batches", "parser"]
 log = logging.getLogger("napsets")
 
 
 class Owner:
-    """Runs calls on a living graph, one that reads and one that writes at a time: no set waits for the disk.
+    """Runs calls on a living graph in threads, each of which makes one call at a time.
+
+    Small requests for sets have a thread, the reader, and wait neither for the disk nor for bodies that are parsed.
+    Large requests for sets have another: between their pieces the reader has its turn, and the writer waits.
 
     Parameters
     ----------
@@ -32,18 +37,22 @@ class Owner:
 
     def __init__(self, live: Live, seconds: float) -> None:
         self._live, self._seconds = live, seconds
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="napsets-reader")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="napsets-writer")
+        names: tuple[Thread, ...] = ("parser", "writer", "batches", "reader")
+        self._threads = {name: ThreadPoolExecutor(1, thread_name_prefix=f"napsets-{name}") for name in names}
         #: Why no call can be made any more; None while all is well.
         self.broken: str | None = None
         self._unwritable = False
 
-    async def call(self, work: Callable[[Live], Result], *, writes: bool = False) -> Result:
+    async def call(self, work: Callable[[Live], Result], thread: Thread = "reader") -> Result:
         """Return what a call gives. A call that comes too late is not made; one that was begun is finished."""
         if self.broken is not None:
             raise RefusedError(503, self.broken)
+        return await self.wait_for(partial(self._run, work), thread)
+
+    async def wait_for(self, work: Callable[[], Result], thread: Thread = "parser") -> Result:
+        """Return what work gives that needs no living graph."""
         try:
-            future = (self._writer if writes else self._reader).submit(self._run, work)
+            future = self._threads[thread].submit(work)
         except RuntimeError:
             raise RefusedError(503, "the service is stopping") from None
         try:
@@ -63,7 +72,7 @@ class Owner:
                 live.check_writable()
                 self._unwritable = False
 
-        await self.call(check, writes=self._unwritable)
+        await self.call(check, "writer" if self._unwritable else "reader")
 
     def _run(self, work: Callable[[Live], Result]) -> Result:
         if self.broken is not None:
@@ -84,6 +93,6 @@ class Owner:
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
-        for thread in (self._writer, self._reader):
+        for thread in self._threads.values():
             thread.shutdown(wait=True, cancel_futures=True)
         self._live.close()

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from napsets.errors import InvalidInputError
+from napsets.live.live import Live
 from napsets.predictions import PredictionSets
 
-__all__ = ["finite", "set_rows"]
+__all__ = ["PIECE", "finite", "set_rows", "sets_json"]
+
+#: Sets that are made at a time: other requests get their turn in between.
+PIECE = 250
+
+
+def sets_json(live: Live, nodes: Sequence[Any], alpha: float | None) -> Iterator[bytes]:
+    """Yield the sets of nodes as JSON, piece by piece and all of one state: no batch takes effect meanwhile."""
+    with nullcontext() if len(nodes) <= PIECE else live._writing:
+        yield b'{"sets": ['
+        for start in range(0, len(nodes), PIECE):
+            piece = nodes[start : start + PIECE]
+            try:
+                sets = live.predict(piece, alpha)
+            except InvalidInputError:
+                live.predict(nodes, alpha)  # which says how many of all nodes are not there
+                raise
+            yield (b", " if start else b"") + json.dumps(set_rows(piece, sets), ensure_ascii=False)[1:-1].encode()
+        yield b"]}"
 
 
 def set_rows(nodes: Sequence[Any], sets: PredictionSets) -> list[dict[str, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +23,9 @@ from napsets.service.app import make_app
 from napsets.service.limits import Limits, check_token
 
 __all__ = ["run_server"]
+
+#: Seconds that a thread keeps the interpreter while others wait for it.
+_TURN = 0.001
 
 
 def run_server(
@@ -68,7 +73,22 @@ def run_server(
     with listener:
         name = f"[{host}]" if ":" in host else host
         url = f"http://{name}:{listener.getsockname()[1]}"
-        _Server(config, lambda: None if ready is None else ready(url)).run(sockets=[listener])
+        with _short_turns():
+            _Server(config, lambda: None if ready is None else ready(url)).run(sockets=[listener])
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """Let threads take turns of a millisecond, and leave what is there from the start out of garbage collections."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+        gc.unfreeze()
 
 
 class _Server(uvicorn.Server):
