@@ -1,7 +1,7 @@
-"""How fast the service answers over loopback while labels arrive; run as ``python -m benchmarks.service``.
+"""How fast the service starts and answers over loopback while labels arrive; run as ``python -m benchmarks.service``.
 
 Requests leave at fixed times, whether or not earlier ones were answered, so that waiting in a queue counts. Client and
-service share the machine.
+service share the machine. Four of five edges join nodes of one class, so that neighbours' labels are evidence.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,30 +23,50 @@ from typing import Any
 import numpy as np
 
 import napsets as ns
+from napsets.live.events import Change
+from napsets.live.store import Store
 
 CLASSES = 8
+RESULTS = Path(__file__).parent / "results" / "service.json"
+#: What is measured: the name of a figure, what it is, its unit, and what it should be at the most.
+FIGURES = (
+    ("get_p50_ms", "`GET /sets/{id}`, median", "ms", 3.0),
+    ("get_p99_ms", "… 99th percentile", "ms", 15.0),
+    ("label_p50_ms", "`POST /labels` of one label, median", "ms", None),
+    ("label_p99_ms", "… 99th percentile", "ms", None),
+    ("get_beside_body_ms", "`GET /sets/{id}` while a body of 100,000 nodes is read, longest", "ms", None),
+    ("batch_of_1000_ms", "`POST /sets` of 1,000 nodes, median", "ms", 100.0),
+    ("explained_ms", "`GET /nodes/{id}`, median", "ms", None),
+    ("start_s", "start from a snapshot", "s", 10.0),
+    ("start_with_replay_s", "start with 100,000 labels to replay", "s", 60.0),
+    ("memory_mb", "memory at the most", "MB", None),
+)
 
 
-def make_stores(folder: Path, nodes: int, edges: int, labels: int, method: str, events: int) -> list[int]:
-    """Write a store of a random graph and one with further labels that its snapshot lacks; return unlabelled nodes."""
+def make_store(folder: Path, nodes: int, edges: int, labels: int, method: str) -> list[int]:
+    """Write a store whose snapshot has the graph, and whose log has labels besides; return nodes without a label."""
     rng = np.random.default_rng(0)
-    logits = rng.normal(size=(nodes, CLASSES)).astype(np.float32) * 2
+    y = np.arange(nodes) % CLASSES
+    logits = rng.normal(size=(nodes, CLASSES)).astype(np.float32)
+    logits[np.arange(nodes), y] += 1.5
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
-    y = (p.cumsum(axis=1) > rng.random((nodes, 1))).argmax(axis=1)
-    graph = ns.Graph.from_edge_index(rng.integers(0, nodes, (2, edges)), num_nodes=nodes)
+    source, target = rng.integers(0, nodes, (2, edges))
+    alike = rng.random(edges) < 0.8
+    target[alike] += y[source[alike]] - y[target[alike]]
+    target = np.minimum(target, nodes - 1)
+    with ns.Live(method, seed=0) as live:
+        live.add_nodes(np.arange(nodes), p)
+        live.add_edges(source, target)
+        live.save(folder)
     known = rng.permutation(nodes)[:labels]
-    began = perf_counter()
-    live = ns.Live.start(graph, p, y, known, method=method, seed=0)
-    print(f"started from arrays in {perf_counter() - began:.1f} s ({labels:,} labels)", flush=True)
-    live.save(folder / "store")
+    store = Store.open(folder)
+    for some in np.array_split(known, max(1, labels // 100)):
+        store.append([Change("add labels", {"ids": some, "labels": y[some]})])
+    store.close()
     free = np.setdiff1d(np.arange(nodes), known)
-    for late in np.array_split(free[:events], max(1, events // 100)):
-        live.add_labels(late, y[late])
-    live.save(folder / "behind")
-    live.close()
-    shutil.copy(folder / "store" / "snapshot.npz", folder / "behind" / "snapshot.npz")
-    return free[:: max(1, free.size // 20_000)].tolist()
+    chosen: list[int] = rng.permutation(free)[:20_000].tolist()
+    return chosen
 
 
 class Client:
@@ -60,17 +79,18 @@ class Client:
         for _ in range(connections):
             self._free.put_nowait(None)
 
-    async def send(self, method: str, path: str, body: Any = None) -> bytes:
-        """Return the body of an answer, which must be 200."""
+    async def send(self, method: str, path: str, body: Any = None, status: int = 200) -> bytes:
+        """Return the body of an answer, which must have this status."""
         connection = await self._free.get()
         reader, writer = connection or await asyncio.open_connection(self._host, self._port)
-        payload = b"" if body is None else json.dumps(body).encode()
+        payload = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\nhost: {self._host}\r\ncontent-type: application/json\r\n"
         writer.write(f"{head}content-length: {len(payload)}\r\n\r\n".encode() + payload)
         answer = await reader.readuntil(b"\r\n\r\n")
         length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         content: bytes = await reader.readexactly(int(length.split(b":")[1]))
-        assert b" 200 " in answer.split(b"\r\n")[0], content
+        if f" {status} ".encode() not in answer.split(b"\r\n")[0]:
+            raise RuntimeError(f"{method} {path}: {content.decode()}")
         self._free.put_nowait((reader, writer))
         return content
 
@@ -93,76 +113,99 @@ async def at_rate(rate: float, seconds: float, send: Any) -> list[float]:
 
 
 async def load(url: str, free: list[int], seconds: float) -> dict[str, Any]:
-    """Ask for 200 sets per second while 50 labels per second arrive; then for 1,000 sets at once."""
-    asked, labelled, client = free[::2], free[1::2], Client(url)
-    began = perf_counter()
-    await client.send("GET", f"/sets/{asked[0]}")
-    first = 1000 * (perf_counter() - began)
+    """Ask for 200 sets per second while 50 labels per second arrive; then for 1,000 sets at once, and explanations."""
+    wanted, labelled, client = free[::2], free[1::2], Client(url)
 
     async def get(number: int) -> None:
-        await client.send("GET", f"/sets/{asked[number % len(asked)]}")
+        await client.send("GET", f"/sets/{wanted[number % len(wanted)]}")
 
     async def label(number: int) -> None:
-        body = {"labels": [{"node": labelled[number], "label": number % CLASSES}]}
-        await client.send("POST", "/labels", body)
+        node = labelled[number]
+        await client.send("POST", "/labels", {"labels": [{"node": node, "label": node % CLASSES}]})
 
     # Kernels compile, connections open.
     await asyncio.gather(at_rate(50, 3, get), at_rate(10, 3, lambda number: label(len(labelled) - 1 - number)))
     gets, posts = await asyncio.gather(at_rate(200, seconds, get), at_rate(50, seconds, label))
-    batches = []
-    for turn in range(10):
-        began = perf_counter()
-        await client.send("POST", "/sets", {"nodes": asked[turn : turn + 1000]})
-        batches.append(1000 * (perf_counter() - began))
-    explained = []
-    for node in asked[:5]:
-        began = perf_counter()
-        await client.send("GET", f"/nodes/{node}")
-        explained.append(1000 * (perf_counter() - began))
+    batches = [await timed(client, "POST", "/sets", {"nodes": wanted[turn : turn + 1000]}) for turn in range(10)]
+    explained = [await timed(client, "GET", f"/nodes/{node}") for node in wanted[:20]]
+    row = [1.0 / CLASSES] * CLASSES
+    body = {
+        "nodes": [{"node": node % 1000, "probabilities": row} for node in range(100_000)]
+    }  # refused once it is read
+    large = asyncio.create_task(client.send("POST", "/probabilities", body, 422))
+    beside = []
+    while not large.done():
+        beside.append(await timed(client, "GET", f"/sets/{wanted[0]}"))
+    await large
     return {
-        "first_get_ms": first,
         "get_p50_ms": float(np.percentile(gets, 50)),
         "get_p99_ms": float(np.percentile(gets, 99)),
         "label_p50_ms": float(np.percentile(posts, 50)),
         "label_p99_ms": float(np.percentile(posts, 99)),
+        "get_beside_body_ms": max(beside),
         "batch_of_1000_ms": float(np.median(batches)),
         "explained_ms": float(np.median(explained)),
     }
 
 
+async def timed(client: Client, *request: Any) -> float:
+    """Return how many milliseconds a request takes."""
+    began = perf_counter()
+    await client.send(*request)
+    return 1000 * (perf_counter() - began)
+
+
 def main() -> None:
+    """Measure, and write the figures after each method; rows of other methods are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=5_000_000)
-    parser.add_argument("--labels", type=int, default=100_000)
+    parser.add_argument("--labels", type=int, default=100_000, help="Labels in the log, which the first start replays.")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--method", action="append", help="As often as wanted; split, naps and auto by default.")
-    parser.add_argument("--events", type=int, default=100_000, help="Labels that a start has to replay.")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/service.json"))
+    parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    results = []
+    rows = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else []
     for method in options.method or ["split", "naps", "auto"]:
+        began = perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            results.append(measure(Path(folder), method, options))
-        print(json.dumps(results[-1], indent=2), flush=True)
-        options.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+            row = measure(Path(folder) / "store", method, options)
+        print(json.dumps(row, indent=2), f"{perf_counter() - began:.0f} s in all", sep="\n", flush=True)
+        rows = [*(other for other in rows if other["method"] != method), row]
+        options.output.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    options.output.with_suffix(".md").write_text(table_of(rows), encoding="utf-8")
 
 
-def measure(folder: Path, method: str, options: argparse.Namespace) -> dict[str, Any]:
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """Return the figures as a table in Markdown, one column per method."""
+    first, names = rows[0], [f"`{row['method']}`" for row in rows]
+    lines = [
+        f"Random graphs with {first['nodes']:,} nodes, {first['edges']:,} edges, {CLASSES} classes and "
+        f"{first['labels']:,} labels, over loopback: 200 requests for one set and 50 for one label per second for "
+        f"{first['seconds']:g} seconds, then the others. The client ran on the same machine ({first['cores']} cores).",
+        "",
+        f"| | {' | '.join(names)} | goal |",
+        f"|---{'|---:' * len(rows)}|---:|",
+    ]
+    for name, text, unit, goal in FIGURES:
+        cells = [f"{row[name]:,.{0 if row[name] >= 100 else 1}f} {unit}" for row in rows]
+        lines.append(f"| {text} | {' | '.join(cells)} | {'' if goal is None else f'{goal:g} {unit}'} |")
+    return "\n".join([*lines, ""])
+
+
+def measure(store: Path, method: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of one method: starts, answers under load, and memory."""
-    free = make_stores(folder, options.nodes, options.edges, options.labels, method, options.events)
-    result: dict[str, Any] = {"method": method, "nodes": options.nodes, "edges": options.edges}
-    result |= {"labels": options.labels, "seconds": options.seconds, "replayed": options.events}
-    with serving(folder / "store") as (service, url, start):
-        result["start_s"] = start
-        result |= asyncio.run(load(url, free, options.seconds))
-        status = Path(f"/proc/{service.pid}/status").read_text() if os.path.exists("/proc") else ""
-        result["memory_mb"] = next((int(x.split()[1]) // 1024 for x in status.splitlines() if "VmHWM" in x), None)
-    with serving(folder / "store") as (_, _, start):
-        result["start_again_s"] = start
-    with serving(folder / "behind") as (_, _, start):
-        result["start_with_replay_s"] = start
-    return result
+    free = make_store(store, options.nodes, options.edges, options.labels, method)
+    row: dict[str, Any] = {"method": method, "nodes": options.nodes, "edges": options.edges, "labels": options.labels}
+    row |= {"seconds": options.seconds, "cores": os.cpu_count()}
+    with serving(store) as (_, _, start):
+        row["start_with_replay_s"] = start
+    with serving(store) as (service, url, start):
+        row["start_s"] = start
+        row |= asyncio.run(load(url, free, options.seconds))
+        status = Path(f"/proc/{service.pid}/status").read_text(encoding="utf-8")
+        row["memory_mb"] = next(int(line.split()[1]) // 1024 for line in status.splitlines() if "VmHWM" in line)
+    return row
 
 
 @contextmanager
@@ -172,8 +215,11 @@ def serving(store: Path) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
     command = [sys.executable, "-m", "napsets", "serve", str(store), "--port", "0", "--json", "--quiet"]
     service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert service.stdout is not None
-    url = json.loads(service.stdout.readline())["url"]
     try:
+        line = service.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the service did not start; it ended with {service.wait()}")
+        url = json.loads(line)["url"]
         yield service, url, perf_counter() - began
     finally:
         service.send_signal(signal.SIGTERM)

@@ -20,6 +20,8 @@ import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.live.live import Live
+from napsets.live.snapshot import read_snapshot
+from napsets.live.store import Store
 from napsets.service.app import make_app
 
 from .conftest import Client, small_live
@@ -206,6 +208,22 @@ def test_a_damaged_snapshot_is_made_anew_from_the_log(store: Path) -> None:
             snapshot.write_bytes(damaged)
         with Live.open(store, read_only=True) as live:
             assert live.predict().same_as(expected)
+
+
+def test_events_that_a_start_replayed_are_in_the_snapshot_after_a_good_end(store: Path) -> None:
+    snapshot = store / "snapshot.npz"
+    older = snapshot.read_bytes()
+    with Live.open(store) as live:
+        live.add_labels(["n1"], [0])
+        expected = live.predict()
+    for left in (older, None):  # as after a kill, and where the snapshot was deleted
+        snapshot.unlink()
+        if left is not None:
+            snapshot.write_bytes(left)
+        Live.open(store).close()
+        assert read_snapshot(store).events == Store.open(store, read_only=True).events  # type: ignore[union-attr]
+        with Live.open(store, read_only=True) as again:
+            assert again.predict().same_as(expected)
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

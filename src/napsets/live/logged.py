@@ -45,6 +45,8 @@ class Logged:
         #: asked for while a batch is on its way to the disk.
         self._writing, self._busy = threading.RLock(), threading.RLock()
         snapshot = read_snapshot(store.path)
+        #: How many events the snapshot on the disk has seen; a start has to fold the others again.
+        self._kept = 0
         with store.one_moment():
             store.refuse_lost(snapshot)
             try:
@@ -55,7 +57,7 @@ class Logged:
             for row in store.rows():
                 if snapshot is not None and row.last <= snapshot.events:
                     if row.last == snapshot.events and row.checksum == snapshot.checksum:
-                        snapshot = None  # which has all that came so far
+                        snapshot, self._kept = None, row.last  # which has all that came so far
                     continue
                 if snapshot is not None:  # which is not of this log
                     break
@@ -64,7 +66,6 @@ class Logged:
                 self._begin(None)
                 for row in store.rows():
                     self._fold.take(row.first, row.change())
-        self._kept = self._state.events if self._state.events and store.path else 0
 
     def _begin(self, snapshot: Snapshot | None) -> None:
         """Take the state of a snapshot, or an empty one."""
