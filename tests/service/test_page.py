@@ -68,6 +68,15 @@ def test_a_node_is_explained_and_hostile_names_stay_text(page: Any) -> None:
     page.wait_for_selector("#explained p:has-text('nobody')")
 
 
+def test_characters_that_cannot_be_seen_are_spelled_out(page: Any, server: Server) -> None:
+    name = "a\u202egnp.exe\u200b"
+    assert server.http.post("/nodes", json={"nodes": [{"node": name, "probabilities": [0.2, 0.3, 0.5]}]}).is_success
+    page.fill("#id", name)
+    page.click("#find button")
+    page.wait_for_selector("#explained h3:has-text('gnp.exe')")
+    assert page.inner_text("#explained h3").startswith(r"a\u202egnp.exe\u200b: ")
+
+
 def test_the_page_fits_a_phone(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -80,6 +89,11 @@ def test_the_page_asks_for_the_token(store: Path, browser: Any, monkeypatch: pyt
     opened = browser.new_page()
     opened.goto(served.url)
     opened.wait_for_selector("#login", state="visible")
+    assert opened.inner_text("#summary") == "This service needs its token."
+    assert opened.locator("#main").is_hidden()
+    opened.fill("#token", "another-token-of-many")
+    opened.click("#login button")
+    opened.wait_for_selector("#summary:has-text('That is not the token of this service.')")
     opened.fill("#token", token)
     opened.click("#login button")
     opened.wait_for_selector(READY)

@@ -16,6 +16,8 @@
   };
   const group = (value) => value.toLocaleString("en-US");
   const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)} %`);
+  /* Characters that cannot be seen, or that turn the direction of others, are spelled out: an id cannot pass for another. */
+  const visible = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u115f\u1160\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\uffa0]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const fixed = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits));
 
   // ---- asking the service ------------------------------------------------------------------------------------------
@@ -25,7 +27,10 @@
   async function ask(path) {
     const response = await fetch(path, { headers: token ? { Authorization: `Bearer ${token}` } : {}, cache: "no-store" });
     const answer = await response.json();
-    if (response.status === 401) $("login").hidden = false;
+    if (response.status === 401) {
+      $("login").hidden = false;
+      throw new Error(token ? "That is not the token of this service." : "This service needs its token.");
+    }
     if (!response.ok) throw new Error(answer.error ?? `status ${response.status}`);
     $("login").hidden = true;
     return answer;
@@ -88,11 +93,20 @@
   const SUPERSCRIPTS = { "-": "⁻", ".": "·", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
   const power = (value) => (value === 0 ? "1" : `10${[...String(Number(value.toFixed(2)))].map((digit) => SUPERSCRIPTS[digit]).join("")}`);
 
+  /* The average over the last points, each of which stands for all labels since the one before. */
+  function moving(xs, sizes, window) {
+    const totals = [0];
+    sizes.forEach((size, i) => totals.push(totals[i] + size * (xs[i] - (xs[i - 1] ?? 0))));
+    return xs.map((last, i) => (totals[i + 1] - totals[Math.max(0, i + 1 - window)]) / (last - (xs[i - window] ?? 0)));
+  }
+
   function draw(status) {
     const past = status.history, xs = past.judged;
     $("coverage-text").textContent = `Share of labels that were in the set, with an interval that holds at all times together (95 %). Dashed: the promised ${percent(1 - status.alpha)}.`;
     plot($("plot-coverage"), { xs, lines: [[past.coverage, ""]], band: [past.lower, past.upper], target: 1 - status.alpha, format: (value) => `${Number((100 * value).toFixed(1))} %`, ceiling: 1 });
-    plot($("plot-size"), { xs, lines: [[past.size, ""]], format: (value) => String(Number(value.toFixed(2))), floor: 0 });
+    const window = Math.ceil(xs.length / 20), labels = xs.length ? xs[xs.length - 1] - (xs[xs.length - 1 - window] ?? 0) : 0;
+    $("size-text").textContent = labels > 1 ? `Moving average over ${group(labels)} labels.` : "Of each label's set.";
+    plot($("plot-size"), { xs, lines: [[moving(xs, past.size, window), ""]], format: (value) => String(Number(value.toFixed(2))), floor: 0 });
     plot($("plot-alarms"), { xs, lines: [[past.exchangeability, ""], [past.misses, "second"]], target: 2, format: power, floor: 0 });
     plot($("plot-delay"), { xs, lines: [[past.delay, ""]], format: (value) => group(Math.round(value)), floor: 0 });
   }
@@ -114,11 +128,11 @@
       card("Nodes", group(status.nodes), `${group(status.edges)} edges`),
       card("Labels", group(status.labels), `${group(status.events)} events in the log`),
       card("Coverage so far", percent(judged.coverage), judged.labels ? `between ${percent(low)} and ${percent(high)}` : ""),
-      card("Average set size", fixed(judged.mean_size), "of the sets that were judged"),
+      card("Average set size", fixed(judged.mean_size), judged.labels ? "of the sets that labels judged" : ""),
     );
     $("alarms").replaceChildren(...Object.entries(judged.alarms).map(([name, alarm]) => {
       const rings = alarm.rang !== null, [title, ringing, quiet] = ALARMS[name] ?? [name, "", ""];
-      return make("div", { class: rings ? "card rings" : "card" }, make("strong", {}, rings ? `Alarm after ${group(alarm.rang)} labels: ${title}` : `No alarm (${name})`), make("p", {}, rings ? ringing : quiet));
+      return make("div", { class: rings ? "card rings" : "card" }, make("strong", {}, rings ? `Alarm after ${group(alarm.rang)} labels: ${title}` : `No alarm (${name})`), make("p", {}, rings ? ringing : judged.labels ? quiet : "No label has arrived yet."));
     }));
     $("slowest").replaceChildren(...status.slowest.map((row) => make("tr", {}, make("td", {}, `${row.method} ${row.route}`), make("td", {}, String(row.status)), make("td", {}, fixed(row.milliseconds, 1)), make("td", {}, new Date(1000 * row.at).toLocaleTimeString()))));
     draw(status);
@@ -130,17 +144,19 @@
     if (waiting || document.hidden) return;
     waiting = true;
     try {
-      show(await ask("status?history=true"));
+      const status = await ask("status?history=true");
+      $("main").hidden = false;
+      show(status);
       document.documentElement.dataset.ready = "true";
     } catch (error) {
-      $("summary").textContent = `The service does not answer: ${error.message}`;
+      $("summary").textContent = $("login").hidden ? `The service does not answer: ${error.message}` : error.message;
     }
     waiting = false;
   }
 
   // ---- one node ----------------------------------------------------------------------------------------------------
 
-  const listed = (labels) => (labels.length ? labels.map(String).join(", ") : "nothing: no label fits");
+  const listed = (labels) => (labels.length ? labels.map(visible).join(", ") : "nothing: no label fits");
 
   $("find").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -150,10 +166,10 @@
       const TEXT = ["Node", "Label"];
       const table = (head, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col", ...(TEXT.includes(name) ? { class: "words" } : {}) }, name)))), make("tbody", {}, ...rows)));
       $("explained").replaceChildren(
-        make("h3", {}, `${node.node}: ${listed(node.labels)}`),
+        make("h3", {}, `${visible(node.node)}: ${listed(node.labels)}`),
         make("p", {}, node.reason),
-        table(["Label", "Probability", "p-value", "In the set"], node.candidates.map((row) => make("tr", { class: row.member ? "inside" : "outside" }, make("th", { scope: "row" }, String(row.label)), make("td", {}, fixed(row.probability, 3)), make("td", {}, fixed(row.p_value, 3)), make("td", {}, row.member ? "yes" : "no")))),
-        ...(node.neighbours.length ? [make("h3", {}, "Labelled nodes within two hops"), table(["Node", "Label", "Hops"], node.neighbours.map((row) => make("tr", {}, make("th", { scope: "row" }, String(row.node)), make("td", { class: "words" }, String(row.label)), make("td", {}, String(row.hops)))))] : []),
+        table(["Label", "Probability", "p-value", "In the set"], node.candidates.sort((one, other) => other.p_value - one.p_value).map((row) => make("tr", { class: row.member ? "inside" : "outside" }, make("th", { scope: "row" }, visible(row.label)), make("td", {}, fixed(row.probability, 3)), make("td", {}, fixed(row.p_value, 3)), make("td", {}, row.member ? "yes" : "no")))),
+        ...(node.neighbours.length ? [make("h3", {}, "Labelled nodes within two hops"), table(["Node", "Label", "Hops"], node.neighbours.map((row) => make("tr", {}, make("th", { scope: "row" }, visible(row.node)), make("td", { class: "words" }, visible(row.label)), make("td", {}, String(row.hops)))))] : []),
       );
     } catch (error) {
       $("explained").replaceChildren(make("p", {}, error.message));
