@@ -100,6 +100,14 @@ def test_any_batching_and_any_restart_give_the_same_bits(method, tmp_path):
         assert np.array_equal(again.predict().member, live.predict().member)
 
 
+def test_labels_that_come_after_all_others_were_removed_count_with_their_own_scores():
+    live = started("auto", 10)
+    live.remove_labels(np.arange(10))
+    live.add_labels(np.arange(20, 60), GROUP[20:60])
+    batch = live._fold.calibration.present()[1].predict(positions=np.arange(100, 120), alpha=0.2)
+    assert np.array_equal(live.predict(np.arange(100, 120)).thresholds, batch.thresholds)
+
+
 def test_methods_that_cannot_follow_are_refused():
     for method in ("daps", "rlcp", "by-class", "edge-ex", ns.make_method("auto", score="cqr")):
         with pytest.raises(ns.InvalidInputError, match="must be one that can follow a changing graph"):

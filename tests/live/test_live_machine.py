@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import warnings
 from dataclasses import replace
 from itertools import groupby
@@ -46,10 +48,39 @@ LEARNING = [
     (Method(ByLabel(Informed(THR()), 0.25), Everyone(), Full(0.3), allow_empty=False), {}),
     (Method(Informed(APS(), wide=True), Everyone(), Full()), {}),  # calibrated anew after each change
 ]
+CHOOSING = [("auto", {}), ("auto-small", {})]
 #: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
 IDS = [0, 1, "1", "", "a\0", "a", "ä 🙂", -7, 2**40, *range(10, 24)]
 #: Few values, so that scores are tied.
-ROWS = st.sampled_from([(0.5, 0.25, 0.25), (0.25, 0.25, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)])
+ROWS = [(0.5, 0.25, 0.25), (0.25, 0.25, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)]
+STEERED = [None, None, None, ns.Steered(), ns.Steered("aci", rate=0.5)]
+
+
+class Drawn:
+    """What steps draw from Hypothesis."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def one(self, values):
+        return self.data.draw(st.sampled_from(list(values)))
+
+    def some(self, values, most=4):
+        return self.data.draw(st.lists(st.sampled_from(list(values)), min_size=1, max_size=most, unique=True))
+
+
+class Dice:
+    """The same from a generator of random numbers, in much less time."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def one(self, values):
+        return self.rng.choice(list(values))
+
+    def some(self, values, most=4):
+        values = list(values)
+        return self.rng.sample(values, self.rng.randint(1, min(most, len(values))))
 
 
 class Model:
@@ -99,16 +130,22 @@ class Growth(RuleBasedStateMachine):
     """A graph that changes at random, beside its model."""
 
     methods = METHODS
+    alphas = (0.25, 0.5)
 
-    @initialize(data=st.data(), seed=st.integers(0, 3), row=ROWS)
-    def begin(self, data, seed, row):
-        name, options = data.draw(st.sampled_from(self.methods))
-        self.live = ns.Live(
-            name if isinstance(name, str) else replace(name, seed=seed), alpha=0.25, seed=seed, **options
-        )
+    @initialize(data=st.data())
+    def begin(self, data):
+        self.start(Drawn(data))
+
+    def start(self, draws, method=None):
+        """Start with one node; the method is drawn unless it is given."""
+        self.draws, self.steered, seed = draws, draws.one(STEERED), draws.one(range(4))
+        name, options = draws.one(self.methods) if method is None else method
+        settings = {"alpha": 0.25, "seed": seed, "steered": self.steered, **options}
+        self.live = ns.Live(replace(name, seed=seed) if isinstance(name, Method) else name, **settings)
         self.model = Model(self.live._settings.method, seed)
-        self.judged = []
+        self.judged, self.compared = [], 0
         self.log = []
+        row = draws.one(ROWS)
         self.happens("add_nodes", [IDS[0]], [row])
         self.model.nodes[IDS[0]] = row
 
@@ -116,34 +153,41 @@ class Growth(RuleBasedStateMachine):
         self.live.update([change])
         self.log.append(change)
 
-    def some(self, data, names, most=4):
-        return data.draw(st.lists(st.sampled_from(list(names)), min_size=1, max_size=most, unique=True))
-
     @precondition(lambda self: len(self.model.nodes) < len(IDS))
-    @rule(data=st.data())
-    def nodes_come(self, data):
-        names = self.some(data, [name for name in IDS if name not in self.model.nodes])
-        rows = [data.draw(ROWS) for _ in names]
+    @rule()
+    def nodes_come(self):
+        names = self.draws.some([name for name in IDS if name not in self.model.nodes])
+        rows = [self.draws.one(ROWS) for _ in names]
         self.happens("add_nodes", names, rows)
         self.model.nodes |= dict(zip(names, rows, strict=True))
 
-    @rule(data=st.data())
-    def edges_come(self, data):
-        ends = st.sampled_from(list(self.model.nodes))
-        pairs = data.draw(st.lists(st.tuples(ends, ends), min_size=1, max_size=6))
+    @rule()
+    def edges_come(self):
+        ends, count = self.model.nodes, self.draws.one(range(1, 7))
+        pairs = [(self.draws.one(ends), self.draws.one(ends)) for _ in range(count)]
         self.happens("add_edges", [a for a, _ in pairs], [b for _, b in pairs])
         self.model.edges |= {tuple(sorted(pair, key=IDS.index)) for pair in pairs if pair[0] != pair[1]}
 
     @precondition(lambda self: len(self.model.labels) < len(self.model.nodes))
-    @rule(data=st.data())
-    def labels_come(self, data):
-        names = self.some(data, [name for name in self.model.nodes if name not in self.model.labels])
-        labels = [data.draw(st.integers(0, CLASSES - 1)) for _ in names]
-        first = self.live.status()["events"] + 1
-        for event, (name, label) in enumerate(zip(names, labels, strict=True), start=first):
-            self.judged.append(self.judge(event, name, label))
-            self.model.add_label(name, label)
-        self.happens("add_labels", names, labels)
+    @rule()
+    def labels_come(self):
+        names = self.draws.some([name for name in self.model.nodes if name not in self.model.labels])
+        labels = [self.draws.one(range(CLASSES)) for _ in names]
+        batches = [(names, labels)] if self.steered is None else [([name], [labels[i]]) for i, name in enumerate(names)]
+        for batch in batches:  # what a steered level is must be asked label by label
+            for event, (name, label) in enumerate(zip(*batch, strict=True), start=self.live.events + 1):
+                self.judged.append(self.judge(event, name, label))
+                self.model.add_label(name, label)
+            self.happens("add_labels", *batch)
+
+    def standing(self, calibrated, node):
+        """The set of a node that stands at the level of now."""
+        level, method = self.live._fold.level, self.model.method
+        if level <= 0 or calibrated is None:
+            return np.ones(CLASSES, dtype=bool) & (level < 1 or not method.allow_empty)
+        if level >= 1 and method.allow_empty:
+            return np.zeros(CLASSES, dtype=bool)
+        return calibrated.predict(positions=node, alpha=min(level, 1 - 2**-20)).member[0]
 
     def judge(self, event, name, label):
         """What a label says of the set that stands before it comes."""
@@ -154,10 +198,10 @@ class Growth(RuleBasedStateMachine):
         if calibrated is None:
             others = len(self.model.labels)
             # Without a reference every rank is 0, and scores alone tell labels apart; without labels there is only u.
-            covered, size = self.model.judged(name, label, np.ones(CLASSES, dtype=bool))
+            covered, size = self.model.judged(name, label, self.standing(None, None))
             return covered, size, (u if not others else None) if tested else np.nan
         node = np.array([names.index(name)])
-        sets = calibrated.predict(positions=node, alpha=0.25)
+        member = self.standing(calibrated, node)
         score = calibrated.score.at(node, np.array([label]))
         if method.level.keeps_apart:
             pairs = [*zip(calibrated.level.shares, calibrated.level.scores, strict=True)]
@@ -166,27 +210,27 @@ class Growth(RuleBasedStateMachine):
             pairs, own = calibrated.scored.reference.scores.tolist(), score[0]
         greater, equal = sum(pair > own for pair in pairs), sum(pair == own for pair in pairs)
         p_value = smoothed_p_value(greater, equal, len(pairs), u) if tested else np.nan
-        return *self.model.judged(name, label, sets.member[0]), p_value
+        return *self.model.judged(name, label, member), p_value
 
     @precondition(lambda self: self.model.labels)
-    @rule(data=st.data())
-    def labels_go(self, data):
-        names = self.some(data, self.model.labels, most=2)
+    @rule()
+    def labels_go(self):
+        names = self.draws.some(self.model.labels, most=2)
         self.happens("remove_labels", names)
         for name in names:
             del self.model.labels[name]
 
     @precondition(lambda self: self.model.edges)
-    @rule(data=st.data())
-    def edges_go(self, data):
-        pairs = self.some(data, sorted(self.model.edges, key=repr), most=3)
+    @rule()
+    def edges_go(self):
+        pairs = self.draws.some(sorted(self.model.edges, key=repr), most=3)
         self.happens("remove_edges", [a for a, _ in pairs], [b for _, b in pairs])
         self.model.edges -= set(pairs)
 
     @precondition(lambda self: len(self.model.nodes) > 3)
-    @rule(data=st.data())
-    def nodes_go(self, data):
-        names = self.some(data, self.model.nodes, most=2)
+    @rule()
+    def nodes_go(self):
+        names = self.draws.some(self.model.nodes, most=2)
         self.happens("remove_nodes", names)
         for name in names:
             del self.model.nodes[name]
@@ -194,16 +238,16 @@ class Growth(RuleBasedStateMachine):
             self.model.given.pop(name, None)
         self.model.edges = {pair for pair in self.model.edges if not set(pair) & set(names)}
 
-    @rule(data=st.data())
-    def the_model_changes_its_mind(self, data):
-        names = self.some(data, self.model.nodes)
-        rows = [data.draw(ROWS) for _ in names]
+    @rule()
+    def the_model_changes_its_mind(self):
+        names = self.draws.some(self.model.nodes)
+        rows = [self.draws.one(ROWS) for _ in names]
         self.happens("set_probabilities", names, rows)
         self.model.nodes |= dict(zip(names, rows, strict=True))
 
-    @rule(data=st.data())
-    def sets_are_given(self, data):
-        names = self.some(data, self.model.nodes)
+    @rule()
+    def sets_are_given(self):
+        names = self.draws.some(self.model.nodes)
         sets = self.live.predict(names, log=True)
         self.log.append(("predict", names))
         given = {name: sets.member[i] for i, name in enumerate(names) if name not in self.model.labels}
@@ -213,19 +257,20 @@ class Growth(RuleBasedStateMachine):
     def refit(self):
         self.happens("refit")
 
-    @rule(snapshot=st.booleans())
-    def it_stops_and_starts_again(self, snapshot):
+    @rule()
+    def it_stops_and_starts_again(self):
         with TemporaryDirectory() as folder:
             store = Path(folder) / "store"
             self.live.save(store)
-            if not snapshot:
+            if self.draws.one((True, False)):
                 (store / "snapshot.npz").unlink()
             with ns.Live.open(store, read_only=True) as again:
                 self.live = ns.Live.open(store)
                 assert again.status() == self.live.status()
 
-    @rule(name=st.sampled_from(IDS))
-    def what_cannot_be_is_refused(self, name):
+    @rule()
+    def what_cannot_be_is_refused(self):
+        name = self.draws.one(IDS)
         before = self.live.status()
         there, labelled = name in self.model.nodes, name in self.model.labels
         wrong = [
@@ -249,7 +294,7 @@ class Growth(RuleBasedStateMachine):
         names, calibrated = self.calibrated()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ns.NapsetsWarning)
-            for alpha in (0.25, 0.5):
+            for alpha in self.alphas:
                 sets = self.live.predict(names, alpha)
                 if calibrated is None:
                     assert np.isposinf(sets.thresholds).all()
@@ -260,14 +305,16 @@ class Growth(RuleBasedStateMachine):
                     assert (one is None) == (other is None), name
                     assert one is None or np.array_equal(one, other), name
         record = self.live._fold.record
-        for row, expected in enumerate(self.judged):
+        for row in range(self.compared, len(self.judged)):
+            expected = self.judged[row]
             seen = tuple(record.column(name)[row] for name in ("covered", "size", "p_value"))
             assert seen[:2] == expected[:2]
             assert expected[2] is None or np.array_equal(seen[2], expected[2], equal_nan=True)
+        self.compared = len(self.judged)
 
     def teardown(self):
         if hasattr(self, "live"):
-            again = ns.Live(self.live._settings.method, alpha=0.25)
+            again = ns.Live(self.live._settings.method, alpha=0.25, steered=self.steered)
             for given, changes in groupby(self.log, lambda change: change[0] == "predict"):
                 if given:
                     for _, names in changes:
@@ -286,19 +333,17 @@ class Learning(Growth):
     methods = LEARNING
 
     @precondition(lambda self: len(self.model.labels) < len(self.model.nodes))
-    @rule(data=st.data())
-    def labels_come(self, data):
-        for name in self.some(data, [name for name in self.model.nodes if name not in self.model.labels]):
-            label = data.draw(st.integers(0, CLASSES - 1))
-            self.judged.append(self.judge(self.live.status()["events"] + 1, name, label))
+    @rule()
+    def labels_come(self):
+        for name in self.draws.some([name for name in self.model.nodes if name not in self.model.labels]):
+            label = self.draws.one(range(CLASSES))
+            self.judged.append(self.judge(self.live.events + 1, name, label))
 
     def judge(self, event, name, label):
         names, before = self.calibrated()
-        member = np.ones(CLASSES, dtype=bool)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ns.NapsetsWarning)
-            if before is not None:
-                member = before.predict(positions=np.array([names.index(name)]), alpha=0.25).member[0]
+            member = self.standing(before, np.array([names.index(name)]))
         covered, size = self.model.judged(name, label, member)
         held_out = not in_reference(self.model.seed, np.array([self.model.arrived]), self.model.method.level.share)
         self.model.add_label(name, label)
@@ -316,9 +361,11 @@ class Learning(Growth):
 
 @pytest.fixture
 def small_crowds(monkeypatch):
-    """Let nodes with over three reference neighbours be crowded."""
+    """Let nodes with over three reference neighbours be crowded, and let auto choose from six labels on."""
     for module in ("scores.evidence", "live.ear"):
         monkeypatch.setattr(f"napsets.{module}.CROWD", 3)
+    for module in ("methods.auto", "live.calibration"):
+        monkeypatch.setattr(f"napsets.{module}.FEWEST", 6)
 
 
 def grow(examples, steps, machine=Growth):
@@ -343,6 +390,65 @@ def test_sets_are_those_of_a_batch_after_every_step_where_labels_are_evidence():
     grow(25, 30, Learning)
 
 
+class Choosing(Learning):
+    """`auto`, compared with a batch of the method that it has chosen; what labels say of sets is compared elsewhere."""
+
+    methods = CHOOSING
+
+    def calibrated(self):
+        fitted = self.live._fold.calibration.fitted
+        if fitted is None:
+            return list(self.model.nodes), None
+        self.model.method = fitted.method
+        return self.model.calibrated(fitted.learned)
+
+    def judge(self, event, name, label):
+        self.model.given.pop(name, None)
+        self.model.add_label(name, label)
+        self.happens("add_labels", [name], [label])
+        seen = self.live._fold.record
+        return tuple(seen.column(name)[-1] for name in ("covered", "size", "p_value"))
+
+
+#: Each step of a walk, and how often it is taken.
+STEPS = {
+    "nodes_come": 3, "edges_come": 4, "labels_come": 6, "labels_go": 1, "edges_go": 1, "nodes_go": 1, "refit": 1,
+    "the_model_changes_its_mind": 2, "sets_are_given": 2, "it_stops_and_starts_again": 0.3,
+    "what_cannot_be_is_refused": 0.2,
+}  # fmt: skip
+
+
+def walk(machine, method, steps, seed):
+    """Take random steps with one method, each compared with a batch; start again after every 50."""
+    draws = Dice(seed)
+    for start in range(0, steps, 50):
+        growth = machine()
+        growth.start(draws, method)
+        growth.alphas = (draws.one((0.1, 0.25, 0.5, 0.8)),)
+        for _ in range(min(50, steps - start)):
+            nodes, model = len(growth.model.nodes), growth.model
+            possible = {
+                "nodes_come": nodes < 15, "labels_come": len(model.labels) < nodes, "labels_go": bool(model.labels),
+                "edges_go": bool(model.edges), "nodes_go": nodes > 3,
+            }  # fmt: skip
+            names = [name for name in STEPS if possible.get(name, True)]
+            (step,) = draws.rng.choices(names, [STEPS[name] for name in names])
+            getattr(growth, step)()
+            growth.compare()
+        growth.teardown()
+    return steps
+
+
+WALKS = [(Growth, method) for method in METHODS]
+WALKS += [(Learning, method) for method in LEARNING] + [(Choosing, method) for method in CHOOSING]
+
+
 @pytest.mark.slow
-def test_sets_are_those_of_a_batch_after_each_of_a_hundred_thousand_steps():
-    grow(2000, 50)
+@pytest.mark.usefixtures("small_crowds")
+@pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
+@pytest.mark.parametrize("place", range(len(WALKS)))
+def test_sets_are_those_of_a_batch_after_each_of_many_random_steps(place, monkeypatch):
+    """With LIVE_STEPS=5600 all methods together take 100,800 steps; LIVE_SEED draws others."""
+    monkeypatch.setenv("NAPSETS_THREADS", "1")
+    steps, seed = int(os.environ.get("LIVE_STEPS", "500")), int(os.environ.get("LIVE_SEED", "0"))
+    assert walk(*WALKS[place], steps, seed) == steps

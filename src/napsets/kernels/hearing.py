@@ -1,8 +1,7 @@
-"""Labels as evidence in a graph that changes: who hears whom, what is counted, and order statistics of the scores.
+"""Labels as evidence in a graph that changes: which labelled nodes hear a label, and what is counted around nodes.
 
-What a node passes on are multiples of 2⁻³⁰, so that sums of them are exact: a label that comes or goes is added or
-subtracted, and gives the bits that counting anew would give. Means over neighbours are summed in the order of the
-neighbours, as in the batch.
+The shares that a node passes on are multiples of 2⁻³⁰, so that their sums are exact: adding or subtracting a label
+gives the same bits as counting again. Means over neighbours are summed in the order of the neighbours, as in a batch.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.ordered import count_pairs, pair_at
 
-__all__ = ["Entries", "Ranking", "Scratch", "Speakers"]
+__all__ = ["Entries", "Scratch", "Speakers"]
 
 _UNIT = 2.0**-30
 
@@ -76,31 +74,6 @@ class Scratch(NamedTuple):
     far: Any
 
 
-class Ranking(NamedTuple):
-    """How scores are ranked among those of the reference; see `napsets.scores.by_label`.
-
-    Attributes
-    ----------
-    everyone, own : Blocks
-        The pairs (0, score) of the reference, and (label, score).
-    sizes, before : int64 of shape (labels,)
-        How many reference nodes have each label, and how many have a smaller one.
-    size : int
-        How many there are.
-    mix, shrink, slope : float
-        The weight of the label's own ranks, and the two constants of the formula; a mix below 0 leaves scores alone.
-    """
-
-    everyone: Any
-    own: Any
-    sizes: Any
-    before: Any
-    size: int
-    mix: float
-    shrink: float
-    slope: float
-
-
 @part
 def _share(slot, rows):
     """Return the share of each label around it that a node passes on."""
@@ -108,55 +81,66 @@ def _share(slot, rows):
 
 
 @jit
-def count_labels(slots, all_speak, rows, speakers, near, far):
-    """Count the labels around some slots; only those of the reference for rows in which not all speak."""
+def look_around(slots, all_speak, rows, speakers, outputs, means, stale, near, far, around):
+    """Count the labels around some slots, and average the model's outputs there; see `Evidence`.
+
+    In rows where not all speak, the labels of the reference alone are counted. Returns how often labels that are held
+    out were counted: no more nodes than that hear a label of the slots.
+    """
+    heard = 0
     for i in range(slots.size):
-        slot = slots[i]
-        near[i] = 0.0
-        far[i] = 0.0
-        start = rows.starts[slot]
-        for j in range(start, start + rows.sizes[slot]):
-            between = rows.columns[j]
-            code = speakers.code[between]
-            if code > 0 or (code < 0 and all_speak[i]):
-                near[i, abs(code) - 1] += 1.0
-            share = _share(between, rows)
-            held_out = all_speak[i] and speakers.crowd[between] <= speakers.most
-            first = rows.starts[between]
-            for k in range(first, first + rows.sizes[between]):
-                other = rows.columns[k]
-                code = speakers.code[other]
-                if other != slot and (code > 0 or (code < 0 and held_out)):
-                    far[i, abs(code) - 1] += share
+        heard += _count_labels(slots[i], all_speak[i], rows, speakers, near[i], far[i])
+        _average(slots[i], rows, outputs, means, stale, around[i])
+    return heard
 
 
-@jit
-def means_around(slots, rows, outputs, means, stale, around):
-    """Write what the model says around some slots, on average: of the neighbours, and of their neighbours."""
-    classes = outputs.shape[1]
-    further = np.empty(classes)
-    for i in range(slots.size):
-        slot = slots[i]
-        size = rows.sizes[slot]
-        if size == 0:
-            for c in range(classes):
-                own = np.float64(outputs[slot, c])
-                around[i, c] = 0.5 * (own + own)
-            continue
-        _renew(slot, rows, outputs, means, stale)
-        further[:] = 0.0
-        for j in range(rows.starts[slot], rows.starts[slot] + size):
-            other = rows.columns[j]
-            _renew(other, rows, outputs, means, stale)
-            for c in range(classes):
-                further[c] += means[other, c]
+@part
+def _count_labels(slot, all_speak, rows, speakers, near, far):
+    near[:] = 0.0
+    far[:] = 0.0
+    heard = 0
+    start = rows.starts[slot]
+    for j in range(start, start + rows.sizes[slot]):
+        between = rows.columns[j]
+        code = speakers.code[between]
+        if code > 0 or (code < 0 and all_speak):
+            near[abs(code) - 1] += 1.0
+            heard += code < 0
+        share = _share(between, rows)
+        held_out = all_speak and speakers.crowd[between] <= speakers.most
+        first = rows.starts[between]
+        for k in range(first, first + rows.sizes[between]):
+            other = rows.columns[k]
+            code = speakers.code[other]
+            if other != slot and (code > 0 or (code < 0 and held_out)):
+                far[abs(code) - 1] += share
+                heard += code < 0
+    return heard
+
+
+@part
+def _average(slot, rows, outputs, means, stale, around):
+    """Write the mean of the outputs of the neighbours and of their neighbours."""
+    classes, size = outputs.shape[1], rows.sizes[slot]
+    if size == 0:
         for c in range(classes):
-            around[i, c] = 0.5 * (means[slot, c] + further[c] / size)
+            own = np.float64(outputs[slot, c])
+            around[c] = 0.5 * (own + own)
+        return
+    _renew(slot, rows, outputs, means, stale)
+    around[:] = 0.0
+    for j in range(rows.starts[slot], rows.starts[slot] + size):
+        other = rows.columns[j]
+        _renew(other, rows, outputs, means, stale)
+        for c in range(classes):
+            around[c] += means[other, c]
+    for c in range(classes):
+        around[c] = 0.5 * (means[slot, c] + around[c] / size)
 
 
 @part
 def _renew(slot, rows, outputs, means, stale):
-    """Take the mean over the neighbours of a slot anew, where that is needed."""
+    """Recompute the mean over the neighbours of a slot if it is stale."""
     if stale[slot]:
         size = rows.sizes[slot]
         means[slot] = 0.0
@@ -235,7 +219,10 @@ def list_hearers(slots, rows, speakers, scratch, starts):
 
 @jit
 def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
-    """Let a label speak, or be silent again, for every entry that hears it."""
+    """Add a label to the counts of every entry that hears it, or subtract it, and return how many hear it.
+
+    Where a node becomes crowded, or is no longer, entries must be counted again, and −1 is returned.
+    """
     count = _hearers(slot, reference, rows, speakers, scratch)
     for i in range(count):
         entry = scratch.entries[i]
@@ -250,6 +237,8 @@ def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
             speakers.crowd[other] = before + sign
             if (before > speakers.most) != (before + sign > speakers.most):
                 _mark(other, 1, rows, speakers, entries.recount)
+                count = -1
+    return count
 
 
 @part
@@ -302,173 +291,3 @@ def count_crowds(slots, rows, crowd):
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
             crowd[rows.columns[j]] += 1
-
-
-# -- order statistics --------------------------------------------------------------------------------------------------
-
-
-@part
-def _ranked(label, score, ranking):
-    """Return a score as it is ranked among those of the reference."""
-    if ranking.mix < 0.0:
-        return score
-    share = count_pairs(ranking.everyone, 0.0, score, False) / (ranking.size + 1.0)
-    own = ranking.sizes[label]
-    mix = ranking.mix * own / (own + ranking.shrink)
-    value = (1.0 - mix) * share
-    if mix != 0.0:
-        below = count_pairs(ranking.own, float(label), score, False) - ranking.before[label]
-        value = value + mix * (below / (own + 1.0))
-    return value + ranking.slope * score
-
-
-@jit
-def rank_scores(labels, scores, ranking, values):
-    """Write scores as they are ranked."""
-    for i in range(scores.size):
-        values[i] = _ranked(labels[i], scores[i], ranking)
-
-
-@part
-def _first_from(blocks, label, start, size, value, after, ranking):
-    """Return how many scores of a label are ranked below a value; with `after`, up to and including it."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        here = _ranked(label, pair_at(blocks, start + middle)[1], ranking)
-        if here < value or (after and here == value):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@jit
-def count_ranked(values, blocks, sizes, ranking, below, up_to):
-    """Write how many ranked scores, of pairs (label, score), are below each value, and up to and including it."""
-    for i in range(values.size):
-        below[i] = 0
-        up_to[i] = 0
-        start = 0
-        for label in range(sizes.size):
-            size = sizes[label]
-            if size:
-                below[i] += _first_from(blocks, label, start, size, values[i], False, ranking)
-                up_to[i] += _first_from(blocks, label, start, size, values[i], True, ranking)
-            start += size
-
-
-@jit
-def scores_between(first, last, blocks, sizes, ranking, guess):
-    """Return the ranked scores, ascending, that hold at least the places from one to another, and how many are below.
-
-    All scores that are equal to one of them are among them. Where scores are ranked by label, those near a guess are
-    looked at first.
-    """
-    total = sizes.sum()
-    first, last = max(first, 0), min(last, total - 1)
-    if ranking.mix < 0.0:
-        low = count_pairs(blocks, 0.0, pair_at(blocks, first)[1], False)
-        high = count_pairs(blocks, 0.0, pair_at(blocks, last)[1], True)
-        values = np.empty(high - low)
-        for i in range(low, high):
-            values[i - low] = pair_at(blocks, i)[1]
-        return values, low
-    lows, highs = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
-    down = up = 2.0 * (last - first + 8) / (total + 1.0)
-    while True:
-        low, high, start = 0, 0, 0
-        for label in range(sizes.size):
-            size = sizes[label]
-            lows[label] = highs[label] = start
-            if size:
-                lows[label] += _first_from(blocks, label, start, size, guess - down, False, ranking)
-                highs[label] += _first_from(blocks, label, start, size, guess + up, True, ranking)
-            low += lows[label] - start
-            high += highs[label] - start
-            start += size
-        if low <= first and high > last:
-            break
-        if low > first:
-            down = 4.0 * down if down < 4.0 else np.inf
-        if high <= last:
-            up = 4.0 * up if up < 4.0 else np.inf
-    values = np.empty(high - low)
-    count = 0
-    for label in range(sizes.size):
-        for i in range(lows[label], highs[label]):
-            values[count] = _ranked(label, pair_at(blocks, i)[1], ranking)
-            count += 1
-    values.sort()
-    return values, low
-
-
-@jit
-def select_changed(values, below, total, places, starts, removed, changed, thresholds):
-    """Write the order statistic of each row and candidate, with some scores left out and others in their stead.
-
-    Parameters
-    ----------
-    values, below : float64 array, int
-        Scores around the places that are wanted, ascending, and how many are below them.
-    total : int
-        How many scores there are.
-    places : int64 of shape (rows,)
-        Which score is wanted of each row, from 0.
-    starts : int64 of shape (rows + 1,)
-        Where the changes of each row start.
-    removed : float64 of shape (changes,)
-        Scores that are left out.
-    changed : float64 of shape (changes, candidates)
-        Scores that stand in for them; NaN where none does.
-    thresholds : float64 of shape (rows, candidates)
-        Written.
-    """
-    low = -np.inf if below == 0 else values[0]
-    high = np.inf if below + values.size == total else values[-1]
-    for row in range(places.size):
-        some = removed[starts[row] : starts[row + 1]].copy()
-        some.sort()
-        left_out = np.zeros(values.size, np.bool_)
-        before = below
-        place = 0
-        for i in range(some.size):
-            if some[i] < low:
-                before -= 1
-            elif some[i] <= high:
-                first = np.searchsorted(values, some[i])
-                place = first if i == 0 or some[i] != some[i - 1] else place + 1
-                left_out[place] = True
-        for column in range(changed.shape[1]):
-            new = np.empty(some.size)
-            count, smaller = 0, 0
-            for i in range(starts[row], starts[row + 1]):
-                score = changed[i, column]
-                if score < low:
-                    smaller += 1
-                elif score <= high:
-                    new[count] = score
-                    count += 1
-            new = new[:count]
-            new.sort()
-            thresholds[row, column] = _merged(places[row] - before - smaller, values, left_out, new)
-
-
-@part
-def _merged(place, values, left_out, new):
-    """Return the score at a place among those that are not left out and some new ones; NaN where there is none."""
-    i, j = 0, 0
-    while True:
-        while i < values.size and left_out[i]:
-            i += 1
-        if i == values.size and j == new.size:
-            return np.nan
-        if j < new.size and (i == values.size or new[j] <= values[i]):
-            score = new[j]
-            j += 1
-        else:
-            score = values[i]
-            i += 1
-        if place == 0:
-            return score
-        place -= 1

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
 
-__all__ = ["BLOCK", "Blocks", "OrderedPairs", "count_pairs", "pair_at"]
+__all__ = ["BLOCK", "Blocks", "OrderedPairs", "count_pairs", "insert_pair", "pair_at", "remove_pair"]
 
 BLOCK = 512
 _FEWEST_BLOCKS = 4
@@ -96,7 +96,7 @@ def _add_up(blocks, start):
 
 
 @jit
-def _insert(blocks, a, b):
+def insert_pair(blocks, a, b):
     """Enter a pair, and return whether there was a block left for it."""
     block = _block_of(blocks, a, b)
     if blocks.sizes[block] == BLOCK:
@@ -123,7 +123,7 @@ def _insert(blocks, a, b):
 
 
 @jit
-def _remove(blocks, a, b):
+def remove_pair(blocks, a, b):
     """Take one such pair out, which must be there."""
     low, high = 0, blocks.used[0]
     while low < high:
@@ -151,22 +151,6 @@ def _remove(blocks, a, b):
 
 
 @jit
-def _insert_all(blocks, first, second):
-    """Enter pairs until there is no block left, and return how many."""
-    for i in range(first.size):
-        if not _insert(blocks, first[i], second[i]):
-            return i
-    return first.size
-
-
-@jit
-def _remove_all(blocks, first, second):
-    """Take pairs out, which must be there."""
-    for i in range(first.size):
-        _remove(blocks, first[i], second[i])
-
-
-@jit
 def _count(blocks, a, b, after):
     return count_pairs(blocks, a, b, after)
 
@@ -175,8 +159,13 @@ class OrderedPairs:
     """Pairs of numbers in order, with room to grow."""
 
     def __init__(self) -> None:
-        self.size = 0
         self.blocks = _room(_FEWEST_BLOCKS)
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        last = self.blocks.used[0] - 1
+        return int(self.blocks.before[last] + self.blocks.sizes[last])
 
     def fill(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
         """Enter many pairs where there are none yet."""
@@ -189,28 +178,14 @@ class OrderedPairs:
             self.blocks.first[block, : some.size], self.blocks.second[block, : some.size] = first[some], second[some]
             self.blocks.sizes[block], self.blocks.before[block] = some.size, block * half
         self.blocks.used[0] = count
-        self.size = order.size
 
     def add(self, first: float, second: float) -> None:
         """Enter a pair."""
-        while not _insert(self.blocks, first, second):
-            self._grow()
-        self.size += 1
+        while not insert_pair(self.blocks, first, second):
+            self.grow()
 
-    def add_all(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
-        """Enter pairs."""
-        if self.size == 0:
-            self.fill(first, second)
-            return
-        done = 0
-        while True:
-            done += _insert_all(self.blocks, first[done:], second[done:])
-            if done == first.size:
-                break
-            self._grow()
-        self.size += first.size
-
-    def _grow(self) -> None:
+    def grow(self) -> None:
+        """Make room for twice as many blocks."""
         old = self.blocks
         self.blocks = _room(2 * old.sizes.size)
         for new, array in zip(self.blocks[:4], old[:4], strict=True):
@@ -219,14 +194,7 @@ class OrderedPairs:
 
     def remove(self, first: float, second: float) -> None:
         """Take a pair out that is there."""
-        _remove(self.blocks, first, second)
-        self.size -= 1
-
-    def remove_all(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
-        """Take pairs out that are there."""
-        if first.size:
-            _remove_all(self.blocks, first, second)
-            self.size -= first.size
+        remove_pair(self.blocks, first, second)
 
     def count(self, first: float, second: float, *, after: bool = False) -> int:
         """Return how many pairs are below one; with `after`, up to and including it."""

@@ -162,15 +162,15 @@ class Calibration:
             level=np.inf if self.settings.keeps_apart else None,
         )
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, its score.
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float | None]]:
+        """Yield for each label whether the set that stood before it covered it, the size of that set, and its score.
 
-        Each label must have entered before the next is asked for.
+        The score is None where the engine does not need it. Each label must have entered before the next is asked for.
         """
         place = 0
         while place < slots.size:
             if not self._is_ready:
-                yield True, int(self.state.classes or 0), 0.0
+                yield True, int(self.state.classes or 0), None
                 place += 1
                 continue
             engine = self._engine
@@ -180,7 +180,7 @@ class Calibration:
                 if self._engine is not engine:  # another choice was made
                     break
 
-    def p_value(self, slot: int, score: float, u: float) -> float:
+    def p_value(self, slot: int, score: float | None, u: float) -> float:
         """Return the smoothed p-value of a node's label among those that set the level."""
         return float(self._engine.p_value(slot, score, u)) if self._is_ready else u
 

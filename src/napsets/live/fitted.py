@@ -120,8 +120,7 @@ class _SomeNodes(CalibrationData):
         rest[nodes] = False
         others = np.flatnonzero(rest)
         rows = np.sort(np.concatenate([nodes, others[evenly(others.size, SIZED)]]))
-        evidence, every = self.ear.evidence(self.slots[rows], learned, all_speak=False), np.arange(rows.size)
-        tables = evidence.fixed(learned.exponents, every), evidence.count("near", every), evidence.count("far", every)
+        tables = self.ear.evidence(self.slots[rows], learned, all_speak=False)[:3]
         u = node_uniforms(self.ids, seed)
         inner = _BoundSome(BoundRows(score.base, self.ear.probabilities(learned, *tables), u[rows]), rows, rest.size)
         bound = BoundInformed(inner, self.outputs[:0], learned, Labelled(nodes, labels))

@@ -134,7 +134,7 @@ class Fold:
                 p_value = calibration.p_value(slot, score, us[place])
             self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
 
-    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float, float]]:
+    def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float | None, float]]:
         """Yield, label by label, what it says of the set that stands before it comes: covered, size, score, level.
 
         That is the set that was last given and entered in the log; of a node without one, the set now. Each label must

@@ -19,13 +19,12 @@ from napsets.kernels.first_use import compiling_now
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.ear import Ear
-from napsets.live.nodes import Column
+from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
 from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
 from napsets.scores import ByLabel, Informed
 from napsets.scores.base import BoundRows, unchecked_form
-from napsets.scores.by_label import SHRINK, SLOPE
 from napsets.scores.evidence import label_weights, normalised
 from napsets.scores.exponents import Learned
 
@@ -37,8 +36,12 @@ Array = npt.NDArray[Any]
 _CHUNK_ENTRIES = 1 << 20
 #: Nodes whose thresholds are found at a time: their listeners share one matrix of scores.
 _CHUNK = 256
-#: More places than can move, around the threshold; and how many are looked at, at the least.
-_MARGIN, _LEAST_REACH = 2, 64
+#: How many more places around the threshold are looked at than can move.
+_MARGIN = 2
+#: Scores are brought up to date at the latest when one in this many may have changed.
+_MOST_CHANGED = 64
+#: What the corrected probabilities of an entry are made of.
+_COUNTED = ("fixed", "near", "far")
 
 
 class Hearing:
@@ -60,13 +63,10 @@ class Hearing:
     def __init__(self, method: Method, ear: Ear, learned: Learned) -> None:
         score: Any = method.score
         self.method, self.ear, self.state, self.learned = method, ear, ear.state, learned
-        self.mix = float(score.mix) if isinstance(score, ByLabel) else -1.0
+        self._mix = float(score.mix) if isinstance(score, ByLabel) else -1.0
         self._base = (score.base if isinstance(score, ByLabel) else score).base
-        #: By entry: the part of the evidence that no label held out changes, and the score; NaN where it is in no list.
-        self._fixed, self._raw = Column(np.empty((0, ear.classes))), Column(np.empty(0))
-        #: The slot that was judged last since anything changed, and what is known of it.
-        self._judged: tuple[Any, ...] | None
-        self._guess = 0.5
+        #: How many scores have changed since all were up to date, at the most; None where that is not known.
+        self._changes_since: int | None = None
         self._begin()
 
     @staticmethod
@@ -77,23 +77,21 @@ class Hearing:
 
     def _begin(self) -> None:
         """Forget all scores."""
-        from napsets.kernels.ordered import OrderedPairs
-
-        size, classes = self.ear.slots.size, self.ear.classes
-        self._fixed.size = self._raw.size = 0
-        self._fixed.extend(np.zeros((size, classes)))
-        self._raw.extend(np.full(size, np.nan))
-        self._held_out, self._known, self._known_by = OrderedPairs(), OrderedPairs(), OrderedPairs()
-        self._sizes, self._known_sizes = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
-        self._fix(np.flatnonzero(~self.ear.recount.values))
-        self.ear.rescore.values[:] = True
+        entries = self.ear.entries
+        entries["raw"][:] = np.nan
+        self._lists = ScoreLists(self.ear.classes, self._mix)
+        self._fix(np.flatnonzero(~entries["recount"]))
+        entries["rescore"][:] = True
         self._changed()
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
-    def _changed(self) -> None:
-        self._fresh, self._judged = False, None
-        self._windows: dict[int, tuple[int, FloatArray, int]] = {}
+    def _changed(self, scores: int = -1) -> None:
+        """Note that at most so many scores have changed; −1 where their number is not known."""
+        before = self._changes_since
+        self._changes_since = None if before is None or scores < 0 else before + scores
+        #: The slot that was judged last since anything changed, and what is known of it.
+        self._judged: tuple[Any, ...] | None = None
 
     def load(self) -> None:
         """Take over a state with all its labels."""
@@ -105,26 +103,21 @@ class Hearing:
         self.ear.grow(count)
 
     def enter(self, slot: int, _: float | None = None) -> None:
-        """Let a node's label count, which it has got."""
-        ear = self.ear
-        judged = self._judged if self._fresh and not self.state.is_reference.values[slot] else None
-        self._changed()
-        ear.enter(slot)
-        self._fixed.extend(np.zeros((1, ear.classes)))
-        self._raw.append(np.nan)
+        """Count a node's new label."""
+        entries, judged = self.ear.entries, None if self.state.is_reference.values[slot] else self._judged
+        hearers = self.ear.enter(slot)
+        self._changed(-1 if hearers < 0 else hearers + 1)
         if judged is not None and judged[0] == slot:  # all that is known of it is what its set was made of
-            for column, row in zip((ear.near, ear.far, ear.around, self._fixed), judged[1:], strict=True):
-                column.values[-1] = row
-            ear.recount.values[-1] = False
+            for name, row in zip((*_COUNTED, "around"), judged[1:], strict=True):
+                entries[name][-1] = row
+            entries["recount"][-1] = False
 
     def leave(self, slot: int) -> None:
-        """Let a node's label, which it still has, count no more."""
+        """Stop counting a node's label, which it still has."""
         self._changed()
-        self._drop(self.ear.entry_of.values[slot : slot + 1])
-        entry = self.ear.leave(slot)
-        for column in (self._fixed, self._raw):
-            column.values[entry] = column.values[-1]
-            column.size -= 1
+        entry, entries = self.ear.entry_of[slot : slot + 1], self.ear.entries
+        self._lists.replace(self.ear.code[slot : slot + 1], entries["raw"][entry], np.array([np.nan]))
+        self.ear.leave(slot)
 
     def touch(self, *ends: IntArray) -> None:
         """Note that edges at some slots have come or gone, or are about to go."""
@@ -137,34 +130,30 @@ class Hearing:
         self.ear.see_outputs(slots)
 
     def _refresh(self) -> None:
-        """Bring all scores to where they are now."""
-        if self._fresh:
+        """Bring all scores up to date."""
+        if self._changes_since == 0:
             return
         if self.ear.later:
             self.load()
         self._fix(self.ear.catch_up())
-        rows = np.flatnonzero(self.ear.rescore.values)
+        entries, step = self.ear.entries, max(1, _CHUNK_ENTRIES // self.ear.classes)
+        rows = np.flatnonzero(entries["rescore"])
+        scores = np.empty(rows.size)
+        for start in range(0, rows.size, step):
+            some = rows[start : start + step]
+            slots = entries["slots"][some]
+            probabilities = self.ear.probabilities(self.learned, *(entries[name][some] for name in _COUNTED))
+            scores[start : start + step] = self._at(probabilities, self.ear.labels(slots), self.state.u.values[slots])
         if rows.size:
-            self._drop(rows)
-            self._score(rows)
-            self.ear.rescore.values[rows] = False
-        self._fresh = True
+            self._lists.replace(self.ear.code[entries["slots"][rows]], entries["raw"][rows], scores)
+            entries["raw"][rows] = scores
+            entries["rescore"][rows] = False
+        self._changes_since = 0
 
     def _fix(self, rows: IntArray) -> None:
         if rows.size:
-            self._fixed.values[rows] = self.ear.fixed(rows, self.learned)
-
-    def _score(self, rows: IntArray) -> None:
-        """Score entries that are in no list, and enter them."""
-        ear = self.ear
-        step = max(1, _CHUNK_ENTRIES // ear.classes)
-        for start in range(0, rows.size, step):
-            some = rows[start : start + step]
-            slots = ear.slots.values[some]
-            tables = (column.values[some] for column in (self._fixed, ear.near, ear.far))
-            probabilities = ear.probabilities(self.learned, *tables)
-            self._raw.values[some] = self._at(probabilities, ear.labels(slots), self.state.u.values[slots])
-        self._list(rows, add=True)
+            entries = self.ear.entries
+            entries["fixed"][rows] = self.ear.fixed(entries["slots"][rows], entries["around"][rows], self.learned)
 
     def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
         scores: FloatArray = self._form("at", probabilities)(probabilities, labels, u) + 0.0
@@ -175,66 +164,7 @@ class Hearing:
         unchecked = unchecked_form(self._base, name, probabilities)
         return getattr(self._base, name) if unchecked is None else partial(unchecked, self._base)
 
-    def _drop(self, rows: IntArray) -> None:
-        """Take entries out of the lists of scores, where they are in one."""
-        self._list(rows[~np.isnan(self._raw.values[rows])], add=False)
-        self._raw.values[rows] = np.nan
-
-    def _list(self, rows: IntArray, *, add: bool) -> None:
-        """Enter scores in the lists, or take them out."""
-        codes, scores = self.ear.code.values[self.ear.slots.values[rows]], self._raw.values[rows]
-        known = codes > 0
-        mine, others = np.flatnonzero(known), np.flatnonzero(~known)
-        lists = [(self._known, np.zeros(mine.size), mine)]
-        if self.mix < 0.0:
-            lists.append((self._held_out, np.zeros(others.size), others))
-        else:
-            labels, sign = np.abs(codes) - 1.0, 1 if add else -1
-            both = (self._known_by, self._known_sizes, mine), (self._held_out, self._sizes, others)
-            for pairs, sizes, which in both:
-                lists.append((pairs, labels[which], which))
-                sizes += sign * np.bincount(labels[which].astype(np.int64), minlength=sizes.size)
-        for pairs, groups, which in lists:
-            if which.size:
-                (pairs.add_all if add else pairs.remove_all)(groups, scores[which])
-
-    def _ranking(self) -> Any:
-        from napsets.kernels.hearing import Ranking
-
-        sizes = before = self._known_sizes
-        if self.mix >= 0.0:
-            before = np.cumsum(sizes) - sizes
-        blocks = self._known.blocks, self._known_by.blocks
-        return Ranking(*blocks, sizes, before, self._known.size, self.mix, SHRINK, SLOPE)
-
-    def _ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
-        """Return scores of nodes with these labels as they are ranked; the shapes of both are the same."""
-        from napsets.kernels import hearing
-
-        if self.mix < 0.0:
-            return scores
-        values = np.empty(scores.size)
-        hearing.rank_scores(np.ravel(labels), np.ravel(scores), self._ranking(), values)
-        return values.reshape(scores.shape)
-
     # -- thresholds ----------------------------------------------------------------------------------------------------
-
-    def _around_place(self, place: int, reach: int) -> tuple[FloatArray, int]:
-        """Return the scores held out around a place, from 0, and how many are below them."""
-        from napsets.kernels import hearing
-
-        window = self._windows.get(place)
-        if window is None or window[0] < reach:
-            reach = max(2 * reach, _LEAST_REACH)
-            values, below = hearing.scores_between(
-                place - reach, place + reach, self._held_out.blocks, self._group_sizes(), self._ranking(), self._guess
-            )
-            self._guess = float(values[min(max(place - below, 0), values.size - 1)])
-            window = self._windows[place] = (reach, values, below)
-        return window[1], window[2]
-
-    def _group_sizes(self) -> IntArray:
-        return self._sizes if self.mix >= 0.0 else np.array([self._held_out.size])
 
     def _changes(self, slots: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return, for each slot, the scores that its label changes and what each candidate makes of them.
@@ -244,16 +174,16 @@ class Hearing:
         ear = self.ear
         starts, entries, near, far = ear.hearers(slots)
         row = np.repeat(np.arange(slots.size), np.diff(starts))
-        codes = ear.code.values[slots].astype(np.int64)
+        codes = ear.code[slots].astype(np.int64)
         new = self._with_candidates(entries, near, far, np.maximum(-codes, 0)[row])
         own = np.flatnonzero(codes < 0)
         if own.size:
-            entries = np.insert(entries, starts[own], ear.entry_of.values[slots[own]])
+            entries = np.insert(entries, starts[own], ear.entry_of[slots[own]])
             new = np.insert(new, starts[own], np.nan, axis=0)
             starts = starts + np.searchsorted(own, np.arange(slots.size + 1), side="left")
-        labels = ear.labels(ear.slots.values[entries])
-        old = self._ranked(labels, self._raw.values[entries])
-        changed = self._ranked(np.repeat(labels, new.shape[1]), new.reshape(-1)).reshape(new.shape)
+        labels = ear.labels(ear.entries["slots"][entries])
+        old = self._lists.ranked(labels, ear.entries["raw"][entries])
+        changed = self._lists.ranked(np.repeat(labels, new.shape[1]), new.reshape(-1)).reshape(new.shape)
         return starts, old, changed
 
     def _with_candidates(self, entries: IntArray, near: FloatArray, far: FloatArray, before: IntArray) -> FloatArray:
@@ -267,7 +197,7 @@ class Hearing:
         for start in range(0, entries.size, step):
             some = slice(start, start + step)
             rows = entries[some]
-            fixed, heard, passed = (column.values[rows] for column in (self._fixed, ear.near, ear.far))
+            fixed, heard, passed = (ear.entries[name][rows] for name in _COUNTED)
             known = np.flatnonzero(before[some])
             if known.size:  # the label that is there is silent while others stand in for it
                 heard[known, before[some][known] - 1] -= near[some][known]
@@ -276,17 +206,17 @@ class Hearing:
             changed = np.repeat(label_weights(self.learned, fixed, heard, passed)[:, None, :], classes, axis=1)
             changed[:, every, every] = added
             probabilities = normalised(changed.reshape(-1, classes)).astype(self.state.outputs.values.dtype)  # type: ignore[union-attr]
-            slots = ear.slots.values[rows]
+            slots = ear.entries["slots"][rows]
             labels, u = (np.repeat(each, classes) for each in (ear.labels(slots), self.state.u.values[slots]))
             scores[some] = self._at(probabilities, labels, u).reshape(rows.size, classes)
         return scores
 
     def _thresholds(self, slots: IntArray, alpha: float) -> FloatArray:
         """Return the threshold of each candidate, shape (slots, classes)."""
-        from napsets.kernels import hearing
+        from napsets.kernels.ranked import select_changed
 
-        size = self._held_out.size
-        own = self.ear.code.values[slots] < 0
+        size = self._lists.held_out.size
+        own = self.ear.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
         thresholds = np.full((slots.size, self.ear.classes), np.inf)
         rows = np.flatnonzero(needed <= size - own)
@@ -297,58 +227,48 @@ class Hearing:
             places = needed[some] - 1
             middle = int(places[0])
             reach = int(np.diff(starts).max()) + int(np.abs(places - middle).max()) + _MARGIN
-            around, below = self._around_place(middle, reach)
-            hearing.select_changed(around, below, size, places, starts, old, changed, values)
+            around, below = self._lists.around(middle, reach)
+            select_changed(around, below, size, places, starts, old, changed, values)
             thresholds[some] = values
         return thresholds
-
-    def _level(self, alpha: float) -> float:
-        """Return the share of reference scores below the threshold that the labels held out give."""
-        from napsets.kernels import hearing
-
-        place = rank_place(self._held_out.size, alpha)
-        if place > self._held_out.size:
-            return np.inf
-        values, below = self._around_place(place - 1, 0)
-        threshold = values[[place - 1 - below]]
-        if self.mix < 0.0:
-            return self._known.count(0.0, float(threshold[0])) / (1.0 + self._known.size)
-        counts = np.empty((2, 1), dtype=np.int64)
-        hearing.count_ranked(threshold, self._known_by.blocks, self._known_sizes, self._ranking(), *counts)
-        return float(counts[0, 0]) / (1.0 + self._known.size)
 
     # -- what is asked -------------------------------------------------------------------------------------------------
 
     def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes)."""
         self._refresh()
-        scores, _, probabilities = self._matrix(slots)
+        scores, _, probabilities, _ = self._matrix(slots)
         return probabilities, scores
 
-    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array]:
-        """Return the scores of every label, which labels stand in for empty sets, if any, and the probabilities."""
-        evidence, rows = self.ear.evidence(slots, self.learned), np.arange(slots.size)
-        counts = evidence.count("near", rows), evidence.count("far", rows)
-        fixed = evidence.fixed(self.learned.exponents, rows)
-        self._judged = (int(slots[0]), *counts, evidence.around, fixed) if slots.size == 1 else None
-        probabilities, u = self.ear.probabilities(self.learned, fixed, *counts), self.state.u.values[slots]
+    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, int]:
+        """Return the scores of every label, which labels replace empty sets, if any, the probabilities, and a bound.
+
+        No more scores than that change with the label of the slots.
+        """
+        *known, around, heard = self.ear.evidence(slots, self.learned)
+        self._judged = (int(slots[0]), *known, around) if slots.size == 1 else None
+        probabilities, u = self.ear.probabilities(self.learned, *known), self.state.u.values[slots]
         matrix = self._form("matrix", probabilities)(probabilities, u)
-        ranked = self._ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
-        top = None if self.method.allow_empty else BoundRows(self._base, probabilities, u).top_labels(ranked, rows)
-        return ranked, top, probabilities
+        if self._mix >= 0.0:
+            matrix = self._lists.ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
+        bound = None if self.method.allow_empty else BoundRows(self._base, probabilities, u)
+        top = None if bound is None else bound.top_labels(matrix, np.arange(slots.size))
+        return matrix, top, probabilities, heard
 
     @compiling_now()  # there will be many calls, each too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         self._refresh()
         thresholds = self._thresholds(slots, alpha)
-        support = self._held_out.size - (self.ear.code.values[slots] < 0).astype(np.int64)
-        level = self._level(alpha)
+        support = self._lists.held_out.size - (self.ear.code[slots] < 0).astype(np.int64)
+        size = self._lists.held_out.size
+        place = rank_place(size, alpha)
+        level = np.inf if place > size else self._lists.share_below(place - 1)
         step = max(1, _CHUNK_ENTRIES // thresholds.shape[1])
         parts: list[Any] = []
         for start in range(0, max(slots.size, 1), step):
             some = slice(start, min(start + step, slots.size))
-            matrix, top, _ = self._matrix(slots[some])
+            matrix, top, *_ = self._matrix(slots[some])
             at = NodeThresholds(
                 alpha, thresholds[some].min(axis=1), support[some], support[some].astype(np.float64), level,
                 self.method.allow_empty, thresholds[some], np.arange(thresholds.shape[1]),
@@ -356,37 +276,49 @@ class Hearing:
             parts.append(PredictionSets.of_scores(slots[some], matrix, at, top))
         return PredictionSets.concat(parts)
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
         """Yield, label by label, what it says of the set that stands before it comes: covered, size, nothing else.
 
         Each label must have entered before the next is asked for.
         """
         for place, label in enumerate(labels.tolist()):
             member = self._member(slots[place : place + 1], alpha)
-            yield bool(member[label]), int(member.sum()), 0.0
+            yield bool(member[label]), int(member.sum()), None
 
     @compiling_now()
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
-        """Return which labels are in the set of one slot."""
-        self._refresh()
-        matrix, top, _ = self._matrix(slot)
-        member: BoolArray = members(matrix, self._thresholds(slot, alpha), top_labels=top)[0]
+        """Return which labels are in the set of one slot without a label.
+
+        If at most m scores differ from those in the list, the threshold of every candidate lies between the scores m
+        places before and after the one that is wanted. Thresholds are computed only if a candidate lies in between.
+        """
+        changed = self._changes_since
+        if changed is None or self._mix >= 0.0 or changed * _MOST_CHANGED > self.state.sizes[1]:
+            self._refresh()  # at once where a score of the reference changes all ranks
+        matrix, top, _, heard = self._matrix(slot)
+        thresholds: FloatArray = np.full((1, matrix.shape[1]), np.inf)
+        place, size = rank_place(self.state.sizes[1], alpha) - 1, self._lists.held_out.size
+        if place < self.state.sizes[1]:
+            reach = heard + int(self._changes_since or 0)
+            low, high = -np.inf, np.inf
+            if place + reach < size:
+                values, below = self._lists.around(place, reach)
+                high = values[place + reach - below]
+                low = values[place - reach - below] if place >= reach else low
+            if ((matrix > low) & (matrix <= high)).any():
+                self._refresh()
+                thresholds = self._thresholds(slot, alpha)
+            else:
+                thresholds[:] = low
+        member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
         return member
 
-    def _compared(self, values: FloatArray) -> tuple[IntArray, IntArray]:
-        """Return how many scores held out are below each value, and up to it."""
-        from napsets.kernels import hearing
-
-        below, up_to = np.empty((2, values.size), dtype=np.int64)
-        hearing.count_ranked(values, self._held_out.blocks, self._group_sizes(), self._ranking(), below, up_to)
-        return below, up_to
-
     @compiling_now()
-    def p_value(self, slot: int, _: float, u: float) -> float:
-        """Return the smoothed p-value of a label held out that has just entered, among the others."""
+    def p_value(self, slot: int, _: float | None, u: float) -> float:
+        """Return the smoothed p-value of a held-out label that was just added, among the others."""
         self._refresh()
-        entry, size = self.ear.entry_of.values[slot : slot + 1], self._held_out.size
-        below, up_to = self._compared(self._ranked(self.state.labels.values[slot : slot + 1], self._raw.values[entry]))
+        scores, size = self.ear.entries["raw"][self.ear.entry_of[slot : slot + 1]], self._lists.held_out.size
+        below, up_to = self._lists.compared(self._lists.ranked(self.state.labels.values[slot : slot + 1], scores))
         return smoothed_p_value(size - int(up_to[0]), int(up_to[0] - below[0]) - 1, size - 1, u)
 
     @compiling_now()
@@ -398,9 +330,9 @@ class Hearing:
             slot = slots[place : place + 1]
             scores = self._matrix(slot)[0][0]
             _, old, changed = self._changes(slot)
-            below, _ = self._compared(scores)
-            # A score that is left out, or comes in its stead, below a candidate.
+            below, _ = self._lists.compared(scores)
+            # A score that is left out, or put in its place, below a candidate.
             below = below - (old[:, None] < scores).sum(axis=0) + (changed < scores).sum(axis=0)
-            size = self._held_out.size - int(self.ear.code.values[slot[0]] < 0)
+            size = self._lists.held_out.size - int(self.ear.code[slot[0]] < 0)
             p_values[place] = (size - below + 1) / (size + 1)
         return p_values

@@ -30,6 +30,13 @@ log = logging.getLogger("napsets")
 #: Events that a restart may have to fold again, at the least, before a snapshot is written.
 _TAIL = 50_000
 
+#: What changes something, by name, and the arguments that it has.
+_SIGNATURES = {
+    name: inspect.signature(function)
+    for name, function in vars(Draft).items()
+    if callable(function) and not name.startswith("_")
+}
+
 
 class Logged:
     """A living graph as its log has it: what changes it goes through `update`."""
@@ -164,16 +171,16 @@ class Logged:
                 draft = Repeated(self._state) if before else Draft(self._state)
                 for change in _listed(changes):
                     name, arguments = change[0], change[1:]
-                    action = getattr(draft, name, None) if isinstance(name, str) and not name.startswith("_") else None
-                    if not callable(action):
+                    signature = _SIGNATURES.get(name) if isinstance(name, str) else None
+                    if signature is None:
                         raise InvalidInputError(
                             f"`changes` must name methods of Live that change something; got {name!r}"
                         )
                     try:
-                        inspect.signature(action).bind(*arguments)
+                        signature.bind(draft, *arguments)
                     except TypeError as error:
                         raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
-                    action(*arguments)
+                    getattr(draft, name)(*arguments)
                 if before and before != packed(draft.changes):
                     raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
             if not before:

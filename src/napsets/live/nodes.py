@@ -12,7 +12,7 @@ from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 
-__all__ = ["Adjacency", "Column", "Names"]
+__all__ = ["Adjacency", "Column", "Names", "Table"]
 
 Array = npt.NDArray[Any]
 
@@ -49,6 +49,45 @@ class Column:
             grown = np.empty((room, *self._room.shape[1:]), dtype=self._room.dtype)
             grown[: self.size] = self.values
             self._room = grown
+
+
+class Table:
+    """Columns that grow together at their end, in amortised constant time per row.
+
+    Parameters
+    ----------
+    **rooms : numpy.ndarray
+        An array without rows for each column.
+
+    Attributes
+    ----------
+    size : int
+        How many rows there are.
+    rooms : dict of arrays
+        The columns with room to grow, as kernels see them.
+    """
+
+    def __init__(self, **rooms: Array) -> None:
+        self.rooms, self.size = rooms, 0
+
+    def __getitem__(self, name: str) -> Array:
+        return self.rooms[name][: self.size]
+
+    def extend(self, count: int) -> None:
+        """Add rows, whose entries are not set."""
+        room, size = next(iter(self.rooms.values())).shape[0], self.size + count
+        if size > room:
+            room = size if self.size == 0 else max(size, self.size + self.size // 2 + 8)
+            for name, old in self.rooms.items():
+                self.rooms[name] = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+                self.rooms[name][: self.size] = old[: self.size]
+        self.size = size
+
+    def drop(self, row: int) -> None:
+        """Remove a row; the last one takes its place."""
+        self.size -= 1
+        for room in self.rooms.values():
+            room[row] = room[self.size]
 
 
 class Names:
@@ -193,6 +232,13 @@ class Adjacency:
         """Return the neighbours of one slot, ascending."""
         start = int(self.starts.values[slot])
         return self.columns[start : start + int(self.sizes.values[slot])]
+
+    @property
+    def rows(self) -> Any:
+        """The neighbours of all slots, as kernels see them."""
+        from napsets.kernels.following import Rows
+
+        return Rows(self.starts.values, self.sizes.values, self.columns)
 
     def packed(self) -> tuple[IntArray, Array]:
         """Return the rows one after another: offsets and columns."""

@@ -7,6 +7,7 @@ sees it (`batch`) has the nodes that are there in the order of their slots.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,15 @@ Array = npt.NDArray[Any]
 _ARRIVALS = 0x6C61_6265_6C73
 
 
+@lru_cache(maxsize=16)
+def _seed_for(seed: int, use: int) -> int:
+    """Return the seed of the numbers that split labels (0), order them (1) or break ties (2)."""
+    return split_seed(seed, _ARRIVALS + use)
+
+
 def in_reference(seed: int, numbers: IntArray, share: float) -> npt.NDArray[np.bool_]:
     """Return which labels belong to the reference, by the order of their arrival: a hash of (seed, number)."""
-    reference: npt.NDArray[np.bool_] = node_uniforms(numbers, split_seed(seed, _ARRIVALS)) < share
+    reference: npt.NDArray[np.bool_] = node_uniforms(numbers, _seed_for(seed, 0)) < share
     return reference  # all of them where the share is 1: the numbers are below 1
 
 
@@ -168,9 +175,9 @@ class State:
 
 def draw_order(seed: int, ids: Array) -> IntArray:
     """Return the order in which labels that are there from the start count as arrived: drawn from the seed."""
-    return np.argsort(node_uniforms(ids, split_seed(seed, _ARRIVALS + 1)), kind="stable")
+    return np.argsort(node_uniforms(ids, _seed_for(seed, 1)), kind="stable")
 
 
 def uniforms(seed: int, events: IntArray) -> FloatArray:
     """Return the uniform number of each event, which breaks ties among scores."""
-    return node_uniforms(events, split_seed(seed, _ARRIVALS + 2))
+    return node_uniforms(events, _seed_for(seed, 2))

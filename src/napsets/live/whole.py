@@ -69,16 +69,16 @@ class Whole:
         object.__setattr__(sets, "nodes", slots)
         return sets
 
-    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
+    def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
         """Yield, label by label, what it says of the set that stands before it comes: covered, size, and nothing else.
 
         Each label must have entered before the next is asked for.
         """
         for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
             member = self.predict(np.array([slot]), alpha).member[0]
-            yield bool(member[label]), int(member.sum()), 0.0
+            yield bool(member[label]), int(member.sum()), None
 
-    def p_value(self, slot: int, _: float, u: float) -> float:
+    def p_value(self, slot: int, _: float | None, u: float) -> float:
         """Return the smoothed p-value of a label that has just entered, among the others that set the level."""
         batch, calibrated = self.present()
         node, scored = np.searchsorted(batch.slots, slot), calibrated.scored

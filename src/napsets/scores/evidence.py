@@ -29,8 +29,8 @@ from napsets.graph import Graph
 from napsets.scores.base import Labelled
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, conditional_logit, log_likelihoods
 
-__all__ = ["CROWD", "Evidence", "fitted_rows", "label_shares", "label_weights", "normalised", "passed_shares"]
-__all__ += ["sums_over_way_back"]
+__all__ = ["CROWD", "Evidence", "fitted_rows", "label_shares", "label_weights", "log_floored", "normalised"]
+__all__ += ["passed_shares", "sums_over_way_back"]
 
 #: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
 _LEAST = 1e-6
@@ -194,7 +194,7 @@ class Evidence:
         """Return the logarithm of one factor, shape (rows, classes)."""
         if name in ("model", "around"):
             p = self.outputs if name == "model" else self.around
-            return np.log(np.maximum(p[rows].astype(np.float64), _LEAST))
+            return log_floored(p[rows])
         counted = self._walked if name == "wide" else self.counts.get(name)
         counts = self._alike(rows) if counted is None else counted[rows]
         logs: FloatArray = np.log1p(counts / (PRIOR[name] * self.shares))
@@ -261,6 +261,12 @@ class Evidence:
             counts = self.count("near", rows), self.count("far", rows)
             out[rows] = normalised(label_weights(learned, self.fixed(learned.exponents, rows), *counts))
         return out
+
+
+def log_floored(p: npt.NDArray[Any]) -> FloatArray:
+    """Return the logarithms of probabilities, of which very small ones count as a little more."""
+    logs: FloatArray = np.log(np.maximum(p.astype(np.float64), _LEAST))
+    return logs
 
 
 def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napsets.kernels import hearing
+from napsets.kernels import ranked as kernels
 from napsets.kernels.ordered import OrderedPairs
+from napsets.live.score_lists import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
 
 LABELS = 3
@@ -27,7 +28,7 @@ def ranking(reference, mix):
     labels, scores = np.array([label for label, _ in reference]), np.array([score for _, score in reference])
     sizes = np.bincount(labels, minlength=LABELS)
     blocks = ordered(reference, by_label=False).blocks, ordered(reference, by_label=True).blocks
-    known = hearing.Ranking(*blocks, sizes, np.cumsum(sizes) - sizes, labels.size, mix, SHRINK, SLOPE)
+    known = kernels.Ranking(*blocks, sizes, np.cumsum(sizes) - sizes, labels.size, mix, SHRINK, SLOPE)
 
     class Inner:
         probabilities = np.empty((1, LABELS))
@@ -45,7 +46,7 @@ def test_scores_are_ranked_as_in_a_batch(reference, scored, mix):
     known, batch = ranking(reference, mix)
     labels, scores = np.array([label for label, _ in scored]), np.array([score for _, score in scored])
     values = np.empty(scores.size)
-    hearing.rank_scores(labels, scores, known, values)
+    kernels.rank_scores(labels, scores, known, values)
     assert np.array_equal(values, batch(labels, scores))
 
 
@@ -64,23 +65,37 @@ def test_thresholds_are_those_of_all_scores_sorted_anew(reference, scored, mix, 
     place = data.draw(st.integers(0, min(map(len, expected)) - 1))
     reach, guess = len(removed) + 2, data.draw(st.floats(-1, 2))
     blocks = ordered(scored, by_label=mix >= 0).blocks
-    values, below = hearing.scores_between(place - reach, place + reach, blocks, sizes, known, guess)
+    values, below = kernels.scores_between(place - reach, place + reach, blocks, sizes, known, guess)
     assert np.array_equal(values, np.sort(ranked)[below : below + values.size])
     thresholds = np.empty((1, 2))
     starts = np.array([0, len(removed)])
-    hearing.select_changed(values, below, scores.size, np.array([place]), starts, ranked[removed], changed, thresholds)
+    kernels.select_changed(values, below, scores.size, np.array([place]), starts, ranked[removed], changed, thresholds)
     assert thresholds[0].tolist() == [column[place] for column in expected]
 
 
-@given(SCORED, st.data())
-def test_pairs_that_come_and_go_together_stay_in_order(pairs, data):
-    lists = ordered(pairs, by_label=True)
-    new = data.draw(SCORED)
-    gone = data.draw(st.lists(st.sampled_from(range(len(pairs))), unique=True))
-    lists.add_all(*np.array(new, dtype=float).T)
-    lists.remove_all(*np.array([pairs[i] for i in gone], dtype=float).reshape(-1, 2).T)
-    left = sorted([pair for i, pair in enumerate(pairs) if i not in gone] + new)
-    assert lists.size == len(left)
-    for label, score in [*left, (1, 0.3)]:
-        assert lists.count(label, score) == sum(pair < (label, score) for pair in left)
-        assert lists.count(label, score, after=True) == sum(pair <= (label, score) for pair in left)
+@given(SCORED, st.data(), st.booleans())
+def test_scores_that_are_replaced_stay_in_order(scored, data, by_label):
+    lists = ScoreLists(LABELS, 0.5 if by_label else -1.0)
+    codes = [label + 1 if data.draw(st.booleans()) else -label - 1 for label, _ in scored]
+    now = np.array([score for _, score in scored])
+    lists.replace(np.array(codes), np.full(now.size, np.nan), now)
+    for _ in range(3):
+        some = np.array(data.draw(st.lists(st.integers(0, now.size - 1), unique=True)), dtype=np.int64)
+        new = np.array(data.draw(st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=some.size, max_size=some.size)))
+        lists.replace(np.array(codes)[some], now[some], new)
+        now[some] = new
+    listed = [(code, score) for code, score in zip(codes, now, strict=True) if not np.isnan(score)]
+    for pairs, kept, grouped in (
+        (lists.everyone, [(code - 1, score) for code, score in listed if code > 0], False),
+        (lists.own, [(code - 1, score) for code, score in listed if code > 0 and by_label], True),
+        (lists.held_out, [(-code - 1, score) for code, score in listed if code < 0], by_label),
+    ):
+        kept = [(label if grouped else 0, score) for label, score in kept]
+        assert pairs.size == len(kept)
+        for label, score in [*kept, (1, 0.3)]:
+            assert pairs.count(label, score) == sum(pair < (label, score) for pair in kept)
+            assert pairs.count(label, score, after=True) == sum(pair <= (label, score) for pair in kept)
+    if by_label:
+        sizes = np.bincount([code - 1 for code, _ in listed if code > 0], minlength=LABELS)
+        assert lists.sizes.tolist() == sizes.tolist()
+        assert lists.before.tolist() == (np.cumsum(sizes) - sizes).tolist()

@@ -1,0 +1,264 @@
+"""Scores ranked by label, and order statistics of them with some scores left out and others in their place."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from napsets.kernels._jit import jit, part
+from napsets.kernels.ordered import count_pairs, insert_pair, pair_at, remove_pair
+
+__all__ = ["Lists", "Ranking"]
+
+
+class Ranking(NamedTuple):
+    """How scores are ranked among those of the reference; see `napsets.scores.by_label`.
+
+    Attributes
+    ----------
+    everyone, own : Blocks
+        The pairs (0, score) of the reference, and (label, score).
+    sizes, before : int64 of shape (labels,)
+        How many reference nodes have each label, and how many have a smaller one.
+    size : int
+        How many there are.
+    mix, shrink, slope : float
+        The weight of the label's own ranks, and the two constants of the formula; a mix below 0 leaves scores alone.
+    """
+
+    everyone: Any
+    own: Any
+    sizes: Any
+    before: Any
+    size: int
+    mix: float
+    shrink: float
+    slope: float
+
+
+class Lists(NamedTuple):
+    """The scores of labelled nodes in order.
+
+    Attributes
+    ----------
+    everyone, own : Blocks
+        Those of the reference, as in `Ranking`; the second stays empty where scores are not ranked by label.
+    held_out : Blocks
+        Those of the labels held out: pairs (label, score), or (0, score) where scores are not ranked by label.
+    sizes, before, held_out_sizes : int64 of shape (labels,)
+        How many reference nodes have each label, how many have a smaller one, and how many are held out with it.
+    """
+
+    everyone: Any
+    own: Any
+    held_out: Any
+    sizes: Any
+    before: Any
+    held_out_sizes: Any
+
+
+@part
+def _is_full(blocks):
+    return blocks.used[0] == blocks.sizes.size
+
+
+@part
+def _enter(blocks, label, score, sign):
+    if sign > 0:
+        insert_pair(blocks, label, score)
+    else:
+        remove_pair(blocks, label, score)
+
+
+@jit
+def replace_scores(start, codes, old, new, by_label, lists):
+    """Replace scores in the lists, from one on, until a list has no block left; return how many are done.
+
+    Codes are those of `Speakers`. NaN stands for a score that is in no list.
+    """
+    for i in range(start, codes.size):
+        if _is_full(lists.everyone) or _is_full(lists.own) or _is_full(lists.held_out):
+            return i
+        label = abs(codes[i]) - 1
+        group = float(label) if by_label else 0.0
+        for sign, score in ((-1, old[i]), (1, new[i])):
+            if np.isnan(score):
+                continue
+            if codes[i] < 0:
+                _enter(lists.held_out, group, score, sign)
+                lists.held_out_sizes[label] += sign
+                continue
+            _enter(lists.everyone, 0.0, score, sign)
+            if by_label:
+                _enter(lists.own, group, score, sign)
+                lists.sizes[label] += sign
+                lists.before[label + 1 :] += sign
+    return codes.size
+
+
+@part
+def _ranked(label, score, ranking):
+    """Return a score as it is ranked among those of the reference."""
+    if ranking.mix < 0.0:
+        return score
+    share = count_pairs(ranking.everyone, 0.0, score, False) / (ranking.size + 1.0)
+    own = ranking.sizes[label]
+    mix = ranking.mix * own / (own + ranking.shrink)
+    value = (1.0 - mix) * share
+    if mix != 0.0:
+        below = count_pairs(ranking.own, float(label), score, False) - ranking.before[label]
+        value = value + mix * (below / (own + 1.0))
+    return value + ranking.slope * score
+
+
+@jit
+def rank_scores(labels, scores, ranking, values):
+    """Write scores as they are ranked."""
+    for i in range(scores.size):
+        values[i] = _ranked(labels[i], scores[i], ranking)
+
+
+@part
+def _first_from(blocks, label, start, size, value, after, ranking):
+    """Return how many scores of a label are ranked below a value; with `after`, up to and including it."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        here = _ranked(label, pair_at(blocks, start + middle)[1], ranking)
+        if here < value or (after and here == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def count_ranked(values, blocks, sizes, ranking, below, up_to):
+    """Write how many ranked scores, of pairs (label, score), are below each value, and up to and including it."""
+    for i in range(values.size):
+        below[i] = 0
+        up_to[i] = 0
+        start = 0
+        for label in range(sizes.size):
+            size = sizes[label]
+            if size:
+                below[i] += _first_from(blocks, label, start, size, values[i], False, ranking)
+                up_to[i] += _first_from(blocks, label, start, size, values[i], True, ranking)
+            start += size
+
+
+@jit
+def scores_between(first, last, blocks, sizes, ranking, guess):
+    """Return the ranked scores, ascending, that hold at least the places from one to another, and how many are below.
+
+    All scores that are equal to one of them are among them. Where scores are ranked by label, those near a guess are
+    looked at first.
+    """
+    total = sizes.sum()
+    first, last = max(first, 0), min(last, total - 1)
+    if ranking.mix < 0.0:
+        low = count_pairs(blocks, 0.0, pair_at(blocks, first)[1], False)
+        high = count_pairs(blocks, 0.0, pair_at(blocks, last)[1], True)
+        values = np.empty(high - low)
+        for i in range(low, high):
+            values[i - low] = pair_at(blocks, i)[1]
+        return values, low
+    lows, highs = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
+    down = up = 2.0 * (last - first + 8) / (total + 1.0)
+    while True:
+        low, high, start = 0, 0, 0
+        for label in range(sizes.size):
+            size = sizes[label]
+            lows[label] = highs[label] = start
+            if size:
+                lows[label] += _first_from(blocks, label, start, size, guess - down, False, ranking)
+                highs[label] += _first_from(blocks, label, start, size, guess + up, True, ranking)
+            low += lows[label] - start
+            high += highs[label] - start
+            start += size
+        if low <= first and high > last:
+            break
+        if low > first:
+            down = 4.0 * down if down < 4.0 else np.inf
+        if high <= last:
+            up = 4.0 * up if up < 4.0 else np.inf
+    values = np.empty(high - low)
+    count = 0
+    for label in range(sizes.size):
+        for i in range(lows[label], highs[label]):
+            values[count] = _ranked(label, pair_at(blocks, i)[1], ranking)
+            count += 1
+    values.sort()
+    return values, low
+
+
+@jit
+def select_changed(values, below, total, places, starts, removed, changed, thresholds):
+    """Write the order statistic of each row and candidate, with some scores left out and others in their stead.
+
+    Parameters
+    ----------
+    values, below : float64 array, int
+        Scores around the places that are wanted, ascending, and how many are below them.
+    total : int
+        How many scores there are.
+    places : int64 of shape (rows,)
+        Which score is wanted of each row, from 0.
+    starts : int64 of shape (rows + 1,)
+        Where the changes of each row start.
+    removed : float64 of shape (changes,)
+        Scores that are left out.
+    changed : float64 of shape (changes, candidates)
+        Scores that stand in for them; NaN where none does.
+    thresholds : float64 of shape (rows, candidates)
+        Written.
+    """
+    low = -np.inf if below == 0 else values[0]
+    high = np.inf if below + values.size == total else values[-1]
+    for row in range(places.size):
+        some = removed[starts[row] : starts[row + 1]].copy()
+        some.sort()
+        left_out = np.zeros(values.size, np.bool_)
+        before = below
+        place = 0
+        for i in range(some.size):
+            if some[i] < low:
+                before -= 1
+            elif some[i] <= high:
+                first = np.searchsorted(values, some[i])
+                place = first if i == 0 or some[i] != some[i - 1] else place + 1
+                left_out[place] = True
+        for column in range(changed.shape[1]):
+            new = np.empty(some.size)
+            count, smaller = 0, 0
+            for i in range(starts[row], starts[row + 1]):
+                score = changed[i, column]
+                if score < low:
+                    smaller += 1
+                elif score <= high:
+                    new[count] = score
+                    count += 1
+            new = new[:count]
+            new.sort()
+            thresholds[row, column] = _merged(places[row] - before - smaller, values, left_out, new)
+
+
+@part
+def _merged(place, values, left_out, new):
+    """Return the score at a place among those that are not left out and some new ones; NaN where there is none."""
+    i, j = 0, 0
+    while True:
+        while i < values.size and left_out[i]:
+            i += 1
+        if i == values.size and j == new.size:
+            return np.nan
+        if j < new.size and (i == values.size or new[j] <= values[i]):
+            score = new[j]
+            j += 1
+        else:
+            score = values[i]
+            i += 1
+        if place == 0:
+            return score
+        place -= 1

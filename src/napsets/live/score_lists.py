@@ -1,0 +1,129 @@
+"""The scores of labelled nodes in order: ranks by label, counts, and the scores around a place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.scores.by_label import SHRINK, SLOPE
+
+__all__ = ["ScoreLists"]
+
+#: How many scores on either side of a place are looked up at the least.
+_LEAST_REACH = 16
+
+
+class ScoreLists:
+    """The scores of the reference and of the labels held out, each at its own label.
+
+    Parameters
+    ----------
+    classes : int
+        How many labels there are.
+    mix : float
+        The weight of ranks among the scores of the same label, as in `ByLabel`; below 0, scores are not ranked.
+    """
+
+    def __init__(self, classes: int, mix: float) -> None:
+        from napsets.kernels.ordered import OrderedPairs
+
+        self.mix = mix
+        self.everyone, self.own, self.held_out = OrderedPairs(), OrderedPairs(), OrderedPairs()
+        self.sizes, self.before, self.held_out_sizes = (np.zeros(classes, dtype=np.int64) for _ in range(3))
+        self._guess = 0.5
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the scores around places: they may be others now."""
+        self._windows: dict[int, tuple[int, FloatArray, int]] = {}
+
+    def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
+        """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `Speakers`."""
+        from napsets.kernels.ranked import Lists, replace_scores
+
+        self.forget()
+        done = 0
+        if self.everyone.size + self.held_out.size == 0:
+            self._fill(codes, new)
+            return
+        while True:
+            lists = Lists(
+                self.everyone.blocks, self.own.blocks, self.held_out.blocks, self.sizes, self.before,
+                self.held_out_sizes,
+            )  # fmt: skip
+            done = replace_scores(done, codes, old, new, self.mix >= 0.0, lists)
+            if done == codes.size:
+                break
+            for pairs in (self.everyone, self.own, self.held_out):
+                pairs.grow()
+
+    def _fill(self, codes: npt.NDArray[Any], scores: FloatArray) -> None:
+        listed = ~np.isnan(scores)
+        codes, scores = codes[listed].astype(np.int64), scores[listed]
+        known, labels = codes > 0, np.abs(codes) - 1
+        groups = labels.astype(np.float64) if self.mix >= 0.0 else np.zeros(labels.size)
+        self.everyone.fill(np.zeros(int(known.sum())), scores[known])
+        self.held_out.fill(groups[~known], scores[~known])
+        self.held_out_sizes[:] = np.bincount(labels[~known], minlength=self.sizes.size)
+        if self.mix >= 0.0:
+            self.own.fill(groups[known], scores[known])
+            self.sizes[:] = np.bincount(labels[known], minlength=self.sizes.size)
+            self.before[:] = np.cumsum(self.sizes) - self.sizes
+
+    def _ranking(self) -> Any:
+        from napsets.kernels.ranked import Ranking
+
+        size = self.everyone.size
+        return Ranking(
+            self.everyone.blocks, self.own.blocks, self.sizes, self.before, size, self.mix, SHRINK, SLOPE
+        )  # fmt: skip
+
+    def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
+        """Return the ranks of scores at these labels, which have the same shape."""
+        from napsets.kernels.ranked import rank_scores
+
+        if self.mix < 0.0:
+            return scores
+        values = np.empty(scores.size)
+        rank_scores(np.ravel(labels), np.ravel(scores), self._ranking(), values)
+        return values.reshape(scores.shape)
+
+    def around(self, place: int, reach: int) -> tuple[FloatArray, int]:
+        """Return the ranked scores held out around a place, from 0, and how many are below them."""
+        from napsets.kernels.ranked import scores_between
+
+        window = self._windows.get(place)
+        if window is None or window[0] < reach:
+            reach = max(2 * reach, _LEAST_REACH)
+            values, below = scores_between(
+                place - reach, place + reach, self.held_out.blocks, self._groups(), self._ranking(), self._guess
+            )
+            self._guess = float(values[min(max(place - below, 0), values.size - 1)])
+            window = self._windows[place] = (reach, values, below)
+        return window[1], window[2]
+
+    def _groups(self) -> IntArray:
+        return self.held_out_sizes if self.mix >= 0.0 else np.array([self.held_out.size])
+
+    def compared(self, values: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return how many ranked scores held out are below each value, and how many are at most the value."""
+        from napsets.kernels.ranked import count_ranked
+
+        below, up_to = np.empty((2, values.size), dtype=np.int64)
+        count_ranked(values, self.held_out.blocks, self._groups(), self._ranking(), below, up_to)
+        return below, up_to
+
+    def share_below(self, place: int) -> float:
+        """Return the share of the reference below the score held out at a place, from 0."""
+        from napsets.kernels.ranked import count_ranked
+
+        values, below = self.around(place, 0)
+        threshold, size = values[[place - below]], self.everyone.size
+        if self.mix < 0.0:
+            return self.everyone.count(0.0, float(threshold[0])) / (1.0 + size)
+        counts = np.empty((2, 1), dtype=np.int64)
+        count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
+        return float(counts[0, 0]) / (1.0 + size)
