@@ -27,16 +27,16 @@ from napsets.checks.arguments import (
     plain,
     shown,
 )
-from napsets.checks.compressed import id_dtype
-from napsets.checks.frames import find_rows
-from napsets.checks.lengths import (
+from napsets.checks.compressed import (
     WeightsAre,
     WeightsMean,
     check_lengths,
     check_weights_are,
+    id_dtype,
     lengths_from,
     weights_mean,
 )
+from napsets.checks.frames import find_rows
 from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError, NapsetsWarning
 

@@ -22,9 +22,8 @@ from napsets.checks.arguments import (
     check_table,
     check_threads,
 )
-from napsets.checks.compressed import check_compressed, id_dtype
+from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
 from napsets.checks.frozen import frozen, sealed
-from napsets.checks.lengths import WeightsAre, WeightsMean
 from napsets.checks.names import choose
 from napsets.edges import EdgeList, compress, undirected_too, way_to_graph
 from napsets.errors import InvalidInputError

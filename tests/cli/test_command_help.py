@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from napsets import __version__
-from napsets.cli import make_app
+from napsets.cli import main, make_app
 from napsets.cli._command import as_written
 
 COMMANDS = get_command(make_app()).commands
@@ -132,6 +132,24 @@ def test_help_loads_nothing_heavy():
         "assert not heavy, heavy"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_run_loads_the_command_that_it_names_and_no_other(monkeypatch):
+    loaded = []
+    monkeypatch.setattr("napsets.cli.make_app", lambda names: loaded.append(list(names)))
+    monkeypatch.setattr("napsets.cli.run_app", lambda app, name: None)
+    monkeypatch.setattr("napsets.cli.listen", lambda: None)
+    for line in (
+        "predict -e edges.csv",
+        "predict --config all.toml",
+        "predict --config=all.toml",
+        "--help",
+        "pred",
+        "",
+    ):
+        monkeypatch.setattr("sys.argv", ["napsets", *line.split()])
+        main()
+    assert loaded == [["predict"], *[list(COMMANDS)] * 5]
 
 
 def test_an_option_keeps_its_help_where_python_hides_it_in_an_optional():

@@ -179,7 +179,7 @@ import os, signal, sys
 from pathlib import Path
 import napsets.files.places as places
 from napsets.cli._signals import at_work, listen
-from napsets.files.drafts import discard_drafts
+from napsets.files.places import discard_drafts
 moment, target = sys.argv[1], Path(sys.argv[2])
 
 def stop():

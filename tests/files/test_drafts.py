@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from napsets.files.drafts import STALE, draft_mark, is_abandoned
-from napsets.files.places import replacing
+from napsets.files.places import STALE, draft_mark, is_abandoned, replacing
 
 KILLED = """
 import os, signal, sys

@@ -13,7 +13,7 @@ from napsets.evaluation.comparison import Comparison, compare
 from napsets.report import ReportData
 from napsets.report.explorer import EXPLORED_NODES, TOO_LITTLE, Explorer, affordable, explore
 from napsets.report.kind import VOICES
-from napsets.report.neighbours import BINS, DRAWN_NODES
+from napsets.report.neighbourhoods import BINS, DRAWN_NODES
 from napsets.report.sets_page import SetsPage, node_bytes
 from napsets.scores.informed import evidence_of
 from worlds import FOUR

@@ -13,10 +13,9 @@ import pytest
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.report import ReportData, page_data
-from napsets.report.cards import sentence
 from napsets.report.chart_data import chance_band
 from napsets.report.charts import charts
-from napsets.report.summary import summarise
+from napsets.report.summary import sentence, summarise
 from screens import CUT_OFF, PAPER
 
 # The browser first: where there is none, no page is made in vain.

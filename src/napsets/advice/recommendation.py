@@ -37,7 +37,7 @@ from napsets.checks.arguments import (
     check_progress,
     check_seed,
 )
-from napsets.checks.classes import label_numbers, named_columns
+from napsets.checks.frames import label_numbers, named_columns
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops

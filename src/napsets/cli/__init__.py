@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -32,8 +33,8 @@ COMMANDS = (
 )
 
 
-def make_app() -> Any:
-    """Put the commands together."""
+def make_app(names: Iterable[str] = COMMANDS) -> Any:
+    """Put the commands together, all of them or some."""
     try:
         import rich  # noqa: F401
         import typer
@@ -53,7 +54,7 @@ def make_app() -> Any:
         "napsets --install-completion",
     )
     app.callback()(version_option)
-    for name in COMMANDS:
+    for name in names:
         function = name.replace("-", "_")
         module = import_module(f"napsets.cli.{function}")
         add_command(app, name, getattr(module, function), examples=module.EXAMPLES)
@@ -64,17 +65,22 @@ def main() -> None:
     """Run the command; the process ends with 0 (fine), 1 (failed), 2 (wrong use), 130 (Ctrl-C) or 143 (SIGTERM)."""
     listen()
     try:
-        app = make_app()
+        app = make_app(_needed(sys.argv[1:]))
     except MissingDependencyError as error:
         sys.stderr.write(f"napsets: error: {error}\n")
         sys.exit(1)
     run_app(app, "napsets")
 
 
+def _needed(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the commands to load for some arguments: the one that they name; all for help and settings files."""
+    alone = arguments and arguments[0] in COMMANDS and not any(word.startswith("--config") for word in arguments)
+    return arguments[:1] if alone else COMMANDS
+
+
 def run_app(app: Any, name: str) -> None:
     """Run an application of commands in this process, which ends with it."""
-    from napsets.cli._errors import report_error
-    from napsets.cli._terminal import PrintingError, flush, prepare_streams
+    from napsets.cli._terminal import PrintingError, flush, prepare_streams, report_error
 
     listen()
     prepare_streams()

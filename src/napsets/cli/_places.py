@@ -13,8 +13,7 @@ from typing import Any
 import typer
 
 from napsets.errors import InvalidInputError
-from napsets.files.drafts import temporary_folder
-from napsets.files.places import check_output
+from napsets.files.places import check_output, temporary_folder
 
 __all__ = [
     "REPORT_SUFFIXES",

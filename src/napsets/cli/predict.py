@@ -27,8 +27,8 @@ from napsets.cli._options import (
 )
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
-from napsets.cli._saved import predict_saved
 from napsets.cli._signals import unwinding
+from napsets.cli._store import predict_saved
 from napsets.files import check_writable, describe_settings, read_inputs, write_prediction
 from napsets.files.places import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.errors import InvalidInputError, NapsetsError
-from napsets.evaluation.ease import Ease, ease_of_labels, ease_of_numbers
-from napsets.evaluation.groups import FIFTHS, named_fifths
+from napsets.evaluation.groups import FIFTHS, Ease, ease_of_labels, ease_of_numbers, named_fifths
 from napsets.evaluation.metrics import check_strata, mean, mean_and_error, size_violation
 from napsets.graph import Graph
 from napsets.groups import by_quantiles

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.lengths import WeightsAre, check_lengths
+from napsets.checks.compressed import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.id_columns import UnknownIds, id_column, known_places, one_width

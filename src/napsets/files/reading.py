@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from napsets.checks.lengths import WeightsAre, check_weights_are
+from napsets.checks.compressed import WeightsAre, check_weights_are
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 

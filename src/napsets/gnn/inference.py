@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from napsets.gnn.batches import FeatureTable, chunks, graph_tensor, prefetch
+from napsets.gnn.batches import FeatureTable, ShadowSampler, batch_key, chunks, graph_tensor, make_sampler, prefetch
 from napsets.gnn.models import GCN, SageMean, Stack
-from napsets.gnn.samplers import ShadowSampler, batch_key, make_sampler
 from napsets.gnn.settings import Settings
 from napsets.graph import Graph
 

@@ -22,10 +22,9 @@ from torch import Tensor, nn
 
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading, replacing
-from napsets.gnn.batches import FeatureTable, chunks, prefetch
+from napsets.gnn.batches import FeatureTable, FullSampler, batch_key, chunks, make_sampler, prefetch
 from napsets.gnn.goals import Goal, LabelGoal
 from napsets.gnn.inference import exact_logits, sampled_logits
-from napsets.gnn.samplers import FullSampler, batch_key, make_sampler
 from napsets.gnn.settings import Settings
 from napsets.graph import Graph
 

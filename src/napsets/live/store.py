@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from napsets.checks.arguments import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.drafts import draft_mark
+from napsets.files.places import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack
 
 if TYPE_CHECKING:

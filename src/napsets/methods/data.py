@@ -24,8 +24,7 @@ from napsets.checks.arguments import (
     check_scores,
     count_trained,
 )
-from napsets.checks.classes import named_columns
-from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index
+from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
 from napsets.checks.frozen import sealed
 from napsets.edges import node_names
 from napsets.errors import InvalidInputError, NotCalibratedError

@@ -23,7 +23,7 @@ from napsets.checks.arguments import (
     check_names,
     check_probabilities,
 )
-from napsets.checks.classes import label_numbers
+from napsets.checks.frames import label_numbers
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError

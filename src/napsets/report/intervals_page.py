@@ -22,7 +22,6 @@ from napsets.evaluation.metrics import GroupCoverage
 from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
-from napsets.report.cards import Headline, card, percent
 from napsets.report.chart_data import Row, Z, finite_mean, group_rows, range_names
 from napsets.report.encodings import (
     CHANCE_TIPS,
@@ -39,7 +38,7 @@ from napsets.report.encodings import (
 )
 from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Words
+from napsets.report.summary import Headline, Words, card, percent
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
 if TYPE_CHECKING:

@@ -14,13 +14,12 @@ from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
-from napsets.report.cards import cell, code, sentence
 from napsets.report.charts import charts
 from napsets.report.data import ReportData, page_data
 from napsets.report.embedding import as_json
 from napsets.report.encodings import LOOKS
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
-from napsets.report.summary import summarise
+from napsets.report.summary import cell, code, sentence, summarise
 
 __all__ = ["render", "write_page", "write_report"]
 

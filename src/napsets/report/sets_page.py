@@ -18,7 +18,6 @@ from napsets.checks.text import shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import MethodResult, finite_together
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
-from napsets.report.cards import Headline, card, number, percent
 from napsets.report.chart_data import Row, Z, chance_band, group_rows, range_names, share_row, wilson
 from napsets.report.encodings import (
     CHANCE_TIPS,
@@ -37,7 +36,7 @@ from napsets.report.encodings import (
 )
 from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Words, size_range
+from napsets.report.summary import Headline, Words, card, number, percent, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
 if TYPE_CHECKING:

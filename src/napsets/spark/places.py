@@ -18,9 +18,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from napsets.errors import InvalidInputError
-from napsets.files.drafts import STALE, draft_mark, is_abandoned
 from napsets.files.formats import SIDECAR, arrow
-from napsets.files.places import check_apart, check_output, note_written
+from napsets.files.places import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
 from napsets.files.prediction_columns import SETS
 from napsets.spark.batches import file_system, hadoop_path
 
