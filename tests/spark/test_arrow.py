@@ -14,9 +14,9 @@ from napsets.quantile import hop_quantile
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
-from napsets.spark.arrow import Settings, calibration_scores, prediction_sets, thresholds  # noqa: E402
+from napsets.spark.arrow import SparkSettings, calibration_scores, prediction_sets, thresholds  # noqa: E402
 
-SETTINGS = Settings(hop_weights("hyperbolic", 3), ns.APS(), 0.2, 1, True, ("a", "b", "c"))
+SETTINGS = SparkSettings(hop_weights("hyperbolic", 3), ns.APS(), 0.2, 1, True, ("a", "b", "c"))
 
 
 def pairs(rng: np.random.Generator, targets: list[object], largest: int) -> pa.Table:

@@ -29,12 +29,12 @@ def case() -> Case:
 
 
 def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
-    from napsets.spark.arrow import Settings
+    from napsets.spark.arrow import SparkSettings
     from napsets.spark.predict import Job
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))
-    chosen = Settings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
+    chosen = SparkSettings(hop_weights("uniform", hops), ns.APS(), 0.2, 0, True, tables.class_names)
     return Job(tables, chosen, case.directed, None, **settings)
 
 

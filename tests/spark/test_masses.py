@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 from napsets.randomness import split_seed  # noqa: E402
-from napsets.spark.arrow import Settings, ranks, thresholds  # noqa: E402
+from napsets.spark.arrow import SparkSettings, ranks, thresholds  # noqa: E402
 from napsets.spark.masses import (  # noqa: E402
     AllScores,
     Split,
@@ -82,7 +82,7 @@ def compare(case: Case, calibrated: Calibrated, alpha: float, rows_a_batch: int)
     localiser: Any = method.localiser
     everyone = isinstance(localiser, Everyone)
     hops = 0 if everyone else localiser.hops
-    settings = Settings(
+    settings = SparkSettings(
         np.empty(0) if everyone else hop_weights(localiser.decay, hops),
         method.score,
         alpha,

@@ -1,13 +1,19 @@
-"""What a threshold follows from: whose scores it is a quantile of, how much each weighs, and how much is needed."""
+"""What a threshold follows from: whose scores it is a quantile of, how much each weighs, and how much is needed.
+
+`NodeInspection` holds all of it for one node; `napsets.advice.inspection` adds what a set or an interval is made of.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_hops, check_node
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_count, check_hops, check_node, plain
+from napsets.checks.values import in_digits
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
@@ -15,7 +21,7 @@ from napsets.localisers.weights import WeightsLocal
 from napsets.methods import Calibrated
 from napsets.quantile import required_mass
 
-__all__ = ["HopSummary", "hop_rings", "inspect_threshold", "rings_around"]
+__all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_threshold", "rings_around"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,152 @@ class HopSummary:
     mass: float
     within: int
     median_score: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class NodeInspection(ABC):
+    """Everything that one node's prediction follows from: a `SetInspection` or an `IntervalInspection`.
+
+    All that is predicted, and `threshold`, `support` and `effective_size`, is what `predict` gives for the node, to the
+    last bit.
+
+    Attributes
+    ----------
+    node : int
+        The position of the node.
+    alpha : float
+        Error rate.
+    threshold : float
+        τ; +∞ where the mass falls short and nothing else was asked for.
+    support : int
+        How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
+        threshold of all stands in.
+    effective_size : float
+        (Σw)²/Σw² over them.
+    calibrates : bool
+        Whether the node itself is a calibration node. Its own score is left out here.
+    hops : tuple of HopSummary
+        The neighbourhood by distance.
+    neighbours : numpy.ndarray
+        The calibration nodes in reach, by score and then by number.
+    neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
+        Their distances (0 where distance does not count, as in split conformal prediction), weights and scores.
+    total_mass, needed_mass, reached_mass : float
+        Of the neighbours, and of those pooled with them: Σw, (1−α)(1+Σw) or what an exact level asks for, and the
+        weight of all scores that are at most the threshold.
+    neighbourhood_support : int
+        How many of the neighbours have positive weight.
+    neighbourhood_effective_size : float
+        (Σw)²/Σw² over the neighbours.
+    level : float or None
+        With an exact level, the share of 1 + Σw that the held-out labels give.
+    is_quantile : bool
+        Whether the threshold is a quantile of scores at all; where it is not, there are no neighbours and no masses.
+    fell_back : bool
+        Whether the neighbourhood's mass falls short, so that the threshold is +∞ or, with ``fallback="global"``, that
+        of all calibration nodes.
+    neighbour_distances : numpy.ndarray or None
+        Where neighbours count by the length of paths, how far they are; there are no hops then.
+    evidence : NodeEvidence, IntervalEvidence or None
+        What the score was made of, where it takes the labels, or targets, around a node as evidence.
+    ids : numpy.ndarray or None
+        What all nodes are called, where they have ids; `node` and `neighbours` are positions.
+    base_threshold : float or None
+        Where each candidate is evidence for those held out: the threshold without any candidate. What a candidate
+        itself changed is the difference.
+    listeners : numpy.ndarray or None
+        The labelled nodes held out that have the candidate as evidence.
+    """
+
+    #: What a threshold of +∞ gives.
+    everything: ClassVar[str]
+
+    node: int
+    alpha: float
+    threshold: float
+    support: int
+    effective_size: float
+    calibrates: bool
+    hops: tuple[HopSummary, ...]
+    neighbours: IntArray
+    neighbour_hops: IntArray
+    neighbour_weights: FloatArray
+    neighbour_scores: FloatArray
+    total_mass: float
+    needed_mass: float
+    reached_mass: float
+    neighbourhood_support: int
+    neighbourhood_effective_size: float
+    fell_back: bool
+    level: float | None = None
+    is_quantile: bool = True
+    neighbour_distances: FloatArray | None = None
+    evidence: Any = None
+    ids: npt.NDArray[Any] | None = None
+    base_threshold: float | None = None
+    listeners: IntArray | None = None
+
+    @classmethod
+    @abstractmethod
+    def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
+        """Return what only this kind of inspection has, of a prediction of one row, by the names of its attributes."""
+
+    @abstractmethod
+    def _exception(self) -> str:
+        """Say why the prediction is another than the threshold gives; nothing where it is that."""
+
+    def reason(self) -> str:
+        """Say where the threshold comes from, and where the prediction has another reason."""
+        return f"{self.threshold_reason()} {self._exception()}".rstrip()
+
+    @property
+    def id(self) -> Any:
+        """What the node is called: its position, where nodes have no ids."""
+        return self.node if self.ids is None else plain(self.ids[self.node])
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(node {self.id!r}, alpha={self.alpha:g}: threshold {in_digits(self.threshold)}, "
+            f"support {self.support:,})\n{self.reason()}"
+        )
+
+    def nearest(self, count: int) -> IntArray:
+        """Return which `neighbours` have the scores nearest to the threshold, ascending; the largest, where it is ∞."""
+        scores = self.neighbour_scores
+        distance = np.abs(scores - self.threshold) if np.isfinite(self.threshold) else -scores
+        return np.sort(distance.argsort(kind="stable")[: check_count("count", count)])
+
+    def threshold_reason(self) -> str:
+        """Say where the threshold comes from."""
+        threshold = in_digits(self.threshold)
+        if not self.is_quantile:
+            return f"The threshold {threshold} is the method's own for this node: no quantile of others' scores."
+        if self.level is not None and np.isfinite(self.threshold):
+            return (
+                f"The held-out labels set the level to {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to "
+                f"the threshold {threshold} the calibration nodes that count weigh {self.reached_mass:.4g} of "
+                f"{self.total_mass:.4g}."
+            )
+        if self.level is not None and np.isinf(self.level):
+            start = f"Too few labels were held out to set a level at alpha = {self.alpha:g}"
+            return f"{start}: the threshold is ∞ and {self.everything}."
+        if self.neighbourhood_support == 0:
+            start = "No calibration node is in reach, so there is nothing to calibrate on"
+        elif self.fell_back:
+            share = "(1−α)(1+Σw)" if self.level is None else f"{self.level:.4g} of 1+Σw"
+            start = (
+                f"The {self.neighbourhood_support} calibration nodes in reach weigh {self.total_mass:.4g} together; a "
+                f"threshold needs {share} = {self.needed_mass:.4g}, which they cannot reach"
+            )
+        else:
+            return (
+                f"The threshold {threshold} is the smallest score at which the calibration nodes in reach "
+                f"gather {self.needed_mass:.4g} = (1−α)(1+Σw) of their weight {self.total_mass:.4g}; up to it they "
+                f"weigh {self.reached_mass:.4g}."
+            )
+        if np.isinf(self.threshold):
+            return f"{start}: the threshold is ∞ and {self.everything}."
+        return f"{start}: the threshold {threshold} of all calibration nodes stands in."
 
 
 def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:

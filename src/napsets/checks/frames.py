@@ -84,8 +84,8 @@ def counts_from_0(index: Names) -> bool:
     return index.dtype.kind in "iu" and bool((index == np.arange(index.size)).all())
 
 
-def _same(one: Names, other: Names) -> bool:
-    return one.shape == other.shape and bool(np.all(one == other))
+def _same(first: Names, second: Names) -> bool:
+    return first.shape == second.shape and bool(np.all(first == second))
 
 
 def _places(name: str, index: Names, order: Names, of: str) -> IntArray:

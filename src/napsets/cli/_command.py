@@ -32,9 +32,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from napsets.checks.text import visible
-from napsets.cli._options import FILES_PANEL, Only
+from napsets.cli._options import Only
 from napsets.cli._output import Output
 from napsets.cli._places import STANDARD, check_standard_output, inputs_of, standard_streams
+from napsets.cli._reading import FILES_PANEL
 from napsets.cli._signals import Interrupted, at_work, stopped
 from napsets.cli._terminal import report_error
 from napsets.errors import NapsetsWarning
@@ -243,7 +244,9 @@ def _record(hint: Any) -> tuple[Any, tuple[str, ...]] | None:
 def _files_fields(record: Any) -> list[str]:
     """Return the fields of a record on how files are written, which every command has that has the record."""
     return [
-        key for key, hint, _ in _options(record, [one.name for one in fields(record)]) if _panel(hint) == FILES_PANEL
+        key
+        for key, hint, _ in _options(record, [field.name for field in fields(record)])
+        if _panel(hint) == FILES_PANEL
     ]
 
 

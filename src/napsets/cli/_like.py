@@ -22,14 +22,14 @@ from napsets.files.settings import check_recorded
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 
-__all__ = ["Like", "Record", "read_record", "written_otherwise"]
+__all__ = ["Like", "WrittenRecord", "read_record", "written_otherwise"]
 
 #: Numbers that differ by a smaller share, ends by a smaller share of the width, were rounded on another machine.
 _ROUNDED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class WrittenRecord:
     """How a file was made.
 
     Attributes
@@ -128,13 +128,13 @@ class Record:
         return notes
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> WrittenRecord:
     """Read what a file of sets or intervals, or a report, says of how it was made; refuse what napsets does not say."""
     report = path.suffix.lower() in (".html", ".htm")
     table = None if report else _opened(path)
     written = _of_report(path) if table is None else table.about()
     check_recorded("like", path, written)
-    record = Record(path, report, written)
+    record = WrittenRecord(path, report, written)
     if table is not None:
         table.require(*COLUMNS_OF[record.prediction].required)
     return record
@@ -193,12 +193,12 @@ Like = Annotated[
 # -- what the file has for a node --------------------------------------------------------------------------------------
 
 
-def written_otherwise(record: Record, result: dict[str, Any], inputs: Inputs, place: int) -> list[str]:
+def written_otherwise(record: WrittenRecord, result: dict[str, Any], inputs: Inputs, place: int) -> list[str]:
     """Say where a file has another set, interval or threshold for a node; nothing of a report, which keeps few nodes.
 
     Parameters
     ----------
-    record : Record
+    record : WrittenRecord
         The file.
     result : dict
         What was explained, as `Explanation.result` gives it.

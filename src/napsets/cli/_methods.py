@@ -20,12 +20,12 @@ from napsets.cli._options import (
     FeaturesOption,
     Hops,
     Radius,
-    ReadingOptions,
     ScoreOption,
     Seed,
     make_decay,
     make_score,
 )
+from napsets.cli._reading import ReadingOptions
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import SETS, kind_of
 from napsets.files import Inputs, read_features, read_groups

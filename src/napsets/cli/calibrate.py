@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from napsets.cli._methods import MethodOptions, groups_file, ignored
-from napsets.cli._options import InputFiles, ReadingOptions
+from napsets.cli._options import InputFiles
 from napsets.cli._output import Output, number, table
 from napsets.cli._places import writable_file
+from napsets.cli._reading import ReadingOptions
 from napsets.files import read_inputs
 
 __all__ = ["EXAMPLES", "calibrate"]

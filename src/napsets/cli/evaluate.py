@@ -12,16 +12,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from napsets.cli._methods import is_given
-from napsets.cli._options import (
-    LARGEST_COUNT,
-    LARGEST_SEED,
-    Labels,
-    LabelsAre,
-    LabelsName,
-    Only,
-    ReadingOptions,
-)
+from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, Only
 from napsets.cli._output import Output, number, percent, table
+from napsets.cli._reading import LabelsAre, LabelsName, ReadingOptions
 from napsets.files import read_graph_around, read_groups, read_prediction
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
@@ -101,8 +94,8 @@ def evaluate(
     labels, and two alarms, for coverage and for exchangeability, that are false with at most 1 % chance each. --page
     draws coverage, size, alarms and, with --made, the delay of labels over time.
     """
-    for flag, given in {"--made": made is not None, "--page": page is not None}.items():
-        if given and in_order is None:
+    for flag, is_set in {"--made": made is not None, "--page": page is not None}.items():
+        if is_set and in_order is None:
             raise typer.BadParameter("goes with --in-order", param_hint=flag)
     from napsets.evaluation.files import evaluate_file, label_file
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from napsets.cli._options import Edges, Labels, Only, ReadingOptions
+from napsets.cli._options import Edges, Labels, Only
 from napsets.cli._output import Output, number, percent, table
+from napsets.cli._reading import ReadingOptions
 from napsets.files import read_graph
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import typer
 from napsets.cli._inspected import explanation_of
 from napsets.cli._like import Like, read_record, written_otherwise
 from napsets.cli._methods import MethodOptions, ignored
-from napsets.cli._options import LARGEST_COUNT, InputFiles, ReadingOptions
+from napsets.cli._options import LARGEST_COUNT, InputFiles
 from napsets.cli._output import Output
+from napsets.cli._reading import ReadingOptions
 from napsets.files import read_inputs
 from napsets.scores import SCORES
 

@@ -14,19 +14,10 @@ import typer
 
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
-from napsets.cli._options import (
-    Edges,
-    FailOn,
-    FailOnOption,
-    InputFiles,
-    Labels,
-    Nodes,
-    Probabilities,
-    ReadingOptions,
-    TrainingOption,
-)
+from napsets.cli._options import Edges, FailOn, FailOnOption, InputFiles, Labels, Nodes, Probabilities, TrainingOption
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import wrong_use
+from napsets.cli._reading import ReadingOptions
 from napsets.cli._signals import unwinding
 from napsets.cli._store import predict_saved
 from napsets.files import check_writable, describe_settings, read_inputs, write_prediction

@@ -20,13 +20,13 @@ from napsets.cli._options import (
     FeaturesOption,
     InputFiles,
     Radius,
-    ReadingOptions,
     ScoreOption,
     Seed,
     TrainingOption,
 )
 from napsets.cli._output import Output, number, table
 from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.cli._reading import ReadingOptions
 from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_inputs, read_truth
 from napsets.methods import make_method

@@ -25,7 +25,7 @@ EXAMPLES = [
 ALARMED = 3
 
 
-class FailOn(str, Enum):
+class AlarmName(str, Enum):
     """What makes the command fail."""
 
     alarm = "alarm"
@@ -35,7 +35,7 @@ def status(
     run: Output,
     store: StorePath,
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help=f"Exit with {ALARMED} where an alarm rings.")
+        AlarmName | None, typer.Option("--fail-on", help=f"Exit with {ALARMED} where an alarm rings.")
     ] = None,
     prometheus: Annotated[
         Path | None,

@@ -85,11 +85,8 @@ def endless_change(
     from scipy.special import ndtri
 
     plain = comparison.baseline if against is None else against
-    apart = np.isinf(result.sizes).astype(np.float64) - np.isinf(plain.sizes)
-    if apart.size < 2:
-        return Interval(float(apart.mean()))
-    half = -float(ndtri(miss / 2)) * float(apart.std(ddof=1)) / math.sqrt(apart.size)
-    return Interval(float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half)
+    differences = np.isinf(result.sizes).astype(np.float64) - np.isinf(plain.sizes)
+    return _mean_difference(differences, -float(ndtri(miss / 2)))
 
 
 def _of_labels(comparison: Comparison, result: MethodResult) -> float:
@@ -115,11 +112,19 @@ def evenness(gap: CoverageGap, other: CoverageGap, miss: float = MISS) -> Interv
     from scipy.special import stdtrit
 
     target = 1.0 - gap.alpha
-    apart = np.abs(gap.coverage - target) - np.abs(other.coverage - target)
-    if apart.size < 2:
-        return Interval(float(apart.mean()) if apart.size else math.nan)
-    half = -float(stdtrit(apart.size - 1, miss / 2)) * float(apart.std(ddof=1)) / math.sqrt(apart.size)
-    return Interval(float(apart.mean()), float(apart.mean()) - half, float(apart.mean()) + half)
+    differences = np.abs(gap.coverage - target) - np.abs(other.coverage - target)
+    if not differences.size:
+        return Interval(math.nan)
+    return _mean_difference(differences, -float(stdtrit(max(1, differences.size - 1), miss / 2)))
+
+
+def _mean_difference(differences: FloatArray, quantile: float) -> Interval:
+    """Return the mean of differences, with an interval where there are at least two."""
+    mean = float(differences.mean())
+    if differences.size < 2:
+        return Interval(mean)
+    half = quantile * float(differences.std(ddof=1)) / math.sqrt(differences.size)
+    return Interval(mean, mean - half, mean + half)
 
 
 def gaps_of(comparison: Comparison) -> tuple[str, list[CoverageGap]]:

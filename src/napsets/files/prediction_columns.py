@@ -36,7 +36,7 @@ from napsets.files.formats import METADATA_KEY, TableFile, arrow
 from napsets.files.npz_format import npz_array
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["COLUMNS_OF", "SETS", "PredictionColumns", "Rows", "columns_of", "with_first_choices"]
+__all__ = ["COLUMNS_OF", "SETS", "PredictionColumns", "PredictionRows", "columns_of", "with_first_choices"]
 
 #: What a column's numbers must be: where they are, and in words.
 Rule = tuple[BoolArray, str]
@@ -46,7 +46,7 @@ _ROWS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PredictionRows:
     """The rows of a file: ids, numbers by column, and other columns as Arrow arrays."""
 
     ids: Any
@@ -122,21 +122,23 @@ class PredictionColumns(ABC):
         """Return what the numbers that only this kind has must be."""
 
     @abstractmethod
-    def check(self, table: TableFile, rows: Rows) -> None:
+    def check(self, table: TableFile, rows: PredictionRows) -> None:
         """Refuse rows whose columns contradict each other."""
 
-    def class_names(self, rows: Rows) -> list[str]:
+    def class_names(self, rows: PredictionRows) -> list[str]:
         """Return the classes that rows have, where a file does not list them."""
         return []
 
     def guesses(
-        self, table: TableFile, rows: Rows, class_names: list[str]
+        self, table: TableFile, rows: PredictionRows, class_names: list[str]
     ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
         """Return what is predicted for each row, and how probable that is, where the file says so."""
         return rows.numbers.get("prediction"), None
 
     @abstractmethod
-    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+    def build(
+        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
+    ) -> Prediction:
         """Return the prediction, from what is its own and what all have in common."""
 
 
@@ -224,7 +226,7 @@ class SetColumns(PredictionColumns):
             rules["probability"] = ((chance >= 0) & (chance <= 1 + ROW_SUM_TOLERANCE), "from 0 to 1")
         return rules
 
-    def check(self, table: TableFile, rows: Rows) -> None:
+    def check(self, table: TableFile, rows: PredictionRows) -> None:
         """Refuse sizes that do not fit their lists."""
         lengths, sizes = _lengths(rows), rows.numbers["size"]
         fits = lengths == sizes
@@ -235,7 +237,7 @@ class SetColumns(PredictionColumns):
                 f"and size {sizes[row]:.0f}"
             )
 
-    def class_names(self, rows: Rows) -> list[str]:
+    def class_names(self, rows: PredictionRows) -> list[str]:
         """Return the classes that have p-values; without these, those that some set has, or that are predicted."""
         if "p_values" in rows.others:
             return [field.name for field in rows.others["p_values"].type]
@@ -245,7 +247,7 @@ class SetColumns(PredictionColumns):
         return sorted_names(list(names))
 
     def guesses(
-        self, table: TableFile, rows: Rows, class_names: list[str]
+        self, table: TableFile, rows: PredictionRows, class_names: list[str]
     ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
         """Return the most probable label of each node, a class index, and its probability."""
         if "prediction" not in rows.others:
@@ -254,7 +256,9 @@ class SetColumns(PredictionColumns):
             "probability"
         )
 
-    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+    def build(
+        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
+    ) -> Prediction:
         """Return the sets."""
         lengths = _lengths(rows)
         codes = class_codes(table, rows.others["labels"].flatten(), class_names, "labels")
@@ -295,7 +299,7 @@ class IntervalColumns(PredictionColumns):
             rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
         return rules
 
-    def check(self, table: TableFile, rows: Rows) -> None:
+    def check(self, table: TableFile, rows: PredictionRows) -> None:
         """Refuse ends that cross, and widths that do not fit their ends."""
         lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
         crossed = lower > upper
@@ -316,7 +320,9 @@ class IntervalColumns(PredictionColumns):
                 f"{upper[row]:g} and has the width {width[row]:g}"
             )
 
-    def build(self, table: TableFile, rows: Rows, class_names: list[str], common: dict[str, Any]) -> Prediction:
+    def build(
+        self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
+    ) -> Prediction:
         """Return the intervals."""
         numbers = rows.numbers
         return PredictionIntervals(
@@ -353,7 +359,7 @@ def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntAr
     return table.append_column("prediction", labels).append_column("probability", pa.array(top))
 
 
-def _lengths(rows: Rows) -> IntArray:
+def _lengths(rows: PredictionRows) -> IntArray:
     """Return how many labels each list has."""
     lengths = arrow().compute.list_value_length(rows.others["labels"]).to_numpy(zero_copy_only=False)
     counts: IntArray = lengths.astype(np.int64)

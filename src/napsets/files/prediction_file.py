@@ -24,7 +24,7 @@ from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.id_columns import id_column, joined_ids
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs
-from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, Rows, columns_of
+from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, columns_of
 from napsets.files.reading import PLAIN, IdKind, Reading
 from napsets.files.settings import check_recorded
 from napsets.files.writers import ROW_GROUP, writing_rows
@@ -34,7 +34,7 @@ from napsets.version import __version__
 __all__ = [
     "CHUNK",
     "PredictionFile",
-    "Predictor",
+    "PredictionSource",
     "describe_settings",
     "memory_bound",
     "read_prediction",
@@ -69,7 +69,7 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, eviden
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-class Predictor(Protocol):
+class PredictionSource(Protocol):
     """What predicts: a calibrated method. Where its `score` has `probabilities`, these predict labels."""
 
     def predict(
@@ -123,7 +123,7 @@ def describe_settings(
 def write_prediction(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    calibrated: Predictor,
+    calibrated: PredictionSource,
     *,
     alpha: float,
     metadata: Mapping[str, Any],
@@ -139,7 +139,7 @@ def write_prediction(
         What was read.
     path : path
         The file to write.
-    calibrated : Predictor
+    calibrated : PredictionSource
         What predicts, calibrated on these inputs (see `Inputs.calibrate`).
     alpha : float
         Error rate.
@@ -286,7 +286,7 @@ def read_sets(path: str | os.PathLike[str], *, ids: IdKind = "auto") -> Predicti
     return read_prediction(path, Reading(ids=ids), prediction=PredictionSets)
 
 
-def _read_rows(table: TableFile, columns: PredictionColumns) -> Rows:
+def _read_rows(table: TableFile, columns: PredictionColumns) -> PredictionRows:
     present = columns.present(table)
     ids: list[Any] = []
     numbers: dict[str, list[Any]] = {name: [] for name in present if name not in columns.texts}
@@ -303,7 +303,9 @@ def _read_rows(table: TableFile, columns: PredictionColumns) -> Rows:
     if table.format == "jsonl":  # where −∞ is null too: rows that leave something out have no threshold of +∞
         nothing = np.isposinf(joined["threshold"]) & columns.bounded(joined)
         joined["threshold"] = np.where(nothing, -np.inf, joined["threshold"])
-    return Rows(joined_ids(table, ids), joined, {name: _joined(table, name, parts) for name, parts in others.items()})
+    return PredictionRows(
+        joined_ids(table, ids), joined, {name: _joined(table, name, parts) for name, parts in others.items()}
+    )
 
 
 def _joined(table: TableFile, name: str, parts: list[Any]) -> Any:

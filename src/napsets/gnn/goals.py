@@ -193,8 +193,8 @@ class NodeQuantiles(Sealed):
         rows = (self.split == "test") & np.isfinite(self.targets)
         errors = self.targets[rows, None] - self.outputs[rows]
         levels = np.array(self.quantiles)
-        each = np.maximum(levels * errors, (levels - 1.0) * errors)
-        return float(each.mean()) if each.size else float("nan")
+        losses = np.maximum(levels * errors, (levels - 1.0) * errors)
+        return float(losses.mean()) if losses.size else float("nan")
 
     def to_arrow(self) -> Any:
         """Return a PyArrow table: node, lower and upper (or one column per quantile), target, split."""

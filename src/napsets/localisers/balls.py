@@ -133,7 +133,7 @@ class BallsLocal(WeighedLocal):
         from napsets.kernels.anchors import draw_anchors
 
         nodes, threads = self.reference.check_nodes(nodes), check_threads(threads)
-        hashes, by_hash = (read_only(each) for each in self._hashes)
+        hashes, by_hash = (read_only(array) for array in self._hashes)
         sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
         fixed = (read_only(nodes), *self._rows, self.radii, self.localiser.furthest, hashes, by_hash)
 

@@ -139,21 +139,21 @@ class ImportanceLocal(WeighedLocal):
         Whose it is.
     reference : Reference
         The reference nodes.
-    each : numpy.ndarray
+    weights : numpy.ndarray
         The weight of every node.
     own : float, optional
         What a node to predict weighs, if not its own weight.
     """
 
-    def __init__(self, localiser: Any, reference: Reference, each: FloatArray, own: float | None = None) -> None:
+    def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
         super().__init__(localiser, reference)
-        self._each = each
-        self._own = each if own is None else np.full(each.size, own)
+        self._weights = weights
+        self._own = weights if own is None else np.full(weights.size, own)
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
         """Running sums, by number, of the reference nodes' weights and of their squares."""
-        weights = self._each[self.reference.nodes_by_score]
+        weights = self._weights[self.reference.nodes_by_score]
         return running(weights), running(weights**2)
 
     def background(self) -> tuple[FloatArray, float]:
@@ -176,8 +176,8 @@ class ImportanceLocal(WeighedLocal):
 
     def _support(self, nodes: IntArray) -> IntArray:
         """Return how many reference nodes weigh something for each node; it does not count for itself."""
-        labelled = np.zeros(self._each.size, dtype=np.int64)
-        labelled[self.reference.nodes] = self._each[self.reference.nodes] > 0
+        labelled = np.zeros(self._weights.size, dtype=np.int64)
+        labelled[self.reference.nodes] = self._weights[self.reference.nodes] > 0
         support: IntArray = labelled.sum() - labelled[nodes]
         return support
 
@@ -187,7 +187,7 @@ class ImportanceLocal(WeighedLocal):
 
         # Where nothing weighs anything, any weight of the node itself avoids a division by 0.
         own = np.where((self._own[nodes] == 0) & (self._support(nodes) == 0), 1.0, self._own[nodes])
-        owns, weights, squares = (read_only(each) for each in (self.numbers[nodes], own, self._sums[1]))
+        owns, weights, squares = (read_only(array) for array in (self.numbers[nodes], own, self._sums[1]))
 
         def work(first: int, last: int) -> None:
             background_answers(first, last, owns, weights, squares, question, answers)

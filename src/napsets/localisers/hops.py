@@ -84,7 +84,7 @@ class Hops:
 
     def __repr__(self) -> str:
         # Most graphs have no direction: it is left out then.
-        names = [one.name for one in fields(self) if one.name != "direction" or self.direction != "out"]
+        names = [setting.name for setting in fields(self) if setting.name != "direction" or self.direction != "out"]
         return f"Hops({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def fit(self, reference: Reference) -> HopsLocal:
@@ -183,7 +183,7 @@ def weighted_thresholds(
     """Return the thresholds of each weighting at its own cuts; `groups` says who looks alike, if that matters."""
     rows = _rows(weightings)
     check_room(nodes.size, rows.shape[1])
-    all_cuts = sorted({cut for each in cuts for cut in each})
+    all_cuts = sorted({cut for own in cuts for cut in own})
     values, counts = find_thresholds(
         index.layout,
         nodes,
@@ -306,9 +306,9 @@ class Counts:
             (weighting.alike, self.same_below, self.same),
         ):
             if pool and part is not None and whole is not None:
-                each = np.divide(pool, whole, out=np.zeros(whole.size), where=whole > 0)
-                below += each * part
-                total += each * whole
+                weight = np.divide(pool, whole, out=np.zeros(whole.size), where=whole > 0)
+                below += weight * part
+                total += weight * whole
         rank: FloatArray = below / (1.0 + total)
         return rank
 

@@ -196,7 +196,7 @@ def share_length_search(
     from napsets.kernels.near import near_thresholds
 
     reference, settings = locals_[0].reference, [local.localiser for local in locals_]
-    index, all_cuts = reference.index, sorted({cut for each in cuts for cut in each})
+    index, all_cuts = reference.index, sorted({cut for own in cuts for cut in own})
     groups = reference.predicted if any(setting.alike for setting in settings) else None
     near = near_thresholds(
         index.layout,

@@ -35,18 +35,9 @@ from napsets.checks.frozen import frozen, sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
 from napsets.kernels.threads import stages
-from napsets.levels import FittedLevel, few_labels
-from napsets.localisers import (
-    HopsLocal,
-    Local,
-    LocalThresholds,
-    PathLengthsLocal,
-    share_length_search,
-    share_search,
-)
+from napsets.levels import FittedLevel, Full, few_labels
+from napsets.localisers import HopsLocal, Local, LocalThresholds, PathLengthsLocal, share_length_search, share_search
 from napsets.methods.data import Scored
-from napsets.methods.full import full_level
-from napsets.methods.full_intervals import full_intervals
 from napsets.methods.grouped import Grouped
 from napsets.methods.p_values import Wanted, p_values, smoothing
 from napsets.methods.predicts import Predicts
@@ -94,6 +85,11 @@ class Calibrated(Predicts):
     @cached_property
     def full(self) -> Any:
         """What makes a threshold per candidate, or per end, where held-out labels are evidence too; or None."""
+        if not isinstance(self.method.level, Full):
+            return None
+        from napsets.methods.full import full_level
+        from napsets.methods.full_intervals import full_intervals
+
         return full_intervals(self, self.judges) or full_level(self, self.judges)
 
     def __repr__(self) -> str:
@@ -393,11 +389,8 @@ _SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_len
 def _check_local(calibrated: Calibrated, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
     """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
     if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
-        got = (
-            f"values of shape {np.shape(thresholds.values)}"
-            if isinstance(thresholds, LocalThresholds)
-            else shown(thresholds)
-        )
+        local = isinstance(thresholds, LocalThresholds)
+        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
         raise InvalidInputError(
             f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
             f"node; {type(calibrated.method.localiser).__name__} gave {got}"

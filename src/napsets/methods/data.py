@@ -308,9 +308,9 @@ class CalibrationData:
             The uniform number of each node; by default drawn from the ids.
         """
         u = sealed(node_uniforms(self.ids, seed)) if u is None else u
-        known, apart = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
+        known, held = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
         if _all_speak(score, level) or learned is not None:
-            bag = apart if _all_speak(score, level) else None
+            bag = held if _all_speak(score, level) else None
             alone, bound = score.hear(self.outputs, u, self.graph, known, bag, learned)
         else:
             alone = bound = bind(score, self.outputs, u, self.graph, known)
@@ -323,9 +323,9 @@ class CalibrationData:
             bound,
             Reference(reference, reference_scores, self.outputs.shape[0], self.graph, alone.probabilities, u, labels),
             held_out,
-            _scores_at(score, bound, held_out, apart.labels) if held_out.size else np.empty(0),
+            _scores_at(score, bound, held_out, held.labels) if held_out.size else np.empty(0),
             known.labels,
-            apart.labels,
+            held.labels,
             self.ids if self.named else None,
             self.class_names,
             alone,

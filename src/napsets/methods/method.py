@@ -10,16 +10,19 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, check_flag, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
+from napsets.graph import Direction
 from napsets.groups import Grouping, describe_groups, make_groups, rebuild_groups
 from napsets.levels import LEVELS, Full, Level, Nominal
 from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
+from napsets.localisers.decay import Decay
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import Calibrates, CalibrationData, Scored, Step
 from napsets.methods.grouped import Grouped
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.base import hears_bag
+from napsets.scores.similarity import check_features
 
-__all__ = ["Method"]
+__all__ = ["Method", "Settings"]
 
 
 @dataclass(frozen=True)
@@ -195,3 +198,40 @@ def check_groups_suit(score: Any, groups: Any) -> None:
         raise InvalidInputError(
             f"`by` must group nodes with a score of numbers, which has no classes; got {type(groups).__name__}"
         )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may say about any method; each takes what it knows.
+
+    Attributes
+    ----------
+    score, hops, decay, pool, alike, seed, allow_empty, fallback, by, direction
+        As in `NAPS`. None leaves a choice to the method.
+    radius : float or None
+        As in `PathLengths`.
+    alpha : float
+        The error rate that a method which chooses is to choose for.
+    level : {"nominal", "exact"} or Level, optional
+        Where thresholds are taken. None leaves it to the method; one that chooses sets its own.
+    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
+        What nodes are compared by, where a method compares them.
+    """
+
+    score: Any = field(default_factory=APS)
+    hops: int = 2
+    decay: Decay | None = None
+    pool: float | None = None
+    alike: float | None = None
+    seed: int = 0
+    allow_empty: bool = True
+    fallback: Any = "full"
+    alpha: float = 0.1
+    by: Any = None
+    level: Any = None
+    direction: Direction = "out"
+    radius: float | None = None
+    features: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", check_features("features", self.features))

@@ -96,9 +96,8 @@ def _outputs_of(calibrated: Any) -> Array:
     while bound is not None:
         for name in ("model", "outputs", "probabilities"):  # the model's own word, before any was changed
             if isinstance(bound, BoundRows | BoundIntervals) or name != "probabilities":
-                found = getattr(bound, name, None)
-                if found is not None:
-                    rows: Array = found
+                rows: Array | None = getattr(bound, name, None)
+                if rows is not None:
                     return rows
         bound = getattr(bound, "inner", None)
     raise InvalidInputError(

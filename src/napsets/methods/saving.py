@@ -183,12 +183,8 @@ def _check_depth(header: Any) -> None:
     """Refuse a header that is nested deeper than scores ever are: it would exhaust the stack, now or later."""
     layer = [header]
     for _ in range(_DEEPEST):
-        layer = [
-            inner
-            for part in layer
-            if isinstance(part, dict | list | tuple)
-            for inner in (part.values() if isinstance(part, dict) else part)
-        ]
+        nested = [part for part in layer if isinstance(part, dict | list | tuple)]
+        layer = [inner for part in nested for inner in (part.values() if isinstance(part, dict) else part)]
         if not layer:
             return
     raise InvalidInputError(f"`score` must be nested less deep to be in a file; the header has over {_DEEPEST} layers")

@@ -16,18 +16,17 @@ The command, the comparison, the report, the results, the docs and the files rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from napsets.checks.arguments import check_kind
 from napsets.checks.names import Table, choose
-from napsets.graph import Direction
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
 from napsets.localisers.decay import Decay
 from napsets.methods.auto import AutoMethod
-from napsets.methods.method import Method
+from napsets.methods.method import Method, Settings
 from napsets.scores import (
     APS,
     CFGNN,
@@ -42,48 +41,10 @@ from napsets.scores import (
     make_score,
 )
 from napsets.scores.residuals import IntervalScore
-from napsets.scores.similarity import check_features
 
 __all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "settings_of", "title"]
 
 AnyMethod = TypeVar("AnyMethod", Method, AutoMethod)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a user may say about any method; each takes what it knows.
-
-    Attributes
-    ----------
-    score, hops, decay, pool, alike, seed, allow_empty, fallback, by, direction
-        As in `NAPS`. None leaves a choice to the method.
-    radius : float or None
-        As in `PathLengths`.
-    alpha : float
-        The error rate that a method which chooses is to choose for.
-    level : {"nominal", "exact"} or Level, optional
-        Where thresholds are taken. None leaves it to the method; one that chooses sets its own.
-    features : array of shape (nodes, columns) or SciPy sparse matrix, optional
-        What nodes are compared by, where a method compares them.
-    """
-
-    score: Any = field(default_factory=APS)
-    hops: int = 2
-    decay: Decay | None = None
-    pool: float | None = None
-    alike: float | None = None
-    seed: int = 0
-    allow_empty: bool = True
-    fallback: Any = "full"
-    alpha: float = 0.1
-    by: Any = None
-    level: Any = None
-    direction: Direction = "out"
-    radius: float | None = None
-    features: Any = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features("features", self.features))
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
@@ -223,21 +184,28 @@ def _threshold(settings: Settings) -> Method:
     return Method(THR(), Everyone(), Nominal(), settings.seed, settings.allow_empty)
 
 
-def _one_split(settings: Settings, localiser: Any) -> Method:
+def _one_split(settings: Settings, localiser: Any, score: Any = None) -> Method:
     """Return a method that needs no held-out labels, unless its score learns from them."""
-    score = make_score(settings.score)
+    score = make_score(settings.score) if score is None else score
     return Method(score, localiser, Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
 
 
-def _naps(settings: Settings, decay: Decay) -> Method:
-    near = Hops(settings.hops, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
-    return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
+def _naps(settings: Settings, decay: Decay, pool: float = 0.0, level: Any = None) -> Method:
+    """Return NAPS with a pool, where the settings have none, and at a level other than the nominal one."""
+    pool = pool if settings.pool is None else settings.pool
+    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
+    level = Nominal(settings.fallback) if level is None else level
+    return Method(settings.score, near, level, settings.seed, settings.allow_empty)
+
+
+def _decay(settings: Settings) -> Any:
+    return "uniform" if settings.decay is None else settings.decay
 
 
 @METHODS.add("naps")
 def _uniform(settings: Settings) -> Method:
     """NAPS as published: thresholds from labelled nodes within K hops. Even coverage; full sets if they are few."""
-    return _naps(settings, "uniform" if settings.decay is None else settings.decay)
+    return _naps(settings, _decay(settings))
 
 
 @METHODS.add("naps-h")
@@ -255,17 +223,14 @@ def _geometric(settings: Settings) -> Method:
 @METHODS.add("naps-exact")
 def _exact(settings: Settings) -> Method:
     """NAPS pooled with all labelled nodes; held-out labels set the level. Meant for even coverage, guaranteed."""
-    pool = 10.0 if settings.pool is None else settings.pool
-    decay = "uniform" if settings.decay is None else settings.decay
-    near = Hops(settings.hops, decay, pool, settings.alike or 0.0, settings.direction)
-    return Method(settings.score, near, Exact(), settings.seed, settings.allow_empty)
+    return _naps(settings, _decay(settings), 10.0, Exact())
 
 
 @METHODS.add("naps-lengths")
 def _lengths(settings: Settings) -> Method:
     """NAPS by path length: a threshold from the labelled nodes within a radius, for edges with lengths or strengths."""
-    decay: Any = "uniform" if settings.decay is None else settings.decay
-    near = PathLengths(settings.radius, decay, settings.pool or 0.0, settings.alike or 0.0, settings.direction)
+    pool, alike = settings.pool or 0.0, settings.alike or 0.0
+    near = PathLengths(settings.radius, _decay(settings), pool, alike, settings.direction)
     return Method(settings.score, near, Nominal(settings.fallback), settings.seed, settings.allow_empty)
 
 
@@ -282,9 +247,7 @@ def _wrapped(score: Any, kind: Any, **settings: Any) -> Any:
 @METHODS.add("daps")
 def _diffused(settings: Settings) -> Method:
     """DAPS: scores averaged over neighbours, one threshold. Small sets where neighbours share labels. Guaranteed."""
-    score = _wrapped(settings.score, Diffused)
-    level = Exact() if learns(score) else Nominal()
-    return Method(score, Everyone(), level, settings.seed, settings.allow_empty)
+    return _one_split(settings, Everyone(), _wrapped(settings.score, Diffused))
 
 
 @METHODS.add("daps-thr")
@@ -304,9 +267,8 @@ def _diffused_tuned(settings: Settings) -> Method:
 def _similar(settings: Settings) -> Method:
     """SNAPS: scores averaged over neighbours and over nodes with similar features. Small sets. Guaranteed."""
     score = make_score(settings.score)
-    if not isinstance(score, Similarity):
-        score = Similarity(score, settings.features)
-    return Method(score, Everyone(), Exact() if learns(score) else Nominal(), settings.seed, settings.allow_empty)
+    score = score if isinstance(score, Similarity) else Similarity(score, settings.features)
+    return _one_split(settings, Everyone(), score)
 
 
 @METHODS.add("rlcp")
@@ -318,17 +280,18 @@ def _randomised(settings: Settings) -> Method:
 @METHODS.add("pagerank")
 def _pagerank(settings: Settings) -> Method:
     """Labelled nodes weighted by personalised PageRank, pooled with all. Meant for even coverage; no guarantee."""
-    return Method(settings.score, _walks(settings), Nominal(settings.fallback), settings.seed, settings.allow_empty)
+    return _walks(settings, Nominal(settings.fallback))
 
 
 @METHODS.add("pagerank-exact")
 def _pagerank_exact(settings: Settings) -> Method:
     """PageRank weights; held-out labels set the level. Meant for even coverage, guaranteed."""
-    return Method(settings.score, _walks(settings), Exact(), settings.seed, settings.allow_empty)
+    return _walks(settings, Exact())
 
 
-def _walks(settings: Settings) -> PageRank:
-    return PageRank(pool=30.0 if settings.pool is None else settings.pool)
+def _walks(settings: Settings, level: Any) -> Method:
+    near = PageRank(pool=30.0 if settings.pool is None else settings.pool)
+    return Method(settings.score, near, level, settings.seed, settings.allow_empty)
 
 
 @METHODS.add("node-ex")
@@ -392,16 +355,17 @@ def _corrected(settings: Settings) -> Method:
 @METHODS.add("auto")
 def _auto(settings: Settings) -> AutoMethod:
     """Choose settings by trying them on the labels; even coverage counts more than small sets. Guaranteed."""
-    return AutoMethod(settings.alpha, "even", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+    return _chosen(settings, "even")
 
 
 @METHODS.add("auto-small")
 def _small(settings: Settings) -> AutoMethod:
     """Choose the settings with the smallest sets by trying them on the labels, even or not. Guaranteed."""
-    return AutoMethod(settings.alpha, "small", settings.seed, settings.allow_empty, score=_of_numbers(settings))
+    return _chosen(settings, "small")
 
 
-def _of_numbers(settings: Settings) -> Any:
-    """Return the score where it is one of numbers; that of labels is chosen."""
+def _chosen(settings: Settings, prefer: Any) -> AutoMethod:
+    """Return a method that chooses; a score of numbers stays, that of labels is chosen."""
     score = make_score(settings.score)
-    return score if isinstance(score, IntervalScore) else None
+    numbers = score if isinstance(score, IntervalScore) else None
+    return AutoMethod(settings.alpha, prefer, settings.seed, settings.allow_empty, score=numbers)

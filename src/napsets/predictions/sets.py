@@ -195,12 +195,12 @@ class PredictionSets(Prediction):
             self.check_column(name)
         for name in ("label_thresholds", "p_values"):
             if getattr(self, name) is not None:
-                each = frozen(as_array(name, getattr(self, name)))
-                if each.shape != self.member.shape:
+                table = frozen(as_array(name, getattr(self, name)))
+                if table.shape != self.member.shape:
                     raise InvalidInputError(
-                        f"`{name}` must have the shape of `member`, {self.member.shape}; got {each.shape}"
+                        f"`{name}` must have the shape of `member`, {self.member.shape}; got {table.shape}"
                     )
-                object.__setattr__(self, name, each)
+                object.__setattr__(self, name, table)
         if self.class_names is not None and len(self.class_names) != self.num_classes:
             raise InvalidInputError(
                 f"`class_names` must have one name per class, {self.num_classes}; got {len(self.class_names)}"

@@ -19,7 +19,7 @@ from napsets.report.chart_data import Row
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
 
-__all__ = ["Headline", "Summary", "Words", "card", "cell", "code", "number", "percent", "sentence", "summarise"]
+__all__ = ["FirstScreen", "Headline", "Words", "card", "cell", "code", "number", "percent", "sentence", "summarise"]
 
 #: Weak classes and groups that are named.
 _NAMED = 4
@@ -63,7 +63,7 @@ def _plural(word: str) -> str:
 
 
 @dataclass(frozen=True)
-class Summary:
+class FirstScreen:
     """The sentences of the first screen.
 
     Attributes
@@ -86,17 +86,17 @@ class Summary:
     steps: list[str]
 
 
-def summarise(data: ReportData, words: Words) -> Summary:
+def summarise(data: ReportData, words: Words) -> FirstScreen:
     """Return the first screen of a page."""
     verdict, kind = data.verdict, data.kind
     result = data.comparison[verdict.method]
     covered = round(100 * verdict.coverage)
-    what, each = kind.in_words(result.prediction, words)
+    what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
-    return Summary(
+    return FirstScreen(
         f"For {covered} of 100{among} {words.nodes}, {what}.",
         kind.example(result.prediction, data.names, words),
-        f"{each} The target is that it contains the truth for {100 * (1 - data.alpha):g} of 100 {words.nodes}. "
+        f"{done} The target is that it contains the truth for {100 * (1 - data.alpha):g} of 100 {words.nodes}. "
         f"{verdict.labels:,} known {words.labels} were used to make the {data.comparison.prediction.noun}s, and "
         f"{verdict.judged:,} others to check them.",
         _method(data, words),

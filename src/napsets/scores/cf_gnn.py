@@ -299,9 +299,9 @@ class _Training:
         self.own = torch.from_numpy(network.own[nodes])
         self.labels = torch.from_numpy(labels.astype(np.int64))
         order = network.random.permutation(nodes.size)
-        apart = max(1, round(_VALIDATED * nodes.size))
-        self.training = np.sort(order[apart:])
-        self.validation = _Validation(self.score, network.outputs[nodes], labels, u, np.sort(order[:apart]))
+        count = max(1, round(_VALIDATED * nodes.size))
+        self.training = np.sort(order[count:])
+        self.validation = _Validation(self.score, network.outputs[nodes], labels, u, np.sort(order[:count]))
         self.epochs = 0 if nodes.size < _FEWEST else self.score.epochs
 
     def logits(self) -> Any:

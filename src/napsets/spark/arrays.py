@@ -131,10 +131,10 @@ class Arrays:
         return self.spark.sparkContext.parallelize(items, len(items)).map(work).collect()
 
     @property
-    def _settings(self) -> arrow.Settings:
+    def _settings(self) -> arrow.SparkSettings:
         """What tasks that read tables need to know."""
         names = self.tables.class_names
-        return arrow.Settings(np.empty(0), APS(), 0.1, 0, True, names, labels_are=self.labels_are)
+        return arrow.SparkSettings(np.empty(0), APS(), 0.1, 0, True, names, labels_are=self.labels_are)
 
     def _numbered(self) -> int:
         """Give the nodes numbers and write their edges as pairs of numbers; return how many have probabilities."""
@@ -228,12 +228,14 @@ class Arrays:
         return len(self.tables.class_names)
 
     def _twice(self, numbers: tuple[int, int]) -> InvalidInputError:
-        one, other = numbering.node_ids(self.store, np.array(numbers)).to_pylist()
-        if one != other:
-            return InvalidInputError(f"`probabilities` has two ids with one 64-bit hash; rename {one!r} or {other!r}")
+        first, second = numbering.node_ids(self.store, np.array(numbers)).to_pylist()
+        if first != second:
+            return InvalidInputError(
+                f"`probabilities` has two ids with one 64-bit hash; rename {first!r} or {second!r}"
+            )
         keys = self.store.array("keys")
         count = int((keys == keys[numbers[0]]).sum())
-        return InvalidInputError(f"`probabilities` must have one row per node; node {one!s} has {count} rows")
+        return InvalidInputError(f"`probabilities` must have one row per node; node {first!s} has {count} rows")
 
     def _write_edges(self, edges: AnyTable, folder: str) -> dict[str, Any]:
         words = self.store.file(f"{folder}/words")

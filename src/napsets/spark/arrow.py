@@ -27,7 +27,7 @@ from napsets.scores import RowScore
 from napsets.spark.masses import AllScores, NearScores, Split, WeightedScores, signed_words
 
 __all__ = [
-    "Settings",
+    "SparkSettings",
     "calibration_scores",
     "checked_probabilities",
     "keys",
@@ -51,7 +51,7 @@ class Shared(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class SparkSettings:
     """What the tasks need to know; plain values, small enough to send along with each.
 
     Attributes
@@ -104,7 +104,7 @@ class Settings:
         return bool(self.everyone or self.pool or self.alike or getattr(self.level, "fallback", "") == "global")
 
 
-def calibration_scores(batches: Batches, settings: Settings) -> Batches:
+def calibration_scores(batches: Batches, settings: SparkSettings) -> Batches:
     """Turn (node, label, names, others, strange, probabilities) into (node, score at the label, predicted, apart)."""
     for batch in batches:
         if batch.num_rows:
@@ -112,8 +112,8 @@ def calibration_scores(batches: Batches, settings: Settings) -> Batches:
             p = checked_probabilities(batch, ids, settings, "labels")
             y = label_indices(batch, ids, settings)
             scores = check_scores("scores", settings.score.at(p, y, node_uniforms(ids, settings.seed)))
-            apart = np.zeros(ids.size, dtype=bool) if settings.split is None else settings.split.keeps_apart(ids)
-            columns = [pa.array(scores), pa.array(p.argmax(axis=1), pa.int32()), pa.array(apart)]
+            held_out = np.zeros(ids.size, dtype=bool) if settings.split is None else settings.split.keeps_apart(ids)
+            columns = [pa.array(scores), pa.array(p.argmax(axis=1), pa.int32()), pa.array(held_out)]
             yield pa.RecordBatch.from_arrays([batch.column("node"), *columns], ["node", "score", "predicted", "apart"])
 
 
@@ -133,7 +133,7 @@ def keys(batches: Batches, seed: int) -> Batches:
             yield pa.RecordBatch.from_arrays([column, drawn], ["node", "key"])
 
 
-def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
+def thresholds(batches: Batches, settings: SparkSettings, everyone: Shared | None = None) -> Batches:
     """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row per target.
 
     A target's rows may run over any number of batches; they are held until the next target begins. One of them may
@@ -159,7 +159,7 @@ def thresholds(batches: Batches, settings: Settings, everyone: Shared | None = N
         yield pa.RecordBatch.from_arrays(columns, ["node", "threshold", "support", "effective_size"])
 
 
-def ranks(batches: Batches, settings: Settings, everyone: Shared | None = None) -> Batches:
+def ranks(batches: Batches, settings: SparkSettings, everyone: Shared | None = None) -> Batches:
     """Turn the same rows of held-out nodes, with their scores at their labels at hop 0, into (share, score)."""
     known = None if everyone is None else everyone.value
     for table in _whole_targets(batches):
@@ -180,7 +180,7 @@ class KnownRank(FittedExact):
         return Rank(float(self.shares[0]), float(self.scores[0])) if self.shares.size else None
 
 
-def _fitted(settings: Settings, everyone: AllScores | None) -> FittedLevel:
+def _fitted(settings: SparkSettings, everyone: AllScores | None) -> FittedLevel:
     if not settings.level.keeps_apart:
         nobody = Reference(np.empty(0, dtype=np.int64), np.empty(0), 0)
         return settings.level.fit(nobody if everyone is None else everyone.reference, np.empty(0), np.empty(0))
@@ -227,7 +227,7 @@ def _near_scores(batch: pa.RecordBatch) -> tuple[pa.Array, NearScores]:
     return batch.column("target").take(pa.array(starts)), near
 
 
-def prediction_sets(batches: Batches, settings: Settings) -> Batches:
+def prediction_sets(batches: Batches, settings: SparkSettings) -> Batches:
     """Turn (node, probabilities, threshold, support, effective_size) into rows of the sets table.
 
     A node without a threshold has no calibration node in reach: its threshold is +∞ and its set is full.
@@ -264,7 +264,7 @@ def _ids(column: pa.Array) -> npt.NDArray[Any]:
     return values.astype(object) if pa.types.is_string(column.type) else values
 
 
-def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: Settings, asker: str) -> npt.NDArray[Any]:
+def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: SparkSettings, asker: str) -> npt.NDArray[Any]:
     """Return the probabilities of a batch as a checked matrix; errors name the node."""
     column = batch.column("probabilities")
     if column.null_count:
@@ -301,7 +301,7 @@ def with_kinds(labels: pa.Table, class_names: tuple[str, ...]) -> pa.Table:
     return labels
 
 
-def label_indices(batch: pa.RecordBatch, ids: Any, settings: Settings) -> npt.NDArray[Any]:
+def label_indices(batch: pa.RecordBatch, ids: Any, settings: SparkSettings) -> npt.NDArray[Any]:
     """Return class indices: by name where every label of the table is one, by number where none is."""
     names, column = settings.class_names, batch.column("label")
     some_names, others, strange = (bool(batch.column(name)[0].as_py()) for name in ("names", "others", "strange"))

@@ -53,7 +53,7 @@ class Job:
     """
 
     tables: Tables
-    settings: arrow.Settings
+    settings: arrow.SparkSettings
     directed: bool
     cap: int | None
     pairs_per_part: int = PAIRS_PER_PART
@@ -226,11 +226,11 @@ class Job:
         (row,) = threshold.drop_columns("node").to_pylist()
         return row
 
-    def ranks(self, walker: Walker | None, apart: DataFrame) -> DataFrame:
+    def ranks(self, walker: Walker | None, held_out: DataFrame) -> DataFrame:
         """Rank the held-out nodes among the reference nodes: ``share``, ``score``."""
         work = partial(arrow.ranks, settings=self.settings, everyone=self.everyone)
-        itself = _about(apart, "score", "predicted")
-        rows = itself if walker is None else _together(walker.walk(apart).pairs, itself)
+        itself = _about(held_out, "score", "predicted")
+        rows = itself if walker is None else _together(walker.walk(held_out).pairs, itself)
         return rows.mapInArrow(work, "share double, score double")
 
     def _targets(self, targets: DataFrame) -> DataFrame:
@@ -303,9 +303,9 @@ class _Steps:
     @staticmethod
     def _place(job: Job) -> int | None:
         """Return which of the ranks, from 1, is T̂; None where there are too few."""
-        apart = 0 if job.settings.split is None else job.settings.split.apart
-        place = rank_place(apart, job.settings.alpha)
-        return place if place <= apart else None
+        count = 0 if job.settings.split is None else job.settings.split.apart
+        place = rank_place(count, job.settings.alpha)
+        return place if place <= count else None
 
     def rank(self, job: Job, walker: Walker | None) -> Rank | None:
         """Return T̂: the one rank that the level needs, and all that comes here of them."""

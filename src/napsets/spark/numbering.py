@@ -94,7 +94,7 @@ def _own_part() -> int:
 # -- nodes ---------------------------------------------------------------------------------------------------------
 
 
-def write_nodes(batches: Batches, folder: str, settings: arrow.Settings, but: Folder | None = None) -> Batches:
+def write_nodes(batches: Batches, folder: str, settings: arrow.SparkSettings, but: Folder | None = None) -> Batches:
     """Write the ids and probabilities of a part of the nodes; yield how many there are and whether keys ascend.
 
     Nodes that have a number in the folder `but` are left out.
@@ -237,9 +237,9 @@ def write_edges(batches: Batches, store: Folder, folder: str, directed: bool) ->
 
 def _words(held: list[tuple[IntArray, IntArray]], directed: bool) -> npt.NDArray[np.int64]:
     source, target = (np.concatenate([pair[i] for pair in held]) for i in (0, 1))
-    apart = source != target
-    if not apart.all():
-        source, target = source[apart], target[apart]
+    different = source != target
+    if not different.all():
+        source, target = source[different], target[different]
     words = source << _BITS | target
     if not directed:
         words = np.concatenate([words, target << _BITS | source])
@@ -308,7 +308,7 @@ def fill_rows(share: RowsPart, store: Folder, folder: str) -> None:
 # -- labels, and the nodes to predict ------------------------------------------------------------------------------
 
 
-def write_labels(batches: Batches, store: Folder, folder: str, settings: arrow.Settings, nodes: int) -> Batches:
+def write_labels(batches: Batches, store: Folder, folder: str, settings: arrow.SparkSettings, nodes: int) -> Batches:
     """Write a part of the labels as numbers of nodes and of classes; yield how many there are."""
     numbers = Numbers(store)
     count, part = 0, _own_part()

@@ -301,7 +301,7 @@ def _job(
     if direction == "in":  # hops against the edges are hops along turned ones
         turned = tables.edges.select(sf.col("target").alias("source"), sf.col("source").alias("target"))
         tables = replace(tables, edges=turned)
-    settings = arrow.Settings(
+    settings = arrow.SparkSettings(
         weights=np.empty(0) if everyone else hop_weights(localiser.decay, localiser.hops),
         score=method.score,
         alpha=check_alpha(alpha),

@@ -17,7 +17,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-__all__ = ["PAIRS_PER_PART", "Adjacency", "Keep", "Walk", "Walker", "adjacency", "parts_of", "place_of"]
+__all__ = ["PAIRS_PER_PART", "EdgeTables", "Keep", "WalkedPairs", "Walker", "adjacency", "parts_of", "place_of"]
 
 
 #: Pairs (target, neighbour) that one part of one node's neighbours may give: seconds of a task's time.
@@ -31,7 +31,7 @@ Keep = Callable[[DataFrame, str], DataFrame]
 
 
 @dataclass(frozen=True)
-class Adjacency:
+class EdgeTables:
     """The graph, with what a walk wants to know on arrival.
 
     Attributes
@@ -67,7 +67,7 @@ def parts_of(degree: Column, pairs_per_part: int = PAIRS_PER_PART) -> Column:
 
 def adjacency(
     edges: DataFrame, scores: DataFrame, *, hops: int, directed: bool, pairs_per_part: int, keep: Keep = _as_it_is
-) -> Adjacency:
+) -> EdgeTables:
     """Make the tables: duplicate edges merged, self-loops dropped, each neighbour with its degree and its score.
 
     `keep` may write each table down as it is made, so that the next reads it instead of making it again.
@@ -88,9 +88,9 @@ def adjacency(
     )
     if hops == 1:  # the last hop is the first: other neighbours need not be gathered
         only = _packed(placed.where(sf.col("score").isNotNull()))
-        return Adjacency(degrees, only, keep(_calibrated(only), "last"))
+        return EdgeTables(degrees, only, keep(_calibrated(only), "last"))
     through = keep(_packed(placed), "through")
-    return Adjacency(degrees, through, keep(_calibrated(through), "last"))
+    return EdgeTables(degrees, through, keep(_calibrated(through), "last"))
 
 
 def _links(edges: DataFrame, directed: bool) -> DataFrame:
@@ -115,7 +115,7 @@ def _calibrated(packed: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class Walk:
+class WalkedPairs:
     """The calibration nodes that a walk has reached.
 
     Attributes
@@ -134,14 +134,14 @@ class Walk:
 class Walker:
     """Walks `hops` deep; `cap` bounds how many edges a target may follow in one hop."""
 
-    adjacency: Adjacency
+    adjacency: EdgeTables
     hops: int
     directed: bool
     pairs_per_part: int
     cap: int | None = None
     _caps: list[DataFrame] = field(default_factory=list, init=False)
 
-    def walk(self, targets: DataFrame) -> Walk:
+    def walk(self, targets: DataFrame) -> WalkedPairs:
         """Walk from each of the targets (``node``) to the calibration nodes around it."""
         self._caps = []
         levels = self._levels(targets, self.hops)
@@ -150,7 +150,7 @@ class Walker:
             for k, level in enumerate(levels[1:], start=1)
         ]
         caps = reduce(DataFrame.unionByName, self._caps) if self._caps else None
-        return Walk(reduce(DataFrame.unionByName, pairs), caps)
+        return WalkedPairs(reduce(DataFrame.unionByName, pairs), caps)
 
     def followed(self, targets: DataFrame, last_share: float = 1.0) -> DataFrame:
         """Return how many edges the walk from each target follows, all hops together: ``target``, ``edges``.
