@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -242,3 +243,20 @@ def test_label_shift_is_for_labels(world):
     graph, _, y, known = world
     with pytest.raises(ns.InvalidInputError, match="`localiser` must not be LabelShift"):
         ns.Method("absolute", ns.LabelShift([1.0, 2.0])).calibrate(graph, np.zeros(300), y.astype(float), known)
+
+
+@pytest.mark.parametrize("localiser", [ns.LabelShift([1.0, 0.5, 3.0]), ns.CovariateShift(1.0 + np.arange(300) % 3)])
+def test_a_verdict_says_for_whom_known_weights_guarantee_coverage(world, localiser):
+    population = "at least 90 % on average over the population that the importance weights describe"
+    nominal = ns.Method("aps", localiser).calibrate(*world).verdict()
+    assert f"guaranteed to be {population}, as far as these are right" in nominal.lines[1]
+    judged = replace(nominal, judged=10).sure
+    assert f"What is guaranteed is {population}" in judged
+    assert "No theorem" not in judged
+    assert "shifted" in nominal.row()
+
+
+def test_a_verdict_on_weights_at_an_exact_level_promises_the_population_of_the_labels(world):
+    verdict = ns.Method("aps", ns.CovariateShift(1.0 + np.arange(300) % 3), ns.Exact()).calibrate(*world).verdict()
+    assert "guaranteed if the nodes were labelled at random" in verdict.lines[1]
+    assert "shifted" not in verdict.row()

@@ -100,8 +100,8 @@ def kernels(request, monkeypatch):
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 16]), st.sampled_from([1, 64]))
 def test_thresholds_are_those_of_every_bag_counted_anew(kernels, seed, window, crowd):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napsets.methods.full._WINDOW", window)
-        patch.setattr("napsets.methods.full._LISTED", 1)
+        patch.setattr("napsets.methods.moves._WINDOW", window)
+        patch.setattr("napsets.methods.moves._LISTED", 1)
         patch.setattr("napsets.scores.evidence.CROWD", crowd)
         check_case(seed)
 
@@ -120,7 +120,7 @@ def test_kernels_find_what_every_bag_shows_for_all_nodes(seed, window):
     answers = []
     for kernels in (False, True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("napsets.methods.full._WINDOW", window)
+            patch.setattr("napsets.methods.moves._WINDOW", window)
             patch.setattr("napsets.methods.full._KERNELS.pay", lambda work, kernels=kernels: kernels)
             answers.append((full.thresholds(nodes, [alpha]), *full.compared(nodes, scores, labels)))
     for one, other in zip(*answers, strict=True):
@@ -130,7 +130,7 @@ def test_kernels_find_what_every_bag_shows_for_all_nodes(seed, window):
 @pytest.mark.slow
 def test_thresholds_are_those_of_every_bag_counted_anew_on_many_graphs(monkeypatch):
     for seed in range(100_000):
-        monkeypatch.setattr("napsets.methods.full._WINDOW", (0, 2)[seed % 2])
+        monkeypatch.setattr("napsets.methods.moves._WINDOW", (0, 2)[seed % 2])
         monkeypatch.setattr("napsets.methods.full._KERNELS.pay", lambda work, pays=seed % 5 > 0: pays)
         monkeypatch.setattr("napsets.scores.evidence.CROWD", (1, 3, 64)[seed % 3])
         check_case(seed, some=2)
@@ -176,8 +176,8 @@ def test_threads_batches_and_the_order_of_nodes_change_nothing(kernels, monkeypa
         assert np.array_equal(calibrated.predict(nodes, 0.1, threads=threads).label_thresholds, whole.label_thresholds)
     backwards = calibrated.predict(nodes[::-1], 0.1)
     assert np.array_equal(backwards.label_thresholds[::-1], whole.label_thresholds)
-    for name, value in (("_DENSE", 900), ("_ENTRIES", 50), ("_ROWS", 3), ("_LISTED", 1)):
-        monkeypatch.setattr(f"napsets.methods.full.{name}", value)
+    for name, value in (("full._DENSE", 900), ("full._ENTRIES", 50), ("moves._ROWS", 3), ("moves._LISTED", 1)):
+        monkeypatch.setattr(f"napsets.methods.{name}", value)
     assert np.array_equal(calibrated.predict(nodes, 0.1).label_thresholds, whole.label_thresholds)
     for row, node in enumerate(nodes[:20]):
         assert np.array_equal(calibrated.predict([node], 0.1).label_thresholds[0], whole.label_thresholds[row])

@@ -17,7 +17,7 @@ from napsets.levels import rank_place
 if TYPE_CHECKING:
     from napsets.methods import Calibrated
 
-__all__ = ["coverage_band", "falls_short", "is_proven", "level_labels", "level_nodes"]
+__all__ = ["coverage_band", "falls_short", "is_proven", "is_shifted", "level_labels", "level_nodes"]
 
 #: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
 _MANY = 1_000_000
@@ -42,6 +42,11 @@ def level_nodes(calibrated: Calibrated) -> tuple[IntArray, npt.NDArray[Any]]:
 def is_proven(calibrated: Calibrated) -> bool:
     """Return whether coverage is a theorem for nodes labelled at random: an exact level, or weights that need none."""
     return calibrated.is_exact or bool(getattr(calibrated.method.localiser, "proven", False))
+
+
+def is_shifted(calibrated: Calibrated) -> bool:
+    """Return whether coverage is a theorem for the population that importance weights describe, if these are right."""
+    return not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False))
 
 
 def coverage_band(labels: int, alpha: float, judged: int | None = None, share: float = 0.95) -> tuple[float, float]:

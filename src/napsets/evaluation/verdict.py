@@ -25,7 +25,7 @@ from napsets.evaluation.gains import MISS, Interval, endless_change, evenness, g
 from napsets.evaluation.gaps import CoverageGap, gap_within
 from napsets.evaluation.kinds import kind_of, predicted_classes
 from napsets.evaluation.metrics import mean
-from napsets.evaluation.promises import coverage_band, falls_short, is_proven, level_labels, level_nodes
+from napsets.evaluation.promises import coverage_band, falls_short, is_proven, is_shifted, level_labels, level_nodes
 from napsets.evaluation.verdict_words import Alternative, IntervalVerdict, Verdict
 from napsets.evaluation.weak import WeakGroup, degree_names, describe_weak, weak_groups
 from napsets.methods import title
@@ -245,6 +245,7 @@ def _promise(calibrated: Calibrated) -> dict[str, Any]:
         "apart": int(scored.level_nodes.size),
         "speaking": calibrated.full is not None,
         "proven": is_proven(calibrated),
+        "shifted": is_shifted(calibrated),
         "choice": None if choice is None else str(choice),
         "prediction": calibrated.prediction,
     }

@@ -89,6 +89,8 @@ class Verdict:
         Where coverage lies in 95 of 100 draws if the method keeps its promise.
     proven : bool
         Whether that promise is a theorem for nodes labelled at random.
+    shifted : bool
+        Whether it is one for the population that importance weights describe.
     rivals : int
         Methods among which it was picked by looking at the judged nodes; 0 where it was not.
     choice : str or None
@@ -135,6 +137,7 @@ class Verdict:
     coverage: float = math.nan
     band: tuple[float, float] = (math.nan, math.nan)
     proven: bool = False
+    shifted: bool = False
     rivals: int = 0
     choice: str | None = None
     speaking: bool = False
@@ -178,6 +181,8 @@ class Verdict:
             measure = "" if self.withdrawn else ". To measure it on half of your labels, run `napsets report`"
             return f"{self._promised(band)}{measure}"
         backed = "" if self.proven else ". No theorem guarantees it for this method"
+        if self.shifted:
+            backed = f". What is guaranteed is {self._of_population()}, not of these nodes"
         return (
             f"{100 * self.coverage:.1f} % of the {self.judged:,} evaluation nodes are covered (target "
             f"{100 * (1.0 - self.alpha):g} %; with other random labels it would lie between {band} in 95 of 100 cases)"
@@ -243,6 +248,8 @@ class Verdict:
         for name in ("median", "infinite", "baseline_infinite"):
             if values[name] is None:
                 del values[name]
+        if not self.shifted:
+            del values["shifted"]
         return values | {"lines": list(self.lines)}
 
     def _promised(self, band: str) -> str:
@@ -252,6 +259,8 @@ class Verdict:
                 f"not known. {100 * (1.0 - self.alpha):g} % can be expected only if the labelled nodes are a random "
                 f"sample that the model was not trained on"
             )
+        if self.shifted:
+            return f"guaranteed to be {self._of_population()}"
         if not self.proven:
             return "no theorem guarantees it for this method; it may be off where neighbours differ"
         if self.grouped:
@@ -260,6 +269,13 @@ class Verdict:
         return (
             f"guaranteed if the nodes were labelled at random: {self.level_labels:,} labels set the level, so it lies "
             f"between {band} in 95 of 100 cases"
+        )
+
+    def _of_population(self) -> str:
+        """Return what is promised of the population that importance weights describe."""
+        return (
+            f"at least {100 * (1.0 - self.alpha):g} % on average over the population that the importance weights "
+            f"describe, as far as these are right"
         )
 
     def _beside(self, size: str) -> str:

@@ -1,4 +1,4 @@
-"""What the kernels of `napsets.kernels.candidates` read and write: a judge is a labelled node that others hear."""
+"""What the kernel of `napsets.kernels.candidates` reads and writes: a judge is a labelled node that others hear."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cuts", "Heard", "Judges", "Listed", "Room", "Rule", "choose_listed", "room_for"]
+__all__ = ["Cuts", "Heard", "Judges", "Moves", "Room", "Rule", "choose_listed", "room_for"]
 
-#: Columns of `Judges.tables`: the weights of labels that a score sees; labels counted near and far, with what is added
-#: to all counts; and, for a label that is added far away, by how much the score moves at the most for each unit of its
-#: share, up to which share that holds, and what the score is without it. The last three stand twice: for a label that
-#: is added far away alone, and for one that is added near too.
-WEIGHT, NEAR, FAR, SLACK, STEADY, SCORE = range(6)
-#: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score, and up to which share
-#: of any label that is added far away alone it stays where it is, outside all cuts.
-KEPT, LIMIT = range(2)
+#: Columns of `Judges.tables`: the weights of labels that a score sees, and those with the label added near; labels
+#: counted near and far, with what is added to all counts.
+WEIGHT, WITH_NEAR, NEAR, FAR = range(4)
+#: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score; what limits are made
+#: of: the score, by how much it moves at the most for each unit of a share, and up to which share that holds; the
+#: sum of all weights, the largest weight of another label that does not count in the score, and the sum of this and of
+#: those that do; and by how much a weight grows at the most if its label is added near, and for each unit of a share,
+#: without and with that.
+KEPT, SCORE, SLACK, STEADY, TOTAL, NEXT, REACH, GROWTH, SLOPE, NEAR_SLOPE = range(10)
 #: Columns of `Judges.numbers`: a judge's label, whose cuts are its own, and its number in the order of scores.
 LABEL, GROUP, PLACE = range(3)
+#: What a neighbour counts in the sum of both counts: more than all shares together, and exact beside them.
+NEIGHBOUR = 2.0**22
 
 
 class Judges(NamedTuple):
@@ -26,21 +29,20 @@ class Judges(NamedTuple):
 
     Attributes
     ----------
-    tables : float64 of shape (judges, 9, labels)
+    tables : float64 of shape (judges, 4, labels)
         As above.
-    limits : float64 of shape (judges, 2, labels)
-        For a label that is added far away alone, and for one that is added near too: up to which share a judge's score
-        stays below all cuts; the negative of that where it stays above them, and 0 where it may be anywhere.
-    facts : float64 of shape (judges, 2)
+    facts : float64 of shape (judges, 10)
         As above.
     numbers : int64 of shape (judges, 3)
         As above.
+    limits : float64 of shape (judges,)
+        Up to which share of any label that is added far away alone a judge stays where it is, outside all cuts.
     """
 
     tables: Any
-    limits: Any
     facts: Any
     numbers: Any
+    limits: Any
 
 
 class Heard(NamedTuple):
@@ -73,23 +75,37 @@ class Cuts(NamedTuple):
         second.
     starts : int64 of shape (windows, cuts + 1)
         The number of the first judge, in the order of scores, at each cut; the last is where they end.
-    values : float64 of shape (cuts,)
-        What stands at the cuts, where one window serves all.
     """
 
     low: Any
     high: Any
     starts: Any
-    values: Any
 
 
 class Rule(NamedTuple):
-    """How scores are made of weights: exponents of the counts, the margin, and whether all labels above one count."""
+    """How scores are made of weights.
+
+    Attributes
+    ----------
+    near, far : float
+        Exponents of the counts.
+    gentle : bool
+        Whether the first is 0 or more, and the second between 0 and 1.
+    margin : float
+        What rounding may change a score by.
+    least, most : float
+        A label counts in the score of another if its weight is more than `most` times the other's, does not if it is
+        less than `least` times that, and may in between.
+    known : bool
+        Whether all this describes the score.
+    """
 
     near: float
     far: float
+    gentle: bool
     margin: float
-    ranked: bool
+    least: float
+    most: float
     known: bool
 
 
@@ -98,50 +114,55 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    added : float64 of shape (judges, 2)
-        What a node adds to the counts near and far of each judge; zero between two nodes.
-    touched : int64 of shape (judges, 4)
-        Judges that hear it; those that move, and the lowest and highest position of each.
-    counts : int64 of shape (3, positions)
-        Scores at each cut, and changed ones at each position, counted by the lowest and by the highest.
+    added : float64 of shape (judges,)
+        What a node adds to the counts of each judge, both together; zero between two nodes.
+    touched : int64 of shape (judges + 1,)
+        Judges that hear it.
     """
 
     added: Any
     touched: Any
-    counts: Any
 
 
-class Listed(NamedTuple):
-    """Scores that are to be compared to the bit, and numbers of scores at cuts among them.
+class Moves(NamedTuple):
+    """Judges that may have left their places.
 
     Attributes
     ----------
-    numbers : int64 of shape (entries, 3)
-        Row × candidates + candidate; which judge, −1 for a cut; how many scores stand there.
-    values : float64 of shape (entries, 2)
-        What is added to the judge's counts near and far; or the value of the cut, twice.
+    numbers : int64 of shape (moves, 4)
+        Row × candidates + candidate; which judge; its lowest and highest possible position.
+    values : float64 of shape (moves, 2)
+        What is added to the judge's counts near and far.
     """
 
     numbers: Any
     values: Any
 
 
-def room_for(judges: int, cuts: int, entries: int) -> tuple[Room, Listed]:
-    """Return space for one thread, and for so many listed entries."""
-    touched, counts = np.empty((judges, 4), dtype=np.int64), np.empty((3, 2 * cuts + 1), dtype=np.int64)
-    listed = Listed(np.empty((entries, 3), dtype=np.int64), np.empty((entries, 2)))
-    return Room(np.zeros((judges, 2)), touched, counts), listed
+def room_for(judges: int, moves: int) -> tuple[Room, Moves]:
+    """Return space for one thread, and for so many moves."""
+    room = Room(np.zeros(judges), np.empty(judges + 1, dtype=np.int64))
+    return room, Moves(np.empty((moves, 4), dtype=np.int64), np.empty((moves, 2)))
 
 
 def choose_listed(
-    values: npt.NDArray[np.float64],
-    ranks: npt.NDArray[np.int64],
-    numbers: npt.NDArray[np.int64],
+    groups: npt.NDArray[np.int64],
     scores: npt.NDArray[np.float64],
-) -> None:
-    """Write the scores that are wanted of those listed for each group."""
-    order = np.lexsort((scores, numbers[:, 0]))
-    groups, starts = np.unique(numbers[order, 0], return_index=True)
-    reached = np.append(0, np.cumsum(numbers[order, 2]))
-    wanted = np.searchsorted(reached, reached[starts] + ranks.reshape(-1)[groups], side="left") - 1
-    values.reshape(-1)[groups] = scores[order][wanted]
+    counts: npt.NDArray[np.int64],
+    ranks: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Return the ranks-th smallest score of each group, from 1, where each score counts so often.
+
+    Parameters
+    ----------
+    groups, scores, counts : arrays
+        Which group each entry belongs to, numbered from 0 without gaps; its score, and how often it counts.
+    ranks : array
+        Which score is wanted of each group.
+    """
+    order = np.lexsort((scores, groups))
+    starts = np.searchsorted(groups[order], np.arange(ranks.size))
+    reached = np.append(0, np.cumsum(counts[order]))
+    wanted = np.searchsorted(reached, reached[starts] + ranks, side="left") - 1
+    chosen: npt.NDArray[np.float64] = scores[order][wanted]
+    return chosen

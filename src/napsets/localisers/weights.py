@@ -263,6 +263,8 @@ class CovariateShift:
     """
 
     ratios: Any
+    #: Its thresholds cover at a nominal level in the population that the ratios describe.
+    shifted: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return f"CovariateShift({len(self.ratios):,} ratios from {min(self.ratios):g} to {max(self.ratios):g})"
@@ -303,6 +305,8 @@ class LabelShift:
     ratios: Any
     #: It needs labels, and has a threshold for each.
     by_label: ClassVar[bool] = True
+    #: Its thresholds cover at a nominal level in the population that the ratios describe.
+    shifted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratios", _ratios(self.ratios))

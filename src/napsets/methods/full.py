@@ -6,46 +6,37 @@ v is itself in Q, its own score is left out and the candidate stands in for its 
 spoken already, and no candidate is put in its place: nothing is promised for nodes that taught the score.
 
 Why it is cheap. v's own label is no evidence for v, so that its scores do not depend on the candidate; and those of
-nodes in Q do only within two hops of v. So the scores of Q are sorted once, and some of them around the wanted one are
-*cuts*. A kernel (`napsets.kernels.candidates`) walks to the nodes of Q that hear v and finds between which cuts their
-new scores lie. Mostly the threshold is then one of the cuts; where it is not, the few scores that it lies among are
-computed. Where it is beyond all cuts, more are taken. With little work, NumPy computes every score of every bag.
+nodes in Q do only within two hops of v. So the scores of Q are computed and sorted once, and `napsets.methods.moves`
+finds out which of them a candidate moves past the wanted one. With little work, and for scores of which too little is
+known, NumPy computes every score of every bag.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_progress
 from napsets.kernels.first_use import Kernels
-from napsets.kernels.judges import Cuts, Heard, Judges, choose_listed, room_for
+from napsets.kernels.judges import NEIGHBOUR, Heard
 from napsets.kernels.layout import read_only
-from napsets.kernels.threads import Stop, available_threads, run
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds
+from napsets.methods.moves import TAUGHT, Rows, Search
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
-from napsets.scores.steadiness import judge_tables, limited
+from napsets.scores.steadiness import judge_tables
 
 __all__ = ["FullLevel", "full_level"]
 
-#: How many places on either side of the threshold the first cuts have, and how many times more the next have.
-_WINDOW, _GROWTH = 2, 8
-#: Entries whose scores are computed at a time, scores of bags that NumPy holds at a time, and rows of a piece of work.
-_ENTRIES, _DENSE, _ROWS = 1 << 20, 1 << 22, 1 << 12
-#: Entries that a kernel lists, at the least, before they are computed.
-_LISTED = 1 << 14
-#: What a neighbour counts in the sum of both counts: more than all shares together, and exact beside them.
-_NEAR = 2.0**22
-#: What stands for the label of a reference node.
-_TAUGHT = -2
+#: Entries whose scores are computed at a time, and scores of bags that NumPy holds at a time.
+_ENTRIES, _DENSE = 1 << 20, 1 << 22
 #: The kernels, and about what NumPy needs for one score of a bag, and for one that changes, in nanoseconds.
-_KERNELS = Kernels(3.0, "candidates.select")
+_KERNELS = Kernels(1.5, "candidates.list_moves")
 _HELD, _CHANGED = 30.0, 800.0
 
 
@@ -56,17 +47,6 @@ def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | N
         return None
     places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
     return FullLevel(calibrated.scored, informed, places)
-
-
-class _Rows(NamedTuple):
-    """Nodes, the place of each among the judges (−1 for none) and the label that it has already (−1 for none)."""
-
-    nodes: IntArray
-    owns: IntArray
-    befores: IntArray
-
-    def part(self, which: Any) -> _Rows:
-        return _Rows(*(column[which] for column in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +96,13 @@ class FullLevel:
     def _label_of(self) -> IntArray:
         """The label that a candidate stands in for: −1 for none, and a mark for those of the reference, which stay."""
         labels = np.full(self._place_of.size, -1, dtype=np.int64)
-        labels[self.scored.reference.nodes] = _TAUGHT
+        labels[self.scored.reference.nodes] = TAUGHT
         bag = self.informed.heard.labelled
         labels[bag.nodes] = bag.labels
         return labels
 
-    def _rows(self, nodes: IntArray) -> _Rows:
-        return _Rows(nodes, self._place_of[nodes], self._label_of[nodes])
+    def _rows(self, nodes: IntArray) -> Rows:
+        return Rows(nodes, self._place_of[nodes], self._label_of[nodes])
 
     @cached_property
     def _direct(self) -> Any:
@@ -179,7 +159,7 @@ class FullLevel:
             needed = np.array([rank_place(scores.size - mine, alpha) for mine in (0, 1)])[own]
             which = np.flatnonzero(needed <= scores.size - own)
             if which.size and candidates.size:
-                find = self._by_kernel if self._pays(which.size, candidates.size) else self._by_bags
+                find = self._search.thresholds if self._pays(which.size, candidates.size) else self._by_bags
                 values[a, which] = find(rows.part(which), needed[which], candidates, threads)
             if report is not None:
                 report((a + 1) * nodes.size // len(alphas), nodes.size)
@@ -225,7 +205,7 @@ class FullLevel:
             The scores of these candidates, shape (nodes, labels).
         """
         rows = self._rows(nodes)
-        find = self._count_by_kernel if self._pays(nodes.size, labels.size) else self._count_in_bags
+        find = self._search.counts if self._pays(nodes.size, labels.size) else self._count_in_bags
         below, equal = find(rows, scores, labels)
         count: FloatArray = np.broadcast_to((self.judges.size - (rows.owns >= 0.0))[:, None], scores.shape)
         above: FloatArray = count - below - equal
@@ -236,7 +216,7 @@ class FullLevel:
         graph, judges = self.scored.reference.graph, self.judges.size
         around = self._direct.nnz / max(1, graph.num_nodes) * (1.0 + graph.num_edges / max(1, graph.num_nodes))
         changed = _CHANGED * min(float(judges), around)
-        return _KERNELS.pay(rows * candidates * (_HELD * judges + changed))
+        return _KERNELS.pay(rows * candidates * (_HELD * judges + changed)) and self._search.rule.known
 
     def _scores_with(self, change: Change) -> FloatArray:
         """Return the scores of judges, which change lists by their places among the judges."""
@@ -250,21 +230,21 @@ class FullLevel:
 
     # -- by NumPy: every score of every bag ----------------------------------------------------------------------------
 
-    def _pairs(self, rows: _Rows) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    def _pairs(self, rows: Rows) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Return which judges hear which rows, and what these add to their counts near and far."""
         graph, exponents = self.scored.reference.graph, self.informed.exponents
-        sums = self._direct[rows.nodes] * (_NEAR if exponents.near else 0.0)
+        sums = self._direct[rows.nodes] * (NEIGHBOUR if exponents.near else 0.0)
         if exponents.far:
             passed = graph.reverse.to_scipy()[rows.nodes].astype(np.float64)  # those that have the node as a neighbour
             passed.data = self._shares[passed.indices]
             sums = sums + passed @ self._direct
         sums = sums.tocoo()
         (row, place), amount = sums.coords, sums.data
-        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != _TAUGHT)
-        near = (amount[kept] >= _NEAR).astype(np.float64)
-        return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - _NEAR * near
+        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != TAUGHT)
+        near = (amount[kept] >= NEIGHBOUR).astype(np.float64)
+        return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - NEIGHBOUR * near
 
-    def _bags(self, rows: _Rows, candidates: IntArray) -> FloatArray:
+    def _bags(self, rows: Rows, candidates: IntArray) -> FloatArray:
         """Return the scores of the judges in every bag, shape (rows, candidates, judges); a row's own is infinite."""
         scores = self.scored.level_scores[self.judges]
         bags = np.empty((rows.nodes.size, candidates.size, scores.size))
@@ -281,14 +261,14 @@ class FullLevel:
         step = max(1, _DENSE // max(1, candidates * self.judges.size))
         return [slice(start, start + step) for start in range(0, rows, step)]
 
-    def _by_bags(self, rows: _Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
+    def _by_bags(self, rows: Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
         values = np.empty((rows.nodes.size, candidates.size))
         for some in self._some_at_a_time(*values.shape):
             bags = np.sort(self._bags(rows.part(some), candidates), axis=2)
             values[some] = np.take_along_axis(bags, needed[some, None, None] - 1, axis=2)[:, :, 0]
         return values
 
-    def _count_in_bags(self, rows: _Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
+    def _count_in_bags(self, rows: Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
         below, equal = (np.empty(scores.shape, dtype=np.int64) for _ in range(2))
         for some in self._some_at_a_time(*scores.shape):
             bags, wanted = self._bags(rows.part(some), candidates), scores[some][:, :, None]
@@ -298,100 +278,15 @@ class FullLevel:
     # -- by kernels: where the changed scores lie ----------------------------------------------------------------------
 
     @cached_property
-    def _known(self) -> tuple[Any, Any, Any]:
-        """Who hears whom, what kernels must know of the judges, and how scores are made."""
-        reverse, direct, numbers = self.scored.reference.graph.reverse, self._direct, self._sorted[1]
+    def _search(self) -> Search:
+        reverse, direct, (scores, order) = self.scored.reference.graph.reverse, self._direct, self._sorted
         judge_rows = direct.indptr.astype(np.int64), direct.indices.astype(np.int32)
-        heard = map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares))
-        judges, rule = judge_tables(self.informed, self.judges, self._labels * self._ranks, numbers)
-        return Heard(*heard), Judges(*map(read_only, judges)), rule
+        heard = Heard(*map(read_only, (reverse.indptr, reverse.indices, *judge_rows, self._shares)))
+        ranks = self.scored.bound is not self.informed  # each label's scores are ranked in their own way
+        groups = range(self.informed.num_labels if ranks else 1)
 
-    @property
-    def _ranks(self) -> bool:
-        """Whether scores are ranked, each label's in its own way."""
-        return self.scored.bound is not self.informed
+        def bounds(values: FloatArray) -> FloatArray:
+            return np.stack([self.scored.bound.unranked(label, values) for label in groups])
 
-    def _cuts(self, values: FloatArray, windows: int, starts: IntArray) -> Any:
-        """Return cuts at some values, which are as many in each window."""
-        groups = range(self.informed.num_labels if self._ranks else 1)
-        bounds = np.stack([self.scored.bound.unranked(label, values) for label in groups])
-        low, high = (
-            np.ascontiguousarray(bounds[:, side].reshape(len(groups), windows, -1).swapaxes(0, 1)) for side in (0, 1)
-        )
-        return Cuts(*map(read_only, (low, high, starts, values)))
-
-    def _by_kernel(self, rows: _Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
-        from napsets.kernels.candidates import select
-
-        scores, _ = self._sorted
-        known_scores = read_only(scores)
-        values = np.empty((rows.nodes.size, candidates.size))
-        left, width = np.arange(rows.nodes.size), _WINDOW if self._known[2].known else scores.size
-        while left.size:
-            # Without a node's own score, the place of the wanted one may be one further.
-            first, last = int(needed[left].min()) - 1 - width, int((needed + (rows.owns >= 0))[left].max()) + width
-            first, last = max(0, first), min(scores.size, last)
-            cut = np.unique(scores[first:last])
-            starts = np.append(np.searchsorted(scores, cut, "left"), np.searchsorted(scores, cut[-1], "right"))
-            cuts = self._cuts(cut, 1, starts[None])
-            heard, judges, rule = self._known
-            judges = limited(judges, cuts, rule.margin)
-            known = heard, Judges(*map(read_only, judges)), rule
-
-            def find(some: IntArray, cuts: Any = cuts, known: Any = known) -> None:
-                mine = rows.part(some)
-                found, order = np.empty((some.size, candidates.size)), np.empty((some.size, candidates.size), np.int64)
-                fixed = (*mine, needed[some], candidates, known_scores, *known, cuts)
-                for listed, computed in self._listed(select, fixed, (found, order), cuts, mine, candidates):
-                    choose_listed(found, order, listed, computed)
-                values[some] = found
-
-            self._in_pieces(find, left, threads)
-            left, width = left[np.isnan(values[left, 0])], _GROWTH * (width + 1)
-        return values
-
-    def _count_by_kernel(self, rows: _Rows, scores: FloatArray, candidates: IntArray) -> tuple[IntArray, IntArray]:
-        from napsets.kernels.candidates import compare
-
-        known, below, equal = self._known, *(np.empty(scores.shape, dtype=np.int64) for _ in range(2))
-
-        def find(some: IntArray) -> None:
-            mine, wanted = rows.part(some), scores[some].reshape(-1)
-            starts = np.stack([np.searchsorted(self._sorted[0], wanted, side) for side in ("left", "right")], axis=1)
-            cuts = self._cuts(wanted, wanted.size, starts)
-            under, at = (np.empty((some.size, candidates.size), dtype=np.int64) for _ in range(2))
-            fixed = (*mine, candidates, *known, cuts)
-            for listed, computed in self._listed(compare, fixed, (under, at), cuts, mine, candidates):
-                np.add.at(under.reshape(-1), listed[:, 0], computed < wanted[listed[:, 0]])
-                np.add.at(at.reshape(-1), listed[:, 0], computed == wanted[listed[:, 0]])
-            below[some], equal[some] = under, at
-
-        self._in_pieces(find, np.arange(rows.nodes.size), None)
-        return below, equal
-
-    def _in_pieces(self, find: Callable[[IntArray], None], rows: IntArray, threads: int | None) -> None:
-        """Let threads find what belongs to some rows each."""
-        count = available_threads(threads)
-        step = max(1, min(_ROWS, _ENTRIES // self.informed.num_labels**2, -(-rows.size // (4 * count))))
-
-        def work(start: int, stop: Stop) -> None:
-            find(rows[start : start + step])
-
-        pieces = ((min(step, rows.size - start), partial(work, start)) for start in range(0, rows.size, step))
-        run(pieces, threads=count, total=rows.size)
-
-    def _listed(self, kernel: Any, fixed: Any, written: Any, cuts: Any, rows: _Rows, candidates: IntArray) -> Any:
-        """Run a kernel over rows; yield what it lists, with the scores, each time that its space is used up."""
-        cut_count = cuts.low.shape[2]
-        entries = max(_LISTED, candidates.size * (self.judges.size + cut_count))
-        room, listed = room_for(self.judges.size, cut_count, entries)
-        first, fixed = 0, [read_only(one) if isinstance(one, np.ndarray) else one for one in fixed]
-        while first < rows.nodes.size:
-            first, count = kernel(first, *fixed, room, *written, listed)
-            numbers, scores = listed.numbers[:count], listed.values[:count, 0].copy()
-            changed = np.flatnonzero(numbers[:, 1] >= 0)
-            row, column = np.divmod(numbers[changed, 0], candidates.size)
-            near, far = listed.values[changed].T
-            change = Change(numbers[changed, 1], near, far, rows.befores[row], candidates[column])
-            scores[changed] = self._scores_with(change)
-            yield numbers, scores
+        judges, rule = judge_tables(self.informed, self.judges, self._labels * ranks, order)
+        return Search(scores, order, heard, judges, rule, bounds, self._scores_with)

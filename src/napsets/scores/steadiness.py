@@ -16,15 +16,19 @@ import numpy as np
 
 from napsets.checks.arguments import IntArray
 from napsets.kernels.judges import (
-    FAR,
     GROUP,
-    LIMIT,
-    NEAR,
+    GROWTH,
+    KEPT,
+    NEAR_SLOPE,
+    NEIGHBOUR,
+    NEXT,
     PLACE,
+    REACH,
     SCORE,
     SLACK,
+    SLOPE,
     STEADY,
-    WEIGHT,
+    TOTAL,
     Cuts,
     Judges,
     Rule,
@@ -37,8 +41,6 @@ __all__ = ["judge_tables", "limited"]
 
 #: δ*: shares beyond it are not bounded.
 _LARGEST = 0.25
-#: Judges that limits are computed of at a time.
-_PIECE = 1 << 15
 #: What rounding, and probabilities too small to count, may change a score by, for each unit of the power.
 _MARGIN = {"f": 1e-6, "d": 1e-9}
 
@@ -71,8 +73,7 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
     ranked, randomised = type(score) is not THR, type(score) is APS and score.randomized
     margin = power * _MARGIN.get(kind, 1.0) * (1.0 + 0.01 * informed.num_labels)
     w = informed.weights[places]
-    rows, classes = np.arange(places.size), w.shape[1]
-    tables = np.zeros((places.size, 9, classes))
+    rows, facts = np.arange(places.size), np.empty((places.size, 10))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         weights = (w / w.max(axis=1, keepdims=True)) ** power
         near, far = (
@@ -81,55 +82,40 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
         )
         strength = abs(exponents.far) * power
         each = strength / far if strength <= 1 else ((1.0 + _LARGEST / far) ** strength - 1.0) / _LARGEST
-        mine, total = weights[rows, labels][:, None], weights.sum(axis=1, keepdims=True)
-        # Labels that are all but level with the node's own might change places with it by rounding alone.
-        equal, is_own = w == w[rows, labels][:, None], np.arange(classes) == labels[:, None]
-        level = (np.abs(np.log(weights / mine)) <= 4.0 * margin) & ~equal
-        unsteady = level.any(axis=1, keepdims=True) | (not known)
-        kept = (1.0 - informed.inner.u[nodes])[:, None] if randomised else np.full((places.size, 1), float(ranked))
-        above = np.where((weights > mine) | (equal & (np.arange(classes) < labels[:, None])), weights, 0.0)
-        for state, new in ((0, weights), (3, weights * ((near + 1.0) / near) ** (exponents.near * power))):
-            sums = total + (new - weights)
-            gap = np.abs(np.log(new / mine))
-            own = new[rows, labels][:, None]
-            others = np.abs(np.log(weights / own))
-            others[rows, labels] = np.inf
-            gap[rows, labels] = others.min(axis=1)
-            # The labels before the node's own: all but the one that is added, and that one where it is.
-            first = above.sum(axis=1, keepdims=True) - above + np.where(new > mine, new, 0.0)
-            first[rows, labels] = np.where((weights > own) & ~is_own, weights, 0.0).sum(axis=1)
-            counted = np.where(is_own, own, mine)
-            tables[:, SCORE + state] = (first + kept * counted if ranked else sums - counted) / sums
-            tables[:, SLACK + state] = np.where(new > 0, new / sums * each * (1.0 + 1e-9), 0.0)
-            limit = np.full(new.shape, _LARGEST)
-            if ranked:
-                limit = np.minimum(limit, far * (gap - 4.0 * margin) / (strength + 1e-300) * (1.0 - 1e-9))
-            tables[:, STEADY + state] = np.where(unsteady | ~(limit > 0), -1.0, limit)
-    tables[:, WEIGHT], tables[:, NEAR], tables[:, FAR] = weights, near, far
-    tables[:, SCORE] = informed.inner.at(nodes, labels)[:, None]
-    facts = np.column_stack([kept, np.full(places.size, -1.0)])
-    limits = np.zeros((places.size, 2, classes))
-    judges = Judges(tables, limits, facts, np.column_stack([labels, groups, order]))
-    return judges, Rule(exponents.near * power, exponents.far * power, margin, ranked, known)
+        # Less than what a neighbour counts, whose label is not added far away alone.
+        steady = np.full(places.size, NEIGHBOUR / 8.0 if strength <= 1 else _LARGEST)
+        if ranked:
+            gaps = np.abs(np.log(weights / weights[rows, labels][:, None]))
+            gaps[rows, labels] = np.inf
+            gaps[rows, labels] = gaps.min(axis=1)
+            # Labels that are all but level with the node's own might change places with it by rounding alone.
+            limits = far * (gaps - 4.0 * margin) / (strength + 1e-300) * (1.0 - 1e-9)
+            steady = np.minimum(steady, np.where(limits > 0, limits, -1.0).min(axis=1))
+        with_near = weights * ((near + 1.0) / near) ** (exponents.near * power)
+        growth = np.nan_to_num(weights * each), np.nan_to_num(with_near * each), with_near - weights
+    for column, values in zip((SLOPE, NEAR_SLOPE, GROWTH), growth, strict=True):
+        facts[:, column] = values.max(axis=1) * (1.0 + 1e-9)
+    least, most = (1.0 - margin, 1.0 + margin) if ranked else (-1.0, -1.0)
+    own = weights[rows, labels][:, None]
+    counted, others = (np.where(which, weights, 0.0) for which in (weights >= least * own, weights <= most * own))
+    counted[rows, labels] = others[rows, labels] = 0.0
+    facts[:, KEPT] = 1.0 - informed.inner.u[nodes] if randomised else float(ranked)
+    facts[:, SCORE], facts[:, STEADY] = informed.inner.at(nodes, labels), steady
+    facts[:, TOTAL], facts[:, NEXT] = weights.sum(axis=1), others.max(axis=1)
+    facts[:, SLACK] = facts[:, SLOPE] / facts[:, TOTAL]
+    facts[:, REACH] = counted.sum(axis=1) + facts[:, KEPT] * own[:, 0] + facts[:, NEXT]
+    tables = np.stack([weights, with_near, near, far], axis=1)
+    b, c = exponents.near * power, exponents.far * power
+    rule = Rule(b, c, b >= 0.0 and 0.0 <= c <= 1.0, margin, least, most, known)
+    return Judges(tables, facts, np.column_stack([labels, groups, order]), np.full(places.size, -1.0)), rule
 
 
 def limited(judges: Judges, cuts: Cuts, margin: float) -> Judges:
     """Return the judges with the shares up to which each stays below all cuts of the one window, or above all."""
-    limits, facts = np.empty_like(judges.limits), judges.facts.copy()
-    for start in range(0, len(limits), _PIECE):
-        some = slice(start, start + _PIECE)
-        tables, numbers = judges.tables[some], judges.numbers[some]
-        groups, place = numbers[:, GROUP], numbers[:, PLACE]
-        first, last = cuts.low[0, groups, 0][:, None], cuts.high[0, groups, -1][:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for state in (0, 1):
-                score, slack, steady = (tables[:, column + 3 * state] for column in (SCORE, SLACK, STEADY))
-                below, above = ((room - 2.0 * margin) / slack for room in (first - score, score - last))
-                # A share that is nothing moves nothing: what is less than the room for rounding is no limit.
-                below, above = (np.where(shares > 0, np.minimum(shares, steady), 0.0) for shares in (below, above))
-                limits[some, state] = np.maximum(below, 0.0) - np.maximum(above, 0.0)
-        alone = limits[some, 0]
-        outside = np.where(place < cuts.starts[0, 0], alone.min(axis=1), -alone.max(axis=1))
-        outside[(place >= cuts.starts[0, 0]) & (place < cuts.starts[0, -1])] = -1.0
-        facts[some, LIMIT] = np.where(outside > 0, outside, -1.0)
-    return judges._replace(limits=limits, facts=facts)
+    facts, groups, places = judges.facts, judges.numbers[:, GROUP], judges.numbers[:, PLACE]
+    below, above = places < cuts.starts[0, 0], places >= cuts.starts[0, -1]
+    room = np.where(below, cuts.low[0, groups, 0] - facts[:, SCORE], facts[:, SCORE] - cuts.high[0, groups, -1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        limits = np.minimum((room - 2.0 * margin) / facts[:, SLACK], facts[:, STEADY])
+    # A share that is nothing moves nothing: what is less than the room for rounding is no limit.
+    return judges._replace(limits=np.where((below | above) & (limits > 0), limits, -1.0))
