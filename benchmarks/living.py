@@ -1,8 +1,8 @@
 """What a living graph costs: a label, an edge, a set, a replay, in time and memory; writes results/living.json.
 
-A random graph with a million nodes and ten million edges (``--nodes`` for less), ten classes and a tenth of the nodes
-labelled. Times are those of the process (processor time), so that other work on the machine counts less. The rows of
-methods that are named with ``--methods`` are measured anew, and the others kept.
+A random graph with a million nodes and ten million edges (``--nodes`` for fewer), ten classes and a tenth of the nodes
+labelled. Times are processor times, so that other work on the machine counts less. A run that measures all methods at
+the full size writes the results and the table in ``docs/live.md``; ``--render`` writes the table alone.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ from typing import Any
 import numpy as np
 
 import napsets as ns
+from napsets.kernels.first_use import compiling_now
 
 RESULTS = Path(__file__).parent / "results" / "living.json"
-CLASSES = 10
+PAGE = Path(__file__).parents[1] / "docs" / "live.md"
+START, END = "<!-- costs: start -->", "<!-- costs: end -->"
+CLASSES, NODES = 10, 1_000_000
+METHODS = ["split", "naps", "naps-exact", "informed", "auto"]
 
 
 def world(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,8 +67,9 @@ def batch(method: str, nodes: int) -> dict[str, Any]:
     start = time.process_time()
     calibrated = ns.make_method(method).calibrate(graph, p, labels, known)
     seconds = time.process_time() - start
-    asked = np.setdiff1d(np.arange(nodes), known)[:: nodes // 2000][:1000]
-    calibrated.predict(asked, 0.1, threads=1)
+    asked = np.setdiff1d(np.arange(nodes), known)[:: max(1, nodes // 2000)][:1000]
+    with compiling_now():
+        calibrated.predict(asked, 0.1, threads=1)
     times = timed(lambda i: calibrated.predict(asked, 0.1, threads=1), 5)
     return {"calibrate_s": seconds, "predict_1000": times, "peak_mib": peak()}
 
@@ -85,11 +90,12 @@ def living(method: str, nodes: int) -> dict[str, Any]:
     replayed = time.process_time() - start
     rest = np.setdiff1d(np.arange(nodes), known)
     asked = rng.permutation(rest)
+    rounds = min(2000, asked.size // 2)
     figures: dict[str, Any] = {"build_s": built, "replay_s": replayed, "replayed": known.size}
-    figures["predict_1"] = timed(lambda i: live.predict([int(asked[i])]), 2000)
-    figures["label"] = timed(lambda i: live.add_labels([int(asked[i])], labels[asked[i : i + 1]]), 2000)
-    figures["edge"] = timed(lambda i: live.add_edges([int(asked[i])], [int(asked[-1 - i])]), 2000)
-    many = rest[:: nodes // 2000][:1000]
+    figures["predict_1"] = timed(lambda i: live.predict([int(asked[i])]), rounds)
+    figures["label"] = timed(lambda i: live.add_labels([int(asked[i])], labels[asked[i : i + 1]]), rounds)
+    figures["edge"] = timed(lambda i: live.add_edges([int(asked[i])], [int(asked[-1 - i])]), rounds)
+    many = rest[:: max(1, nodes // 2000)][:1000]
     live.predict(many)
     figures["predict_1000"] = timed(lambda i: live.predict(many), 5)
     figures["peak_mib"] = peak()
@@ -107,43 +113,60 @@ def warm_up(method: str) -> None:
     live.predict([600])
 
 
+def measured(kind: str, method: str, nodes: int) -> dict[str, Any]:
+    """Return the figures of one kind and method, measured in a process of their own."""
+    command = [sys.executable, "-m", "benchmarks.living", "--nodes", str(nodes), "--one", kind, method]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    figures: dict[str, Any] = json.loads(output.splitlines()[-1])
+    print(method, kind, json.dumps(figures), flush=True)
+    return figures
+
+
+def table(results: dict[str, Any]) -> str:
+    """Return the figures as a table in Markdown."""
+    rows = [
+        "| method | 10⁵ labels replayed | one label, as its own call | one edge | one set: median, 99th percentile "
+        "| 1,000 sets, and as a multiple of the batch | memory, and as a multiple of the batch |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for method, kinds in results["methods"].items():
+        batch, live = kinds["batch"], kinds["living"]
+        one, many = live["predict_1"], live["predict_1000"]["p50_ms"]
+        rows.append(
+            f"| `{method}` | {live['replay_s']:.1f} s | {live['label']['mean_ms']:.2f} ms | "
+            f"{live['edge']['mean_ms']:.2f} ms | {one['p50_ms']:.2f} ms, {one['p99_ms']:.2f} ms | "
+            f"{many:.1f} ms, {many / batch['predict_1000']['p50_ms']:.1f} | "
+            f"{live['peak_mib']:,.0f} MiB, {live['peak_mib'] / batch['peak_mib']:.1f} |"
+        )
+    return "\n".join(rows)
+
+
+def rendered(page: str, results: dict[str, Any]) -> str:
+    """Return a page with the table of the results between its marks."""
+    return f"{page.split(START)[0]}{START}\n\n{table(results)}\n\n{END}{page.split(END)[1]}"
+
+
 def main() -> None:
-    """Measure each in a process of its own, and keep the figures."""
+    """Measure each method, and write the results of a whole run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.living", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=1_000_000)
-    parser.add_argument("--methods", nargs="+", default=["split", "naps", "naps-exact", "informed", "auto"])
+    parser.add_argument("--nodes", type=int, default=NODES)
+    parser.add_argument("--methods", nargs="+", default=METHODS)
     parser.add_argument("--one", nargs=2, metavar=("KIND", "METHOD"), help="measure one, and print it")
+    parser.add_argument("--render", action="store_true", help="write the table from the results that are there")
     arguments = parser.parse_args()
     if arguments.one:
         kind, method = arguments.one
         print(json.dumps({"batch": batch, "living": living}[kind](method, arguments.nodes)))
         return
-    rows = {}
-    if RESULTS.exists() and json.loads(RESULTS.read_text())["nodes"] == arguments.nodes:
-        rows = json.loads(RESULTS.read_text())["methods"]
-    for method in arguments.methods:
-        for kind in ("batch", "living"):
-            command = [
-                sys.executable,
-                "-m",
-                "benchmarks.living",
-                "--nodes",
-                str(arguments.nodes),
-                "--one",
-                kind,
-                method,
-            ]
-            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            rows.setdefault(method, {})[kind] = json.loads(output.splitlines()[-1])
-            print(method, kind, json.dumps(rows[method][kind]), flush=True)
-        ratios = {
-            "memory": rows[method]["living"]["peak_mib"] / rows[method]["batch"]["peak_mib"],
-            "predict_1000": rows[method]["living"]["predict_1000"]["p50_ms"]
-            / rows[method]["batch"]["predict_1000"]["p50_ms"],
-        }
-        rows[method]["living_over_batch"] = ratios
-        print(method, json.dumps(ratios), flush=True)
-        RESULTS.write_text(json.dumps({"nodes": arguments.nodes, "methods": rows}, indent=1) + "\n")
+    if not arguments.render:
+        kinds, methods = ("batch", "living"), arguments.methods
+        figures = {method: {kind: measured(kind, method, arguments.nodes) for kind in kinds} for method in methods}
+        results = {"nodes": arguments.nodes, "methods": figures}
+        print(table(results))
+        if (arguments.nodes, arguments.methods) != (NODES, METHODS):
+            return
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(rendered(PAGE.read_text("utf-8"), json.loads(RESULTS.read_text())), "utf-8")
 
 
 if __name__ == "__main__":

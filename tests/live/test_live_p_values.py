@@ -14,8 +14,10 @@ EDGES = RNG.integers(0, 60, (2, 150))
 
 
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed"])
-def test_p_values_say_which_candidates_are_in_the_set(method):
-    live = ns.Live.start(EDGES, P, Y, np.arange(50), method=method)
+@pytest.mark.parametrize("directed", [False, True])
+def test_p_values_say_which_candidates_are_in_the_set(method, directed):
+    graph = ns.Graph.from_edge_index(EDGES, 60, directed=directed)
+    live = ns.Live.start(graph, P, Y, np.arange(50), method=method)
     nodes = np.arange(50, 60)
     p_values = live.p_values(nodes)
     for alpha in (0.07, 0.31, 0.62):

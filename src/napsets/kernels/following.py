@@ -110,7 +110,7 @@ class HeldOut(NamedTuple):
     all_below, same_below : int64 of shape (labels,)
         Reference nodes with a smaller score: all, and those that look alike.
     stale : bool of shape (labels,)
-        Whose counts by hop must be made anew.
+        Entries whose counts by hop must be renewed.
     """
 
     slots: Any
@@ -125,7 +125,7 @@ class HeldOut(NamedTuple):
 
 @part
 def _walk(source, hops, rows, walk):
-    """List the slots within so many hops of one, itself first."""
+    """List the slots within some hops of one, itself first."""
     walk.clock[0] += 1
     now = walk.clock[0]
     walk.stamps[source] = now
@@ -267,7 +267,7 @@ def order_statistics(slots, known, needed, values):
 
 @jit
 def count_around(entries, rows, known, walk, held_out):
-    """Count anew the reference nodes around some of the held-out labels."""
+    """Recount the reference nodes around some of the held-out labels."""
     hops = held_out.near.shape[1]
     for entry in entries:
         score = held_out.scores[entry]
@@ -319,7 +319,7 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
 
 @jit
 def mark_stale(slots, hops, entry_of, rows, walk, held_out):
-    """Mark the held-out labels within so many hops of some slots."""
+    """Mark the held-out labels within some hops of some slots."""
     for slot in slots:
         for i in range(_walk(slot, hops, rows, walk)):
             entry = entry_of[walk.queue[i]]
@@ -353,7 +353,7 @@ def rank_all(held_out, size, same_sizes, question, everyone, shares):
 
 @jit
 def pair_of_rank(shares, scores, place, guess, width):
-    """Return the pair (share, score) with so many before it, looking near a guess of its share first."""
+    """Return the pair (share, score) at a place, from 0; the search starts near a guess of its share."""
     while True:
         low, high = guess - width, guess + width
         before, within = 0, 0

@@ -18,7 +18,7 @@ _UNIT = 2.0**-30
 
 
 class Speakers(NamedTuple):
-    """Who has a label, by slot.
+    """The labels, by slot.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Speakers(NamedTuple):
     entry_of : int64 of shape (slots,)
         The entry of each labelled node, −1 elsewhere.
     most : int
-        Beyond so many reference neighbours, a node passes on no other labels than theirs.
+        A node with more reference neighbours than this passes on no labels but theirs.
     """
 
     code: Any
@@ -39,14 +39,14 @@ class Speakers(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """What the labelled nodes have heard, one entry each.
+    """The labels counted around the labelled nodes, one entry each.
 
     Attributes
     ----------
     near, far : float64 of shape (entries, classes)
         Labels counted among the neighbours, and among theirs.
     recount, rescore : bool of shape (entries,)
-        Whose counts, or whose scores alone, must be made anew.
+        Entries whose counts must be renewed, and entries whose scores alone must be.
     """
 
     near: Any
@@ -56,16 +56,16 @@ class Entries(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for a list of entries that hear a label; nothing in it need be cleared.
+    """Room for a list of entries that hear a label, which need not be cleared.
 
     Attributes
     ----------
     places : int64 of shape (entries,)
-        Where an entry stands in the list, if it does.
+        The place of an entry in the list, if it is listed.
     entries : int64 of shape (entries,)
         The list.
     near, far : float64 of shape (entries,)
-        What each hears.
+        What is added to the counts of each.
     """
 
     places: Any
@@ -153,12 +153,12 @@ def _renew(slot, rows, outputs, means, stale):
         stale[slot] = False
 
 
-# -- who hears whom ----------------------------------------------------------------------------------------------------
+# -- which entries hear a label ----------------------------------------------------------------------------------------
 
 
 @part
 def _meet(entry, near, far, count, scratch):
-    """Note what one entry hears, and return how many were met: one that was met before hears more."""
+    """Add to what one entry hears, and return how many entries are listed."""
     place = scratch.places[entry]
     if place >= count or scratch.entries[place] != entry:
         place = count
@@ -174,7 +174,7 @@ def _meet(entry, near, far, count, scratch):
 
 @part
 def _hearers(slot, reference, rows, speakers, scratch):
-    """List the entries that hear the label of a slot: of the reference all labelled nodes, others those held out."""
+    """List the entries that hear the label of a slot: all entries for a reference label, else those held out."""
     count = 0
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
@@ -196,14 +196,14 @@ def _hearers(slot, reference, rows, speakers, scratch):
 
 @jit
 def list_hearers(slots, rows, speakers, scratch, starts):
-    """Return the entries held out that hear each of some slots, and what of, near and far; `starts` is written."""
+    """Return the held-out entries that hear each of some slots, and how much near and far; `starts` is written."""
     entries = np.empty(64, np.int64)
     near, far = np.empty(64), np.empty(64)
     total = 0
     for i in range(slots.size):
         starts[i] = total
         count = 0
-        if speakers.code[slots[i]] <= 0:  # a label of the reference has taught: no candidate stands in for it
+        if speakers.code[slots[i]] <= 0:  # no candidate replaces a label of the reference
             count = _hearers(slots[i], False, rows, speakers, scratch)
         while total + count > entries.size:
             entries = np.concatenate((entries, np.empty_like(entries)))
@@ -243,7 +243,7 @@ def shift_label(slot, label, sign, reference, rows, speakers, entries, scratch):
 
 @part
 def _mark(slot, hops, rows, speakers, recount):
-    """Mark the entries up to two hops from a slot to be counted anew."""
+    """Mark the entries up to two hops from a slot to be counted again."""
     entry = speakers.entry_of[slot]
     if entry >= 0:
         recount[entry] = True
@@ -263,7 +263,7 @@ def _mark(slot, hops, rows, speakers, recount):
 
 @jit
 def see_edges(slots, rows, speakers, recount, stale):
-    """Note that edges at some slots have come, or gone: count their crowds anew, and mark who is around them."""
+    """Note that edges at some slots were added or removed: recount reference neighbours, and mark entries around."""
     for slot in slots:
         crowd = 0
         start = rows.starts[slot]
@@ -276,7 +276,7 @@ def see_edges(slots, rows, speakers, recount, stale):
 
 @jit
 def see_outputs(slots, rows, speakers, recount, stale):
-    """Note that the model says something else of some slots."""
+    """Note that some slots have new outputs."""
     for slot in slots:
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
@@ -286,7 +286,7 @@ def see_outputs(slots, rows, speakers, recount, stale):
 
 @jit
 def count_crowds(slots, rows, crowd):
-    """Count, from nothing, the reference neighbours that each slot has: those of the reference are given."""
+    """Count the reference neighbours of every slot; the slots of the reference are given."""
     for slot in slots:
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):

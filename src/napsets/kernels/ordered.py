@@ -77,7 +77,7 @@ def count_pairs(blocks, a, b, after):
 
 @part
 def pair_at(blocks, place):
-    """Return the pair with so many before it."""
+    """Return the pair at a place, from 0."""
     low, high = 0, blocks.used[0]
     while high - low > 1:
         middle = (low + high) // 2
@@ -90,7 +90,7 @@ def pair_at(blocks, place):
 
 @part
 def _add_up(blocks, start):
-    """Count anew how many pairs stand before each block from one on."""
+    """Recount the pairs before each block, from one block on."""
     for block in range(start, blocks.used[0]):
         blocks.before[block] = blocks.before[block - 1] + blocks.sizes[block - 1] if block else 0
 
@@ -124,7 +124,7 @@ def insert_pair(blocks, a, b):
 
 @jit
 def remove_pair(blocks, a, b):
-    """Take one such pair out, which must be there."""
+    """Remove one such pair, which must exist."""
     low, high = 0, blocks.used[0]
     while low < high:
         middle = (low + high) // 2
@@ -193,7 +193,7 @@ class OrderedPairs:
         self.blocks.used[0] = old.used[0]
 
     def remove(self, first: float, second: float) -> None:
-        """Take a pair out that is there."""
+        """Remove a pair that exists."""
         remove_pair(self.blocks, first, second)
 
     def count(self, first: float, second: float, *, after: bool = False) -> int:

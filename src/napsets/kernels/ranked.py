@@ -152,8 +152,7 @@ def count_ranked(values, blocks, sizes, ranking, below, up_to):
 def scores_between(first, last, blocks, sizes, ranking, guess):
     """Return the ranked scores, ascending, that hold at least the places from one to another, and how many are below.
 
-    All scores that are equal to one of them are among them. Where scores are ranked by label, those near a guess are
-    looked at first.
+    All scores equal to one of them are included. If scores are ranked by label, the search starts near a guess.
     """
     total = sizes.sum()
     first, last = max(first, 0), min(last, total - 1)
@@ -195,7 +194,7 @@ def scores_between(first, last, blocks, sizes, ranking, guess):
 
 @jit
 def select_changed(values, below, total, places, starts, removed, changed, thresholds):
-    """Write the order statistic of each row and candidate, with some scores left out and others in their stead.
+    """Write the order statistic of each row and candidate, with some scores left out and others in their place.
 
     Parameters
     ----------
@@ -210,7 +209,7 @@ def select_changed(values, below, total, places, starts, removed, changed, thres
     removed : float64 of shape (changes,)
         Scores that are left out.
     changed : float64 of shape (changes, candidates)
-        Scores that stand in for them; NaN where none does.
+        Scores in their place; NaN for none.
     thresholds : float64 of shape (rows, candidates)
         Written.
     """

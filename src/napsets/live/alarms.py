@@ -2,7 +2,7 @@
 
 *Exchangeability.* If labelled nodes are exchangeable, smoothed conformal p-values are independent and uniform, and no
 bet against them gains. The simple jumper (Vovk et al., 2021) divides a capital of 1 between three experts
-ε ∈ {−1, 0, 1}; at each step a share J of all capital is spread anew, and then C_ε ← C_ε·(1 + ε(p − ½)).
+ε ∈ {−1, 0, 1}; at each step a share J of all capital is redistributed, and then C_ε ← C_ε·(1 + ε(p − ½)).
 
 *Coverage.* Against "a set misses with probability at most α", experts λ ∈ (0, 1/α) bet C_λ ← C_λ·(1 + λ(miss − α)).
 
@@ -124,7 +124,7 @@ def jumper(p_values: ArrayLike, jump: float = 0.01, *, restarted: bool = False, 
     p_values : array of numbers in [0, 1]
         Smoothed conformal p-values in the order of their labels (see `smoothed_p_values`).
     jump : float
-        Share of the capital that is spread anew between the experts at each step.
+        Share of the capital that is redistributed between the experts at each step.
     restarted : bool
         Divide the capital between all starting times, to see late changes. It is at least half of the other.
     log : bool

@@ -1,4 +1,4 @@
-"""The sets of a living graph as it is now, whichever way they are kept up to date, and when methods are fitted anew."""
+"""The present sets of a living graph, however they are kept up to date, and when methods are fitted again."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from napsets.scores import ByLabel, Informed, learns
 
 __all__ = ["Calibration"]
 
-#: By how much the reference must have grown for a new choice and new exponents.
+#: How much larger the reference must be for a new choice and new exponents.
 _GROWTH = 1.25
 
 
 class Calibration:
-    """What the state says of its nodes now: a fitted method, and an engine that keeps its sets up to date.
+    """A fitted method, and an engine that keeps its sets up to date.
 
-    Methods that learn or choose do so when the reference has grown by a quarter, or when asked; in between, the choice
-    and what was learned stay as they are.
+    Methods that learn or choose are fitted when the reference has grown by a quarter, or on request; in between, the
+    choice and what was learned stay the same.
 
     Parameters
     ----------
     settings : LiveSettings
         The method.
     state : State
-        Whose changes it is told of.
+        The state; it reports every change.
     """
 
     def __init__(self, settings: LiveSettings, state: State) -> None:
@@ -52,7 +52,7 @@ class Calibration:
         if not self.learns:
             self._go_on(Fitted(method), None)
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
         """Take over a state with all its labels."""
@@ -65,35 +65,35 @@ class Calibration:
             self._engine.grow(count)
 
     def leave(self, slot: int) -> None:
-        """Let a node's label, which it still has, count no more."""
+        """Stop counting a node's label, which it still has."""
         if self._engine is not None:
             self._engine.leave(slot)
 
     def touch(self, *ends: IntArray) -> None:
-        """Note that edges at some slots have come or gone, or are about to go."""
+        """Note that edges at some slots were added or removed, or are about to be removed."""
         if self._engine is not None:
             self._engine.touch(*ends)
 
     def see_outputs(self, slots: IntArray) -> None:
-        """Note that the model says something else of nodes; labelled ones leave before, and enter after."""
+        """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         if self._engine is not None:
             self._engine.see_outputs(slots)
 
     def enter(self, slot: int, score: float | None = None) -> None:
-        """Let a label count; where the reference has grown by a quarter, choose and fit anew."""
+        """Count a label; if the reference has grown by a quarter, choose and fit again."""
         if self._engine is not None:
             self._engine.enter(slot, score)
         if self.learns and (self.fitted is None or self.state.sizes[0] >= _GROWTH * max(self.fitted.labels, 1)):
             self.refit()
 
     def refit(self) -> None:
-        """Choose and fit anew, on the reference as it is."""
+        """Choose and fit again, on the present reference."""
         if self.learns and self.state.sizes[0]:
             ear = self._ear()
             self._go_on(fit(self.settings.method, self.state, ear), ear)
 
     def _ear(self) -> Ear | None:
-        """Return what has counted the labels around nodes, where the method can be fitted by that."""
+        """Return the counts of labels around nodes, if the method can be fitted by them."""
         method: Any = self.settings.method
         if isinstance(self._engine, Hearing):
             return self._engine.ear
@@ -109,7 +109,7 @@ class Calibration:
         return ear
 
     def _go_on(self, fitted: Fitted, ear: Ear | None) -> None:
-        """Go on with another choice, or with what was learned anew; an engine takes over all labels there are."""
+        """Continue with another choice, or other exponents; an engine takes over all present labels."""
         self.fitted = fitted
         method, directed = fitted.method, self.settings.directed
         if not learns(method.score) and (isinstance(method.localiser, Everyone) or not directed):
@@ -121,17 +121,17 @@ class Calibration:
         else:
             self._engine = Whole(fitted, self.state)
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     @property
     def judges_after(self) -> bool:
-        """Whether a label's p-value is asked for once it has entered, or before."""
+        """Whether the p-value of a label is computed after it has entered, or before."""
         return self._engine is None or bool(self._engine.judges_after)
 
     @property
     def _is_ready(self) -> bool:
-        """Whether there are labels to calibrate on; a method that learns nothing says so itself."""
-        if not self.learns:
+        """Whether there are labels to calibrate on; `Following` needs none."""
+        if isinstance(self._engine, Following) and not self.learns:
             return True
         reference, held_out = self.state.sizes
         if self.fitted is None:
@@ -165,7 +165,7 @@ class Calibration:
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float | None]]:
         """Yield for each label whether the set that stood before it covered it, the size of that set, and its score.
 
-        The score is None where the engine does not need it. Each label must have entered before the next is asked for.
+        The score is None where the engine does not need it. Each label must have entered before the next is requested.
         """
         place = 0
         while place < slots.size:

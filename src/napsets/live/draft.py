@@ -1,4 +1,4 @@
-"""A batch is checked in full before anything changes: against the state, and against what the batch itself does."""
+"""Checks of a whole batch before anything changes: against the state, and against earlier changes of the batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 class Draft:
-    """Changes that were checked one after another, each against the state that those before it leave.
+    """Changes that were checked one after another, each against the state after those before it.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Draft:
         self.changes: list[Change] = []
         self._classes = state.classes
         self._dtype = None if state.outputs is None else state.outputs.values.dtype
-        #: Whether a node is there, and whether it has a label, where the batch has changed that.
+        #: Whether a node exists, and whether it has a label, where the batch has changed that.
         self._there: dict[Any, bool] = {}
         self._labelled: dict[Any, bool] = {}
         self._edges: dict[tuple[Any, Any], bool] = {}
-        #: What is only written out once a later change of the same batch wants to know it.
+        #: Notes that are written out only if a later change of the same batch needs them.
         self._later: list[tuple[dict[Any, bool], tuple[Array, ...], bool]] = []
 
     def add_nodes(self, ids: object, probabilities: object) -> None:
@@ -48,7 +48,7 @@ class Draft:
         if there.any():
             raise InvalidInputError(
                 f"`ids` must be new; {int(there.sum())} are there already, {_first(names[there])} first. Pass "
-                f"them to set_probabilities, if the model has changed its mind."
+                f"them to set_probabilities to replace their outputs."
             )
         _refuse_repeats("ids", names)
         self._note(self._there, names, True)
@@ -56,7 +56,7 @@ class Draft:
         self._enter("add nodes", ids=names, probabilities=rows)
 
     def set_probabilities(self, ids: object, probabilities: object) -> None:
-        """Replace what the model says of nodes."""
+        """Replace the outputs of nodes."""
         names = as_ids("ids", ids)
         rows = self._rows(names, probabilities)
         self._known("ids", names)
@@ -64,13 +64,13 @@ class Draft:
         self._enter("set probabilities", ids=names, probabilities=rows)
 
     def add_edges(self, source: object, target: object) -> None:
-        """Enter edges; one that is there already changes nothing."""
+        """Enter edges; one that exists already changes nothing."""
         ends = self._ends(source, target)
         self._later.append((self._edges, ends, True))
         self._enter("add edges", source=ends[0], target=ends[1])
 
     def remove_edges(self, source: object, target: object) -> None:
-        """Take edges out, all of which must be there."""
+        """Remove edges, all of which must exist."""
         ends = self._ends(source, target)
         slots = [self.state.names.find(names) for names in ends]
         old = (slots[0] >= 0) & (slots[1] >= 0)
@@ -101,7 +101,7 @@ class Draft:
         self._enter("add labels", ids=names, labels=column)
 
     def remove_labels(self, ids: object) -> None:
-        """Forget labels that turned out to be wrong, or may not be kept."""
+        """Remove labels that turned out to be wrong, or may not be kept."""
         names = as_ids("ids", ids)
         self._known("ids", names)
         _refuse_repeats("ids", names)
@@ -114,7 +114,7 @@ class Draft:
         self._enter("remove labels", ids=names)
 
     def remove_nodes(self, ids: object) -> None:
-        """Forget nodes, with their edges and labels."""
+        """Remove nodes, with their edges and labels."""
         names = as_ids("ids", ids)
         self._known("ids", names)
         _refuse_repeats("ids", names)
@@ -127,7 +127,7 @@ class Draft:
         self._enter("remove nodes", ids=names)
 
     def refit(self) -> None:
-        """Choose and fit anew."""
+        """Choose and fit again."""
         self._enter("refit")
 
     def _enter(self, kind: str, **columns: Array) -> None:
@@ -179,7 +179,7 @@ class Draft:
         return self._now(known, self._labelled, names)
 
     def _now(self, before: npt.NDArray[np.bool_], noted: dict[Any, bool], names: Array) -> npt.NDArray[np.bool_]:
-        """Return what is true once the batch so far has happened."""
+        """Return what is true after the batch so far."""
         self._write_out()
         if not noted:
             return before
@@ -211,14 +211,14 @@ class Draft:
 
 
 class Repeated(Draft):
-    """Changes that are in the log already: what they are is made out, without asking whether they could happen now."""
+    """Changes that are in the log already: they are read, but not checked against the present state."""
 
     def remove_labels(self, ids: object) -> None:
-        """Forget labels."""
+        """Remove labels."""
         self._enter("remove labels", ids=as_ids("ids", ids))
 
     def remove_edges(self, source: object, target: object) -> None:
-        """Take edges out."""
+        """Remove edges."""
         self._enter("remove edges", **dict(zip(("source", "target"), self._ends(source, target), strict=True)))
 
     def _known(self, name: str, names: Array) -> None:

@@ -41,7 +41,7 @@ class Ear:
     Parameters
     ----------
     state : State
-        Whose changes it is told of. Its graph is undirected.
+        The state, which reports every change; its graph is undirected.
     hops : int
         How far labelled nodes may be that are counted: 0, 1 or 2.
     """
@@ -57,7 +57,7 @@ class Ear:
             slots=none, near=table, far=table, around=table, fixed=table, raw=number, recount=flags, rescore=flags,
             places=none, listed=none, heard_near=number, heard_far=number,
         )  # fmt: skip
-        #: Whether everything is to be counted again when something is asked.
+        #: Whether everything must be counted again before the next result.
         self.later = False
 
     @property
@@ -74,7 +74,7 @@ class Ear:
         """Return the labels of labelled slots."""
         return np.abs(self.code[slots].astype(np.int64)) - 1
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""

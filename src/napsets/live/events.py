@@ -1,4 +1,4 @@
-"""What can happen to a living graph, and how it is written: numbered events, in batches, as plain bytes."""
+"""The events of a living graph, and how batches of them are written as plain bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["KINDS", "Change", "as_ids", "pack", "unpack"]
 
 Array = npt.NDArray[Any]
 
-#: What an event of each kind holds.
+#: The columns of each kind of event.
 KINDS: dict[str, tuple[str, ...]] = {
     "add nodes": ("ids", "probabilities"),
     "add edges": ("source", "target"),
@@ -102,7 +102,7 @@ def _checked_objects(name: str, items: Array) -> Array:
 
 
 def pack(columns: Mapping[str, Array]) -> bytes:
-    """Write columns as bytes: a line of JSON that says what follows, then the arrays one after another."""
+    """Write columns as bytes: a line of JSON that describes the arrays, then the arrays one after another."""
     head: dict[str, Any] = {}
     parts: list[bytes] = []
     for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""What a method that learns or chooses has fitted, and how: on the reference labels alone, by a rule of the log."""
+"""The fit of a method that learns or chooses: on the reference labels alone, by a rule of the log."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["Fitted", "fit"]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What was chosen and fitted last, and on how many reference labels.
+    """The last choice and fit, and the number of reference labels then.
 
     Attributes
     ----------
     method : Method
-        What was chosen, or the only method there is.
+        The chosen method, or the only one.
     learned : Learned or None
-        What an informed score learned.
+        The parameters of an informed score.
     labels : int
         Reference labels then.
     choice : Choice or None
-        How the method was chosen; not known any more after a restart from a snapshot.
+        How the method was chosen; not known after a restart from a snapshot.
     """
 
     method: Method
@@ -70,11 +70,11 @@ def fit(method: Method | AutoMethod, state: State, ear: Ear | None) -> Fitted:
     Parameters
     ----------
     method : Method or AutoMethod
-        What learns or chooses.
+        The method that learns or chooses.
     state : State
         The graph and its labels.
     ear : Ear or None
-        What has counted the labels around nodes, where it has; otherwise the whole graph is looked at.
+        The counts of labels around nodes; if None, the whole graph is used.
     """
     reference = state.sizes[0]
     if isinstance(method, Method) and ear is not None:
@@ -102,7 +102,7 @@ class _SomeNodes(CalibrationData):
     Attributes
     ----------
     ear : Ear
-        What has counted the labels around nodes.
+        The counts of labels around nodes.
     slots : numpy.ndarray
         The slot of each node.
     """

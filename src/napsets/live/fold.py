@@ -1,4 +1,4 @@
-"""The fold: what a log comes to. State, calibration, record and steered level depend on settings and events alone."""
+"""The fold of a log: state, calibration, record and steered level depend on settings and events alone."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["Fold"]
 
 Array = npt.NDArray[Any]
 
-#: What stands for a level of 1 or above where sets may not be empty: the most probable labels are left.
+#: The level used for 1 or above if sets may not be empty: the most probable labels remain.
 _LARGEST = 1.0 - 2.0**-20
 
 
 class Issued(NamedTuple):
-    """A set that was given and entered in the log, until its label comes."""
+    """A set in the log whose label has not arrived yet."""
 
     mark: Mark
     member: BoolArray
 
 
 class Fold:
-    """What the events so far come to.
+    """The result of all events so far.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Fold:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def take(self, first: int, change: Change) -> None:
-        """Let events take effect, the first of which has a number."""
+        """Apply events; the first of them has the given number."""
         state, columns = self.state, change.columns
         slots = None if change.kind == "add nodes" or "ids" not in columns else state.names.find(columns["ids"])
         if slots is None:
@@ -74,7 +74,7 @@ class Fold:
         state.events = first + len(change) - 1
 
     def _take_graph(self, change: Change) -> None:
-        """Let nodes or edges come, or edges go."""
+        """Add nodes or edges, remove edges, or fit again."""
         state, columns, calibration = self.state, change.columns, self.calibration
         if change.kind == "add nodes":
             state.add_nodes(columns["ids"], columns["probabilities"])
@@ -91,7 +91,7 @@ class Fold:
             calibration.touch(*ends)
 
     def _remove(self, slot: int, *, node: bool) -> None:
-        """Forget the label of a slot, if it has one, and the node with its edges."""
+        """Remove the label of a slot, if it has one, and optionally the node with its edges."""
         state, calibration = self.state, self.calibration
         if state.labels.values[slot] >= 0:
             calibration.leave(slot)
@@ -105,7 +105,7 @@ class Fold:
             state.remove_node(slot)
 
     def _set_outputs(self, slots: IntArray, probabilities: Array) -> None:
-        """Replace what the model says: labels count with their new scores."""
+        """Replace outputs; labels then count with their new scores."""
         state = self.state
         labelled = slots[state.labels.values[slots] >= 0].tolist()
         for slot in labelled:
@@ -116,7 +116,7 @@ class Fold:
             self.calibration.enter(slot)
 
     def _add_labels(self, first: int, slots: IntArray, labels: IntArray) -> None:
-        """Let each label judge the set that stood before it, and then count."""
+        """Judge the set that stood before each label by it, and then count the label."""
         state, calibration, settings = self.state, self.calibration, self.settings
         numbers = state.arrived_labels + np.arange(slots.size)
         reference = in_reference(settings.seed, numbers, settings.share)
@@ -135,10 +135,10 @@ class Fold:
             self.record.add(Judgement(first + place, covered, size, p_value, delay, level))
 
     def _judged(self, slots: IntArray, labels: IntArray) -> Iterator[tuple[bool, int, float | None, float]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, score, level.
+        """Yield for each label whether the set before it covered it, the size of that set, the score, and the level.
 
-        That is the set that was last given and entered in the log; of a node without one, the set now. Each label must
-        have entered before the next is asked for.
+        The set is the last one of the node in the log, or its present set if there is none. Each label must have
+        entered before the next is requested.
         """
         alpha = self.settings.alpha
         if self.steering is None:
@@ -157,22 +157,22 @@ class Fold:
                 mark = self.steering.mark()
                 issued = Issued(mark, self.sets(one, mark.level).member[0])
             covered, level = bool(issued.member[label]), issued.mark.level
-            # The p-value is that on the present graph, on the side of the level on which the set as it was made is.
+            # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
             p_value = float(self.calibration.p_values(one)[0, label])
             p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
             score = next(iter(self.calibration.judge(one, labels[place : place + 1], alpha)))[2]
             self.steering.update(p_value, issued.mark)
             yield covered, int(issued.member.sum()), score, level
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     @property
     def level(self) -> float:
-        """The level that sets are made with now: alpha, unless it is steered."""
+        """The present level of sets: alpha, unless it is steered."""
         return self.settings.alpha if self.steering is None else self.steering.level
 
     def sets(self, slots: IntArray, level: float) -> PredictionSets:
-        """Return the sets of slots at a level: at 0 or below they are full, at 1 or above as small as may be."""
+        """Return the sets of slots at a level: full at 0 or below, as small as allowed at 1 or above."""
         empty = level >= 1.0 and self.settings.method.allow_empty
         if level > 0.0 and not empty:
             return self.calibration.predict(slots, min(level, _LARGEST))
@@ -190,7 +190,7 @@ class Fold:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        """Return all that is no function of the state, for a snapshot."""
+        """Return everything that is not a function of the state, for a snapshot."""
         issued, classes = list(self._issued.values()), int(self.state.classes or 0)
         experts = 0 if self.settings.steered is None else len(self.settings.steered.rates)
         marks = {

@@ -1,7 +1,7 @@
-"""Sets that are kept up to date: a change touches only the labels around it.
+"""Sets of methods that learn nothing, kept up to date: a change touches only the labels around it.
 
-Everything that thresholds and ranks are made of is counted, in integers, and each change moves only the counts that it
-is about: scores stand in ordered blocks, and every held-out label knows how many reference nodes are around it.
+Thresholds and ranks are computed from integer counts, and each change updates only the counts that it affects. Scores
+are kept in ordered blocks, and for every held-out label the reference nodes around it are counted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Following:
     method : Method
         With a score of rows, the localiser `Everyone` or `Hops`, and any level.
     state : State
-        Whose changes it is told of.
+        The state; it reports every change.
     """
 
     #: A label's p-value is that among the labels before it.
@@ -102,7 +102,7 @@ class Following:
             column.extend(np.ones((slots.size - known.size, *column.values.shape[1:]), dtype=column.values.dtype))
         following.count_all(0, self._known(), self._entries())
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def grow(self, count: int) -> None:
         """Make room for new nodes."""
@@ -117,7 +117,7 @@ class Following:
                 self._same_sizes = np.zeros(values.shape[1], dtype=np.int64)
 
     def enter(self, slot: int, score: float | None = None) -> None:
-        """Let a node's label count, which it has got; its score may be known already."""
+        """Count a node's new label; its score may be known already."""
         from napsets.kernels import following
 
         if score is None:
@@ -139,7 +139,7 @@ class Following:
         self._forget()
 
     def leave(self, slot: int) -> None:
-        """Let a node's label, which it still has, count no more."""
+        """Stop counting a node's label, which it still has."""
         score, group = float(self._scores.values[slot]), int(self._groups.values[slot])
         if not self.exact or self.state.is_reference.values[slot]:
             self._member.values[slot] = False
@@ -158,12 +158,12 @@ class Following:
         self._forget()
 
     def see_outputs(self, slots: IntArray) -> None:
-        """Note that the model says something else of nodes; labelled ones leave before, and enter after."""
+        """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         if self.weighting.alike:
             self._groups.values[slots] = self.state.outputs.values[slots].argmax(axis=1)  # type: ignore[union-attr]
 
     def touch(self, *ends: IntArray) -> None:
-        """Note that edges at some slots have come, or are about to go."""
+        """Note that edges at some slots were added, or are about to be removed."""
         from napsets.kernels import following
 
         hops = self.weighting.hops.size
@@ -247,7 +247,7 @@ class Following:
         return self._shares
 
     def _level(self, alpha: float) -> Rank | None:
-        """Return T̂, or None where there are too few labels for it."""
+        """Return T̂, or None if there are too few labels for it."""
         from napsets.kernels import following
 
         if alpha not in self._levels:
@@ -262,7 +262,7 @@ class Following:
                 self._levels[alpha] = Rank(float(pair[0]), float(pair[1]))
         return self._levels[alpha]
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
@@ -278,9 +278,9 @@ class Following:
         return sets
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, float]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, its score.
+        """Yield for each label whether the set before it covered it, the size of that set, and the score.
 
-        Each label must have entered before the next is asked for.
+        Each label must have entered before the next is requested.
         """
         for start in range(0, slots.size, _LABELS):
             some = slice(start, start + _LABELS)

@@ -1,8 +1,8 @@
-"""Full conformal prediction kept up to date: every label is evidence, and a change touches only those who hear it.
+"""Full conformal prediction kept up to date: every label is evidence, and a change touches only the nodes that hear it.
 
-What the labels around a labelled node are counted as is kept by an `Ear`; here its score at its own label is. Scores
-that changed are replaced in an ordered list, from which the threshold of a candidate is read off with the scores that
-it would change left out and their new values put in (`napsets.methods.full` says why that is exact).
+An `Ear` keeps the counts of labels around each labelled node; here its score at its own label is kept. Scores that
+change are replaced in an ordered list. The threshold of a candidate is read off that list, with the scores that the
+candidate would change replaced by their new values (`napsets.methods.full` says why that is exact).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Array = npt.NDArray[Any]
 
 #: Entries of scores × candidates × classes that are held at a time.
 _CHUNK_ENTRIES = 1 << 20
-#: Nodes whose thresholds are found at a time: their listeners share one matrix of scores.
+#: Nodes whose thresholds are computed at a time: the nodes that hear them share one matrix of scores.
 _CHUNK = 256
 #: How many more places around the threshold are looked at than can move.
 _MARGIN = 2
 #: Scores are brought up to date at the latest when one in this many may have changed.
 _MOST_CHANGED = 64
-#: What the corrected probabilities of an entry are made of.
+#: The columns from which the corrected probabilities of an entry are computed.
 _COUNTED = ("fixed", "near", "far")
 
 
@@ -52,12 +52,12 @@ class Hearing:
     method : Method
         With the score `Informed` of a node's own row, or that ranked by label; `Everyone` and `Full`.
     ear : Ear
-        What has counted the labels of the present state.
+        The counts of the labels of the present state.
     learned : Learned
         What the reference has taught.
     """
 
-    #: A label's p-value is that among the labels held out once it is one of them: then it is evidence for them too.
+    #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
     judges_after = True
 
     def __init__(self, method: Method, ear: Ear, learned: Learned) -> None:
@@ -84,10 +84,10 @@ class Hearing:
         entries["rescore"][:] = True
         self._changed()
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def _changed(self, scores: int = -1) -> None:
-        """Note that at most so many scores have changed; −1 where their number is not known."""
+        """Note that at most this many scores have changed; −1 where their number is not known."""
         before = self._changes_since
         self._changes_since = None if before is None or scores < 0 else before + scores
         #: The slot that was judged last since anything changed, and what is known of it.
@@ -107,7 +107,7 @@ class Hearing:
         entries, judged = self.ear.entries, None if self.state.is_reference.values[slot] else self._judged
         hearers = self.ear.enter(slot)
         self._changed(-1 if hearers < 0 else hearers + 1)
-        if judged is not None and judged[0] == slot:  # all that is known of it is what its set was made of
+        if judged is not None and judged[0] == slot:  # the evidence of its set is that of its new entry
             for name, row in zip((*_COUNTED, "around"), judged[1:], strict=True):
                 entries[name][-1] = row
             entries["recount"][-1] = False
@@ -120,12 +120,12 @@ class Hearing:
         self.ear.leave(slot)
 
     def touch(self, *ends: IntArray) -> None:
-        """Note that edges at some slots have come or gone, or are about to go."""
+        """Note that edges at some slots were added or removed, or are about to be removed."""
         self._changed()
         self.ear.touch(*ends)
 
     def see_outputs(self, slots: IntArray) -> None:
-        """Note that the model says something else of nodes; labelled ones leave before, and enter after."""
+        """Note that nodes have new outputs; labelled ones leave before, and enter after."""
         self._changed()
         self.ear.see_outputs(slots)
 
@@ -169,7 +169,7 @@ class Hearing:
     def _changes(self, slots: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return, for each slot, the scores that its label changes and what each candidate makes of them.
 
-        A slot's own score, where it is held out, is left out and replaced by none.
+        The score of a slot that is itself held out is left out.
         """
         ear = self.ear
         starts, entries, near, far = ear.hearers(slots)
@@ -189,7 +189,7 @@ class Hearing:
     def _with_candidates(self, entries: IntArray, near: FloatArray, far: FloatArray, before: IntArray) -> FloatArray:
         """Return the scores of entries if a node beside them had each label, shape (entries, classes).
 
-        ``before`` is 1 + the label that the node has already, which candidates stand in for; 0 where it has none.
+        ``before`` is 1 + the label that the node has already, which candidates replace; 0 if it has none.
         """
         ear, classes = self.ear, self.ear.classes
         scores, every = np.empty((entries.size, classes)), np.arange(classes)
@@ -199,7 +199,7 @@ class Hearing:
             rows = entries[some]
             fixed, heard, passed = (ear.entries[name][rows] for name in _COUNTED)
             known = np.flatnonzero(before[some])
-            if known.size:  # the label that is there is silent while others stand in for it
+            if known.size:  # candidates replace the label that is there
                 heard[known, before[some][known] - 1] -= near[some][known]
                 passed[known, before[some][known] - 1] -= far[some][known]
             added = label_weights(self.learned, fixed, heard + near[some][:, None], passed + far[some][:, None])
@@ -232,7 +232,7 @@ class Hearing:
             thresholds[some] = values
         return thresholds
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes)."""
@@ -255,7 +255,7 @@ class Hearing:
         top = None if bound is None else bound.top_labels(matrix, np.arange(slots.size))
         return matrix, top, probabilities, heard
 
-    @compiling_now()  # there will be many calls, each too small to be worth compiling for
+    @compiling_now()  # each of many calls is too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         self._refresh()
@@ -277,9 +277,9 @@ class Hearing:
         return PredictionSets.concat(parts)
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, nothing else.
+        """Yield for each label whether the set before it covered it, and the size of that set.
 
-        Each label must have entered before the next is asked for.
+        Each label must have entered before the next is requested.
         """
         for place, label in enumerate(labels.tolist()):
             member = self._member(slots[place : place + 1], alpha)

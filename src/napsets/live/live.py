@@ -1,4 +1,4 @@
-"""Live: a graph that keeps changing, with sets that hold now."""
+"""Live: a graph that keeps changing, and its present prediction sets."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ log = logging.getLogger("napsets")
 
 
 class Live(Logged):
-    """A graph to which nodes, edges and labels keep coming, and the prediction sets of its nodes now.
+    """A graph to which nodes, edges and labels keep arriving, and the present prediction sets of its nodes.
 
-    Every call that changes something is checked in full before anything changes, entered in the log, and then takes
-    effect. The sets are, bit for bit, those of a batch calibration of the present graph, outputs and labels, with the
-    labels split by the order of their arrival.
+    Every change is checked in full, entered in the log, and then takes effect. The sets are, bit for bit, those of a
+    batch calibration of the present graph, outputs and labels, with the labels split by the order of their arrival.
 
     Parameters
     ----------
@@ -53,17 +52,17 @@ class Live(Logged):
         The name of a method with its settings as further arguments (``Live("naps", pool=10)``), a `Method`, or a
         predictor such as ``ns.NAPS(pool=10)``.
     alpha : float
-        The error rate at which sets are judged, and given where `predict` is told no other.
+        The error rate at which sets are judged, and the default of `predict`.
     seed : int
-        Seed of the nodes' uniform numbers, of the split of labels, and of what breaks ties.
+        Seed of the nodes' uniform numbers, of the split of labels, and of tie-breaking.
     class_names : sequence of str, optional
-        What the classes are called; labels may then be names.
+        The names of the classes; labels may then be names.
     directed : bool
         Whether edges have a direction.
     steered : Steered, optional
         A level that follows drift, so that the long-run share of misses is alpha; by default the level stays at alpha.
     **options
-        Settings of a method that is given by its name.
+        Settings of a method that is given by name.
 
     Examples
     --------
@@ -90,7 +89,7 @@ class Live(Logged):
         settings = LiveSettings.check(method, alpha, seed, class_names, directed, steered, options)
         self._attach(Store.create(settings.describe()), settings)
 
-    # -- from what is there already ------------------------------------------------------------------------------------
+    # -- from an existing graph ------------------------------------------------------------------------------------
 
     @classmethod
     def start(
@@ -108,7 +107,7 @@ class Live(Logged):
         steered: Steered | None = None,
         **options: Any,
     ) -> Live:
-        """Start from a graph that is there already; its labels count as arrived in an order drawn from the seed.
+        """Start from an existing graph; its labels count as arrived in an order drawn from the seed.
 
         Parameters
         ----------
@@ -116,13 +115,13 @@ class Live(Logged):
             As in `NAPS.calibrate`: a `Graph`, a PyTorch Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, an
             ``edge_index``; or a file of edges, beside files of probabilities and labels.
         probabilities : array of shape (nodes, classes), or path
-            What the model says.
+            The outputs of the model.
         labels : array of shape (nodes,), or path
             Integers, −1 where unknown. Of a ``Data``, its ``y`` by default.
         calibration : array, optional
-            Node indices or a boolean mask: whose labels count as arrived; by default all that are known.
+            Node indices or a boolean mask: the labels that count as arrived; by default all known ones.
         ids : array of integers or strings, optional
-            What the nodes are called; by default 0..n−1, and in files what stands there.
+            The ids of the nodes; by default 0..n−1, or those of the files.
         method, alpha, seed, class_names, steered, options
             As in `Live`.
         """
@@ -156,64 +155,64 @@ class Live(Logged):
         live.add_labels(names[chosen], data.truth[chosen])
         return live
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def add_nodes(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
-        """Add nodes: what each is called (an integer or a text), and what the model says of it.
+        """Add nodes: their ids (integers or texts), and the outputs of the model for them.
 
         Parameters
         ----------
         ids : array of integers or strings
-            New ids; 1 and "1" are two.
+            New ids; 1 and "1" are two different nodes.
         probabilities : array of shape (nodes, classes)
             One row per node.
         key : str, optional
-            A name for this batch: a batch with a name that is in the log already does nothing, as after a lost answer.
+            A name for this batch: a batch whose name is in the log already does nothing, as after a lost answer.
         """
         self._do("add_nodes", ids, probabilities, key=key)
 
     def add_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
-        """Add edges between nodes that are there; one that is there already changes nothing."""
+        """Add edges between existing nodes; one that exists already changes nothing."""
         self._do("add_edges", source, target, key=key)
 
     def add_labels(self, ids: Any, labels: ArrayLike, *, key: str | None = None) -> None:
-        """Add labels in the order in which they came; each first judges the set that stood before."""
+        """Add labels in the order of their arrival; each first judges the set that stood before."""
         self._do("add_labels", ids, labels, key=key)
 
     def set_probabilities(self, ids: Any, probabilities: ArrayLike, *, key: str | None = None) -> None:
-        """Replace what the model says of nodes."""
+        """Replace the outputs of nodes."""
         self._do("set_probabilities", ids, probabilities, key=key)
 
     def remove_labels(self, ids: Any, *, key: str | None = None) -> None:
-        """Forget labels; what they said of earlier sets stays in the record."""
+        """Remove labels; their judgements of earlier sets stay in the record."""
         self._do("remove_labels", ids, key=key)
 
     def remove_nodes(self, ids: Any, *, key: str | None = None) -> None:
-        """Forget nodes, with their edges and labels."""
+        """Remove nodes, with their edges and labels."""
         self._do("remove_nodes", ids, key=key)
 
     def remove_edges(self, source: Any, target: Any, *, key: str | None = None) -> None:
-        """Remove edges, all of which must be there."""
+        """Remove edges, all of which must exist."""
         self._do("remove_edges", source, target, key=key)
 
     def refit(self, *, key: str | None = None) -> None:
-        """Choose and fit anew now, instead of when the reference has grown by a quarter."""
+        """Choose and fit again now, instead of when the reference has grown by a quarter."""
         self._do("refit", key=key)
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def predict(self, ids: Any = None, alpha: float | None = None, *, log: bool = False) -> PredictionSets:
-        """Return the prediction sets of nodes as everything stands now.
+        """Return the present prediction sets of nodes.
 
         Parameters
         ----------
         ids : array of integers or strings, optional
             The nodes; by default all without a label. A node's own label never counts for its own set.
         alpha : float, optional
-            Error rate; by default that of the living graph, or the level that it is steered to.
+            Error rate; by default that of the living graph, or its steered level.
         log : bool
-            Enter the sets in the log, with the level that they were made with. When the label of a node comes, the set
-            that was logged last is judged, instead of the one that stands then. Only without `alpha`.
+            Enter the sets in the log, with their level. When the label of a node arrives, the set that was logged last
+            is judged, instead of the one that stands then. Only without `alpha`.
         """
         if check_flag("log", log) and alpha is not None:
             raise InvalidInputError(f"`alpha` must be None for sets that are logged; got {shown(alpha)}")
@@ -242,7 +241,7 @@ class Live(Logged):
         return int(slots[0])
 
     def inspect(self, id: Any, alpha: float | None = None) -> Any:
-        """Take the set of one node apart, as `inspect_node` does."""
+        """Explain the set of one node, as `inspect_node` does."""
         from napsets.advice.inspection import inspect_node
 
         with self._busy:
@@ -267,11 +266,13 @@ class Live(Logged):
 
     @property
     def method(self) -> Method | AutoMethod:
-        """What the sets are made by."""
+        """The method of the sets."""
         return self._settings.method
 
     def p_values(self, ids: Any) -> FloatArray:
-        """Return the p-value of every candidate of nodes: it is in the set at alpha exactly where this exceeds alpha.
+        """Return the p-value of every candidate of nodes.
+
+        A candidate of a node without a label is in the set at alpha exactly if its p-value exceeds alpha.
 
         Parameters
         ----------
@@ -293,7 +294,7 @@ class Live(Logged):
             return probabilities[0], scores[0]
 
     def labelled_around(self, id: Any, most: int = 50) -> list[tuple[Any, int, int]]:
-        """Return labelled nodes one and two hops from a node, at most so many: id, label and hops, nearest first."""
+        """Return up to `most` labelled nodes one and two hops from a node: id, label and hops, nearest first."""
         most = check_count("most", most)
         with self._busy:
             state = self._state
@@ -313,16 +314,16 @@ class Live(Logged):
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """What the classes are called."""
+        """The names of the classes."""
         return self._settings.class_names
 
     def history(self) -> dict[str, list[float | None]]:
-        """Return how the sets have done over time, a few hundred points in columns; see `History.columns`."""
+        """Return how well the sets did over time, a few hundred points in columns; see `History.columns`."""
         with self._busy:
             return self._history.columns(self._fold.record)
 
     def status(self) -> dict[str, Any]:
-        """Return how many of what there are, and how the sets have done so far, as plain JSON."""
+        """Return the numbers of events, nodes, edges and labels, and how well the sets did so far, as plain JSON."""
         with self._busy:
             state = self._state
             return {
@@ -338,7 +339,7 @@ class Live(Logged):
             }
 
     def _steered(self) -> dict[str, Any] | None:
-        """Return how the level is steered, and where it stands; the delay is in labels."""
+        """Return how the level is steered, and its present value; the delay is in labels."""
         steered, steering = self._settings.steered, self._fold.steering
         if steered is None or steering is None:
             return None

@@ -1,4 +1,4 @@
-"""A log that is open, and what it has come to: opening, saving, and batches of which all takes effect or nothing."""
+"""An open log and its fold: opening, saving, and batches that take effect as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _SIGNATURES = {
 
 
 class Logged:
-    """A living graph as its log has it: what changes it goes through `update`."""
+    """A living graph and its log; every change goes through `update`."""
 
     _settings: LiveSettings
     _store: Store
 
     def _attach(self, store: Store, settings: LiveSettings) -> None:
-        """Start from a log: fold all that it holds."""
+        """Start from a log: fold all its events."""
         self._settings = settings
         self._store = store
-        #: Whoever changes something holds the first, and the second while the state is read or changed: sets can be
-        #: asked for while a batch is on its way to the disk.
+        #: A writer holds the first lock throughout, and the second while the state is read or changed: sets can be
+        #: requested while a batch is being written to disk.
         self._writing, self._busy = threading.RLock(), threading.RLock()
         snapshot = read_snapshot(store.path)
         #: How many events the snapshot on the disk has seen; a start has to fold the others again.
@@ -115,9 +115,9 @@ class Logged:
             write_snapshot(folder, self._store.checksum, self._fold)
 
     def _keep(self, events: int) -> None:
-        """Write a snapshot, where there is a folder and so many events have come since the last.
+        """Write a snapshot, if there is a folder and this many events have come since the last one.
 
-        The log has all that it holds: where the disk is full, the next start takes longer, and nothing else.
+        The log has everything that it holds: if the disk is full, only the next start takes longer.
         """
         state, store = self._state, self._store
         if store.path is not None and not store.read_only and state.events - self._kept >= events:

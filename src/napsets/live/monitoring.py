@@ -100,7 +100,7 @@ def coverage_interval(missed: ArrayLike, confidence: float = 0.95) -> tuple[Floa
 
 
 def interval_from_counts(misses: IntArray, labels: IntArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of `coverage_interval` after so many misses in so many labels, for arrays of both."""
+    """Return the interval of `coverage_interval` for arrays of numbers of misses and of labels."""
     if not 0.0 < check_share("confidence", confidence) < 1.0:
         raise InvalidInputError(f"`confidence` must lie strictly between 0 and 1; got {shown(confidence)}")
     k, t = misses.astype(np.float64), labels.astype(np.float64)
@@ -131,7 +131,7 @@ def _log_mean_capital(mean: FloatArray, misses: FloatArray, labels: FloatArray) 
 
 
 class Window:
-    """The mean of the last so many numbers, one number at a time; see `rolling_mean`."""
+    """The mean of the last `width` numbers, one number at a time; see `rolling_mean`."""
 
     def __init__(self, width: int = WIDTH) -> None:
         self.values: deque[float] = deque(maxlen=check_count("width", width, minimum=1))

@@ -1,4 +1,4 @@
-"""What a living graph's nodes are called, and what is known of each: columns and rows with room to grow."""
+"""The ids, columns and neighbours of the nodes of a living graph, with room to grow."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Names:
         self.size = size
 
     def remove(self, slot: int) -> None:
-        """Let an id go; its slot stays empty."""
+        """Remove an id; its slot stays empty."""
         self._spell_out()
         assert self._ids is not None
         del self._slots[self._ids[slot]]
@@ -184,7 +184,7 @@ class Adjacency:
             column.extend(np.zeros(count, dtype=np.int64))
 
     def add_edges(self, source: IntArray, target: IntArray) -> None:
-        """Enter edges; those that are there already, and loops, change nothing."""
+        """Enter edges; existing edges and loops change nothing."""
         if source.size > max(1 << 12, self.edges // 8):
             self._rebuild(source, target)
             return
@@ -206,7 +206,7 @@ class Adjacency:
         self.edges += int(changed.sum())
 
     def remove_edges(self, source: IntArray, target: IntArray) -> None:
-        """Take edges out."""
+        """Remove edges."""
         from napsets.kernels.growing import remove_edges
 
         if not self.directed:
@@ -214,7 +214,7 @@ class Adjacency:
         self.edges -= int(remove_edges(source, target, self.starts.values, self.sizes.values, self.columns))
 
     def remove_node(self, slot: int) -> None:
-        """Take out all edges from and to a slot."""
+        """Remove all edges from and to a slot."""
         neighbours = self.neighbours(slot).astype(np.int64)
         self.remove_edges(np.full(neighbours.size, slot), neighbours)
         if self.directed:
@@ -255,7 +255,7 @@ class Adjacency:
         self.columns, self._used, self.edges = columns, columns.size, int(columns.size)
 
     def _rebuild(self, source: IntArray, target: IntArray) -> None:
-        """Build the rows anew, where that is less work than entering edge by edge."""
+        """Rebuild all rows, if that is less work than entering edge by edge."""
         if self.edges:
             offsets, columns = self.packed()
             rows = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
@@ -264,7 +264,7 @@ class Adjacency:
         self.take(offsets, columns.copy() if not columns.flags.writeable else columns)
 
     def _make_room(self, needed: int) -> None:
-        """Make room at the end, packing the rows first where much was left behind."""
+        """Make room at the end; pack the rows first if much room is unused."""
         if self._used > 2 * (self.edges + 64):
             edges = self.edges  # which the caller counts
             self.take(*self.packed())

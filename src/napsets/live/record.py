@@ -16,7 +16,7 @@ __all__ = ["Judgement", "Record"]
 
 
 class Judgement(NamedTuple):
-    """What a label said of the set that stood before it came.
+    """The judgement of a set by the label that arrived after it.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Judgement(NamedTuple):
     p_value : float
         The smoothed p-value of the label; NaN for a label of the reference, which enters no test.
     delay : int
-        How many labels had come since the node did.
+        How many labels arrived since the node did.
     level : float
-        The level that the set was made with.
+        The level of the set.
     """
 
     event: int
@@ -66,13 +66,13 @@ class Record:
         return self._columns[name].values
 
     def since(self, labels: int) -> Iterator[tuple[bool, int, float | None, int]]:
-        """Yield what came after so many labels, as `Monitor.step` takes it."""
+        """Yield the judgements after the first `labels`, as arguments of `Monitor.step`."""
         columns = (self.column(name)[labels:].tolist() for name in ("covered", "size", "p_value", "delay"))
         for covered, size, p_value, delay in zip(*columns, strict=True):
             yield not covered, size, None if math.isnan(p_value) else p_value, delay
 
     def catch_up(self, monitor: Monitor) -> Monitor:
-        """Tell a monitor of the labels that it has not seen yet, and return it."""
+        """Pass the labels that a monitor has not seen yet to it, and return it."""
         for judgement in self.since(monitor.labels):
             monitor.step(*judgement)
         return monitor

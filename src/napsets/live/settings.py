@@ -1,4 +1,4 @@
-"""What a living graph is told when it is made: its method, its error rate, its seed."""
+"""The settings of a living graph: its method, its error rate, its seed."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class LiveSettings:
     Attributes
     ----------
     method : Method or AutoMethod
-        What the sets are made by.
+        The method of the sets.
     alpha : float
-        The error rate at which sets are judged, and given where no other is named.
+        The error rate at which sets are judged, and the default of `predict`.
     class_names : tuple of str or None
-        What the classes are called.
+        The names of the classes.
     directed : bool
         Whether edges have a direction.
     steered : Steered or None
-        How the level follows drift; None where it stays at alpha.
+        How the level follows drift; None if it stays at alpha.
     """
 
     method: Method | AutoMethod
@@ -56,7 +56,7 @@ class LiveSettings:
 
     @property
     def share(self) -> float:
-        """Which share of the labels is the reference: all of them where none is held out."""
+        """The share of labels in the reference: 1 if none is held out."""
         return float(getattr(getattr(self.method, "level", None), "share", 0.5)) if self.keeps_apart else 1.0
 
     @classmethod
@@ -70,7 +70,7 @@ class LiveSettings:
         steered: object,
         options: Mapping[str, Any],
     ) -> LiveSettings:
-        """Refuse settings that cannot be, and methods that cannot follow a graph that changes."""
+        """Refuse invalid settings, and methods that cannot follow a changing graph."""
         seed, alpha = check_seed(seed), check_alpha(alpha)
         if isinstance(method, str):
             method = make_method(method, seed=seed, alpha=alpha, **options)
@@ -88,7 +88,7 @@ class LiveSettings:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return the settings as plain JSON, from which `from_description` makes them again."""
+        """Return the settings as plain JSON; `from_description` restores them."""
         names = None if self.class_names is None else list(self.class_names)
         return {
             "method": self.method.describe(), "chooses": isinstance(self.method, AutoMethod), "alpha": self.alpha,
@@ -111,7 +111,7 @@ class LiveSettings:
 
 
 def _followed(method: object) -> Method | AutoMethod:
-    """Return a method whose sets can be kept up to date, or say which can."""
+    """Return a method whose sets can be kept up to date, or raise an error that lists such methods."""
     reason = None
     if isinstance(method, AutoMethod):
         reason = "groups" if method.by is not None else None if method.score is None else "a score of numbers"

@@ -18,7 +18,7 @@ __all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 Array = npt.NDArray[Any]
 
-#: Of what a snapshot holds; one of another version is made anew from the log.
+#: The version of the contents; a snapshot of another version is replaced from the log.
 _VERSION = 2
 _NAME = "snapshot.npz"
 _COLUMNS = ("labels", "numbers", "is_reference", "arrivals", "u")
@@ -32,7 +32,7 @@ class Snapshot(NamedTuple):
     arrays: dict[str, Array]
 
     def restore(self, fold: Fold) -> None:
-        """Bring a new fold to where it was."""
+        """Restore a new fold to this state."""
         state, arrays = fold.state, self.arrays
         labels = arrays["labels"]
         state.names.restore(unpack(arrays["ids"].tobytes())["ids"], np.flatnonzero(labels > -2), labels.size)
@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
 
 
 def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
-    """Write what a log has come to, to a folder, beside the log that it belongs to."""
+    """Write the fold of a log to a folder, beside its log."""
     state = fold.state
     offsets, columns = state.adjacency.packed()
     head = json.dumps({"version": _VERSION, "events": state.events, "checksum": checksum.hex()})

@@ -1,7 +1,7 @@
-"""The state of a living graph: what its log folds to.
+"""The state of a living graph, which is the fold of its log.
 
-Nodes have slots, which ascend with their arrival and are never used again. The present state as a batch calibration
-sees it (`batch`) has the nodes that are there in the order of their slots.
+Nodes have slots, which ascend with their arrival and are never reused. `State.batch` gives the present nodes to a batch
+calibration, in the order of their slots.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Batch", "State", "draw_order", "in_reference", "uniforms"]
 
 Array = npt.NDArray[Any]
 
-#: What tells the numbers that split labels apart from those of nodes with the same seed.
+#: Separates the numbers that split labels from those of nodes with the same seed.
 _ARRIVALS = 0x6C61_6265_6C73
 
 
@@ -61,18 +61,18 @@ class Batch:
 
 
 class State:
-    """Nodes, edges and labels, as they are now.
+    """The present nodes, edges and labels.
 
     Parameters
     ----------
     seed : int
         Seed of the nodes' uniform numbers and of the split of labels.
     share : float
-        Which share of the labels is the reference: 1 for methods that hold none out.
+        The share of labels in the reference: 1 for methods that hold none out.
     directed : bool
         Whether edges have a direction.
     class_names : tuple of str or None
-        What the classes are called.
+        The names of the classes.
     """
 
     def __init__(self, seed: int, share: float, directed: bool, class_names: tuple[str, ...] | None) -> None:
@@ -86,7 +86,7 @@ class State:
         #: The number of each label in the order of arrival, from 0.
         self.numbers = Column(np.empty(0, dtype=np.int64))
         self.is_reference = Column(np.empty(0, dtype=bool))
-        #: How many labels had come when each node did.
+        #: How many labels had arrived when each node did.
         self.arrivals = Column(np.empty(0, dtype=np.int64))
         self.present = 0
         self.arrived_labels = 0
@@ -106,7 +106,7 @@ class State:
         there: npt.NDArray[np.bool_] = self.labels.values[slots] > -2
         return there
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------------------------
 
     def add_nodes(self, ids: Array, probabilities: Array) -> IntArray:
         """Enter new nodes, and return their slots."""
@@ -133,18 +133,18 @@ class State:
         self.sizes[not reference] += 1
 
     def remove_label(self, slot: int) -> None:
-        """Forget a label; its number is not given again."""
+        """Remove a label; its number is not used again."""
         self.sizes[not self.is_reference.values[slot]] -= 1
         self.labels.values[slot] = self.numbers.values[slot] = -1
         self.is_reference.values[slot] = False
 
     def remove_node(self, slot: int) -> None:
-        """Forget a node that has neither label nor edges any more."""
+        """Remove a node whose label and edges were removed before."""
         self.names.remove(slot)
         self.labels.values[slot] = -2
         self.present -= 1
 
-    # -- as it is now --------------------------------------------------------------------------------------------------
+    # -- the present state ---------------------------------------------------------------------------------------------
 
     def labelled(self) -> IntArray:
         """Return the slots of labelled nodes."""
@@ -174,7 +174,7 @@ class State:
 
 
 def draw_order(seed: int, ids: Array) -> IntArray:
-    """Return the order in which labels that are there from the start count as arrived: drawn from the seed."""
+    """Return the order, drawn from the seed, in which the labels of an existing graph count as arrived."""
     return np.argsort(node_uniforms(ids, _seed_for(seed, 1)), kind="stable")
 
 

@@ -1,4 +1,4 @@
-"""Sets of a living graph calibrated anew after every change: the specification of all that is kept up to date."""
+"""Sets of a living graph that are calibrated again after every change: the specification of the other engines."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from napsets.live.alarms import smoothed_p_value
 from napsets.live.fitted import Fitted
 from napsets.live.state import Batch, State
 from napsets.methods.calibrated import Calibrated
+from napsets.methods.p_values import p_values
 from napsets.predictions import PredictionSets
 
 __all__ = ["Whole"]
 
 
 class Whole:
-    """A calibration of the whole present state, made anew after every change.
+    """A calibration of the whole present state, repeated after every change.
 
     Parameters
     ----------
     fitted : Fitted
         What was chosen and learned.
     state : State
-        Whose changes it is told of.
+        The state; it reports every change.
     """
 
-    #: A label's p-value is that among the labels held out once it is one of them: then it is evidence for them too.
+    #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.
     judges_after = True
 
     def __init__(self, fitted: Fitted, state: State) -> None:
@@ -39,12 +40,12 @@ class Whole:
         self._present: tuple[Batch, Calibrated] | None = None
 
     def changed(self, *_: object) -> None:
-        """Forget the calibration: the state is another."""
+        """Forget the calibration: the state has changed."""
         self._present = None
 
     load = grow = enter = leave = touch = see_outputs = changed
 
-    # -- what is asked -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def present(self) -> tuple[Batch, Calibrated]:
         """Return the present state and its calibration; there must be a label of the reference."""
@@ -70,9 +71,9 @@ class Whole:
         return sets
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
-        """Yield, label by label, what it says of the set that stands before it comes: covered, size, and nothing else.
+        """Yield for each label whether the set before it covered it, and the size of that set.
 
-        Each label must have entered before the next is asked for.
+        Each label must have entered before the next is requested.
         """
         for slot, label in zip(slots.tolist(), labels.tolist(), strict=True):
             member = self.predict(np.array([slot]), alpha).member[0]
@@ -105,21 +106,8 @@ class Whole:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         batch, calibrated = self.present()
         nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
-        if not calibrated.is_exact:
-            scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
-            local: FloatArray = 1.0 - calibrated.local.ranks(np.repeat(nodes, classes), scores)
-            return local.reshape(nodes.size, classes)
-        # The smallest j of n + 1 at which a candidate is left out of the set at alpha = j / (n + 1), by halving.
-        size = calibrated.scored.level_nodes.size
-        low, high = np.zeros((nodes.size, classes), dtype=np.int64), np.full((nodes.size, classes), size + 1)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            inside = np.ones(low.shape, dtype=bool)
-            for j in np.unique(middle[high - low > 1]).tolist():
-                rows = np.flatnonzero((middle == j).any(axis=1))
-                inside[rows] = np.where(
-                    middle[rows] == j, self.predict(slots[rows], j / (size + 1)).member, inside[rows]
-                )
-            open_ = high - low > 1
-            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
-        return high / (size + 1)
+        if calibrated.is_exact:
+            return p_values(calibrated, nodes)
+        scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
+        local: FloatArray = 1.0 - calibrated.local.ranks(np.repeat(nodes, classes), scores)
+        return local.reshape(nodes.size, classes)
