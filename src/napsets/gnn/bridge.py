@@ -28,7 +28,7 @@ from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, make_method
-from napsets.methods.data import Calibrates
+from napsets.methods.predicts import Calibrates
 from napsets.predictions import PredictionSets
 
 __all__ = ["predict_sets", "probabilities_of"]

@@ -39,8 +39,8 @@ from napsets.levels import FittedLevel, Full, few_labels
 from napsets.localisers import HopsLocal, Local, LocalThresholds, PathLengthsLocal, share_length_search, share_search
 from napsets.methods.data import Scored
 from napsets.methods.grouped import Grouped
-from napsets.methods.p_values import Wanted, p_values, smoothing
-from napsets.methods.predicts import Predicts
+from napsets.methods.p_values import p_values
+from napsets.methods.predicts import Predicts, Wanted, smoothing
 from napsets.predictions import NodeThresholds, Prediction
 from napsets.scores import prediction_type
 

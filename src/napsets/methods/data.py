@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,29 +19,90 @@ from napsets.checks.arguments import (
     check_flag,
     check_index,
     check_names,
-    check_progress,
     check_row_count,
     check_scores,
     count_trained,
 )
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
-from napsets.checks.frozen import sealed
+from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.edges import node_names
-from napsets.errors import InvalidInputError, NotCalibratedError
-from napsets.graph import Graph, as_graph, check_graph
+from napsets.errors import InvalidInputError
+from napsets.graph import Graph, as_graph
 from napsets.kernels.threads import Progress, stages
 from napsets.levels import Exact, Full, Level
 from napsets.localisers import Reference
-from napsets.methods.scored import Scored
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind, prediction_type
 from napsets.scores.base import hears_bag
 
-__all__ = ["Calibrates", "CalibrationData", "Scored", "Step"]
+__all__ = ["CalibrationData", "Scored", "Step"]
 
 
-Result = TypeVar("Result")
+def _no_nodes() -> IntArray:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored(Sealed):
+    """Labelled nodes with their scores: those that thresholds are made of, and those held out for the level.
+
+    Attributes
+    ----------
+    score : Score
+        What they were scored with.
+    seed : int
+        Seed of the uniform numbers and of the split.
+    u : numpy.ndarray
+        The uniform number of every node.
+    bound : BoundScore
+        The score of every node.
+    reference : Reference
+        Nodes, scores and graph.
+    level_nodes, level_scores : numpy.ndarray
+        The nodes held out for the level, and the score of each at its truth.
+    labels, level_labels : numpy.ndarray
+        The truth of the reference nodes and of the level nodes; empty where it is not known any more: a file keeps it
+        only for methods that have groups.
+    ids : numpy.ndarray or None
+        What the user calls all nodes, where they have names of their own.
+    class_names : tuple of str or None
+        What the classes are called.
+    alone : BoundScore or None
+        The score with the evidence of the reference alone, where the held-out labels are evidence too in `bound`;
+        None where it is not known any more, as in a method from a file.
+    """
+
+    score: Any
+    seed: int
+    u: FloatArray
+    bound: Any
+    reference: Reference
+    level_nodes: IntArray
+    level_scores: FloatArray
+    labels: npt.NDArray[Any] = field(default_factory=_no_nodes)
+    level_labels: npt.NDArray[Any] = field(default_factory=_no_nodes)
+    ids: npt.NDArray[Any] | None = None
+    class_names: tuple[str, ...] | None = None
+    alone: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("u", "level_nodes", "level_scores", "labels", "level_labels"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.ids is not None:
+            object.__setattr__(self, "ids", frozen(self.ids))
+
+    def without_bag(self) -> Scored:
+        """Return the same nodes with the held-out labels silent: as an exact level that is not full has them."""
+        if self.alone is None or self.alone is self.bound:
+            return self
+        scores = self.alone.at(self.level_nodes, self.level_labels)
+        return replace(self, bound=self.alone, level_scores=scores)
+
+    @cached_property
+    def calibration(self) -> IntArray:
+        """All labelled nodes, in ascending order."""
+        return sealed(np.sort(np.concatenate([self.reference.nodes, self.level_nodes])))
 
 
 @dataclass(frozen=True)
@@ -54,86 +115,6 @@ class Step:
         """Report the step as done."""
         if self.report is not None:
             self.report(1, 1)
-
-
-class Calibrates(ABC, Generic[Result]):
-    """What can be calibrated: a method, or a predictor that keeps one."""
-
-    score: Any
-    #: Whether there must be a graph.
-    needs_graph: ClassVar[bool] = False
-
-    @abstractmethod
-    def fit(self, data: CalibrationData) -> Result:
-        """Do what `calibrate` does with arguments that were checked."""
-
-    def calibrate_rows(
-        self, graph: Any, outputs: ArrayLike, truth: ArrayLike, calibration: ArrayLike, keys: ArrayLike | None = None
-    ) -> Result:
-        """Do what `calibrate` does for nodes that are known by their positions; keys only draw random numbers."""
-        return self.fit(CalibrationData.check(graph, outputs, truth, calibration, ids=keys, score=self.score))
-
-    def predict(self, *arguments: Any, **settings: Any) -> Any:
-        """Say that a method never changes: what `calibrate` returns predicts."""
-        raise NotCalibratedError(
-            "a method never changes, and what calibrate(...) returns predicts: write calibrated = "
-            "method.calibrate(...) and calibrated.predict(...)"
-        )
-
-    def calibrate(
-        self,
-        graph: Any,
-        probabilities: ArrayLike,
-        labels: ArrayLike,
-        calibration: ArrayLike,
-        *,
-        ids: ArrayLike | None = None,
-        class_names: Sequence[str] | None = None,
-        logits: bool = False,
-        progress: Any = None,
-    ) -> Result:
-        """Score the calibration nodes, and set the level.
-
-        Arguments that are pandas objects are aligned by their index, and refused where their indexes differ.
-
-        Parameters
-        ----------
-        graph : Graph or another library's
-            The graph whose neighbourhoods count; in the paper, the one induced on the test nodes. A `Graph`, a PyTorch
-            Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, a table of edges or an ``edge_index``. A
-            NetworkX graph and a table name nodes by their ids.
-        probabilities : array of shape (nodes, classes)
-            Any model's probabilities; with a score of numbers, the model's outputs, one column for each that the score
-            names. The column names of a frame become the class names, and an index that is not 0..n−1 the ids.
-        labels : array of shape (nodes,)
-            Integers, −1 where unknown, or the names of classes (`class_names`, or column names), None where unknown;
-            with a score of numbers, the targets, NaN where unknown.
-        calibration : array
-            Whose labels may be used: a boolean mask, or nodes as in `predict`. None of them should have trained the
-            model.
-        ids : array of integers or strings, optional
-            What the nodes are called elsewhere; by default 0..n−1. Nodes are named by their ids from here on, in
-            `calibration`, in `predict`, in the sets and in tables, and each node's uniform number is drawn from its id.
-            With ids that are integers, numbers are ids; positions are then passed as a boolean mask, or to `predict`
-            as ``positions=``.
-        class_names : sequence of str, optional
-            What the classes are called, for the sets.
-        logits : bool
-            Whether `probabilities` are logits, which a softmax makes into probabilities.
-        progress : bool or callable
-            True for a line on the terminal, or a function that is called as ``progress(done, total)``.
-
-        Returns
-        -------
-        Calibrated or the predictor itself
-            What predicts: a method gives a `Calibrated`, a predictor itself.
-        """
-        if self.needs_graph and graph is None:
-            check_graph(graph)
-        data = CalibrationData.of(
-            graph, probabilities, labels, calibration, ids=ids, class_names=class_names, score=self.score, logits=logits
-        )
-        return self.fit(replace(data, progress=check_progress(progress)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,9 @@ from napsets.levels import LEVELS, Full, Level, Nominal
 from napsets.localisers import LOCALISERS, Everyone, Local, Localiser
 from napsets.localisers.decay import Decay
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.data import Calibrates, CalibrationData, Scored, Step
+from napsets.methods.data import CalibrationData, Scored, Step
 from napsets.methods.grouped import Grouped
+from napsets.methods.predicts import Calibrates
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.base import hears_bag
 from napsets.scores.similarity import check_features

@@ -8,20 +8,17 @@ uniform, which is uniform itself; U is a function of seed and node id, and not t
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_flag, shown
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
 from napsets.levels import FittedExact, Nominal
 from napsets.localisers import Everyone
 from napsets.randomness import node_uniforms
 
-__all__ = ["Wanted", "p_values", "smoothing"]
-
-#: Whether sets are to have p-values, and which.
-Wanted = bool | Literal["smoothed"]
+__all__ = ["p_values"]
 
 #: What tells the uniform numbers of smoothed p-values from those of scores with the same seed.
 _SALT = 0x9E3779B97F4A7C15
@@ -50,15 +47,6 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
         u = _uniforms(calibrated, rows)[:, None] if smoothed else 1.0
         values[start : start + step] = (above + u * (1.0 + equal)) / (1.0 + count)
     return values
-
-
-def smoothing(wanted: Wanted) -> bool | None:
-    """Return whether the p-values that sets are to have are smoothed; None where they are to have none."""
-    if isinstance(wanted, str):
-        if wanted != "smoothed":
-            raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
-        return True
-    return False if check_flag("p_values", wanted) else None
 
 
 def _check(calibrated: Any) -> None:

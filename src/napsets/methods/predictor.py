@@ -13,9 +13,9 @@ from napsets.checks.arguments import ArrayLike, shown
 from napsets.checks.names import choose
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.methods.calibrated import Calibrated
-from napsets.methods.data import Calibrates, CalibrationData
+from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
-from napsets.methods.predicts import Predicts
+from napsets.methods.predicts import Calibrates, Predicts
 from napsets.methods.saving import Saved, read_saved, save
 
 __all__ = ["Predictor"]

@@ -43,15 +43,6 @@ class IntervalsSummary(Summary):
     infinite: int = 0
     unreached: int = 0
 
-    def __add__(self, other: IntervalsSummary) -> IntervalsSummary:
-        return IntervalsSummary(
-            self.nodes + other.nodes,
-            self.finite + other.finite,
-            self.total_width + other.total_width,
-            self.infinite + other.infinite,
-            self.unreached + other.unreached,
-        )
-
     @property
     def size(self) -> float:
         """The average width of the finite intervals; NaN where there is none."""

@@ -57,14 +57,6 @@ class SetsSummary(Sealed, Summary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "size_counts", frozen(self.size_counts))
 
-    def __add__(self, other: SetsSummary) -> SetsSummary:
-        return SetsSummary(
-            self.size_counts + other.size_counts,
-            self.infinite + other.infinite,
-            self.unreached + other.unreached,
-            self.capped + other.capped,
-        )
-
     @property
     def nodes(self) -> int:
         """Number of sets."""

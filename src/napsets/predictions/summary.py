@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 __all__ = ["Summary"]
+
+Self = TypeVar("Self", bound="Summary")
 
 
 class Summary(ABC):
@@ -23,6 +26,10 @@ class Summary(ABC):
 
     infinite: int
     unreached: int
+
+    def __add__(self: Self, other: Self) -> Self:
+        names = [column.name for column in fields(self)]  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
 
     @property
     @abstractmethod
