@@ -16,8 +16,7 @@ from napsets.cli._like import read_record
 from napsets.evaluation.comparison import compare
 from napsets.files import read_sets
 from napsets.methods import Method
-from napsets.report.embedding import unpacked
-from napsets.report.record import calibrating_nodes, record_of
+from napsets.report.record import calibrating_nodes, record_of, unpacked
 from worlds import CLASSES, make_world
 
 FLAGS: dict[str, list[object]] = {

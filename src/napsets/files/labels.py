@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import FileFormatError
+from napsets.files.cells import numbers_or_nan
 from napsets.files.classes import class_indices
 from napsets.files.formats import TableFile, arrow, open_table
 from napsets.files.id_columns import NodeRows
 from napsets.files.ids import NodeIds, looks_integer
-from napsets.files.numbers import numbers_or_nan
 from napsets.files.reading import PLAIN, Reading
 
 __all__ = ["LabelRows", "NodeLabels", "read_groups", "read_label_rows", "read_labels", "read_nodes", "read_targets"]

@@ -32,8 +32,8 @@ from napsets.checks.arguments import (
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
+from napsets.files.cells import whole_columns
 from napsets.files.formats import METADATA_KEY, about_fault, arrow, open_table
-from napsets.files.numbers import whole_columns
 from napsets.files.places import reading, replacing
 
 __all__ = ["NodePredictions"]

@@ -17,8 +17,7 @@ from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.report.chart_data import Row, Table, band_rows, curve_rows, front_rows, method_rows
 from napsets.report.explorer import Explorer, explore
 from napsets.report.intervals_page import IntervalsPage
-from napsets.report.kind import PageKind
-from napsets.report.methods import ShownMethod, focus
+from napsets.report.kind import PageKind, ShownMethod, focus
 from napsets.report.neighbourhoods import neighbourhood_map
 from napsets.report.record import record_of
 from napsets.report.sets_page import SetsPage

@@ -18,8 +18,7 @@ from napsets.checks.text import shown_name
 from napsets.evaluation.comparison import Comparison, MethodResult
 from napsets.localisers import HopsLocal
 from napsets.methods import Scored
-from napsets.report.kind import VOICES, PageKind, VoiceColumn
-from napsets.report.methods import walked_graph
+from napsets.report.kind import VOICES, PageKind, VoiceColumn, walked_graph
 from napsets.report.neighbourhoods import BINS, DRAWN_NODES, CalibrationScores, walk_around
 
 __all__ = ["EXPLORED_NODES", "FOCUS_COVERS", "TOO_LITTLE", "Explorer", "affordable", "explore"]

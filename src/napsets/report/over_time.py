@@ -10,9 +10,9 @@ from typing import Any
 from napsets.errors import MissingDependencyError
 from napsets.files.places import replacing
 from napsets.report.chart_data import Row
-from napsets.report.embedding import as_json
 from napsets.report.encodings import Spec, coverage, number, reach, target_rule, tips
 from napsets.report.page import ASSETS, check_place, library
+from napsets.report.record import as_json
 
 __all__ = ["over_time_charts", "write_over_time"]
 

@@ -16,9 +16,9 @@ from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
 from napsets.report.data import ReportData, page_data
-from napsets.report.embedding import as_json
 from napsets.report.encodings import LOOKS
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
+from napsets.report.record import as_json
 from napsets.report.summary import cell, code, sentence, summarise
 
 __all__ = ["render", "write_page", "write_report"]
