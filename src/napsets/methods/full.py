@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,7 +31,9 @@ from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
 from napsets.scores.steadiness import judge_tables
 
-__all__ = ["FullLevel", "full_level"]
+__all__ = ["BagLevel", "FullLevel", "full_level"]
+
+Self = TypeVar("Self", bound="BagLevel")
 
 #: Entries whose scores are computed at a time, and scores of bags that NumPy holds at a time.
 _ENTRIES, _DENSE = 1 << 20, 1 << 22
@@ -42,40 +44,39 @@ _HELD, _CHANGED = 30.0, 800.0
 
 def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | None:
     """Return what makes thresholds of candidates; None for methods in which the held-out labels are not evidence."""
-    informed = evidence_of(calibrated.score)
-    if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
-        return None
-    places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
-    return FullLevel(calibrated.scored, informed, places)
+    return FullLevel.of(calibrated, evidence_of(calibrated.score), judges)
 
 
 @dataclass(frozen=True, eq=False)
-class FullLevel:
-    """The scores of the held-out labels, and how candidates change them.
+class BagLevel:
+    """The scores of the held-out labels, or targets, where these are evidence too.
 
     Attributes
     ----------
     scored : Scored
         The nodes and their scores.
-    informed : BoundInformed
-        The score that hears labels.
+    informed : BoundInformed or BoundInformedIntervals
+        The score that hears them.
     judges : numpy.ndarray
         Which of the level nodes set the threshold; all of them are evidence.
     """
 
     scored: Any
-    informed: BoundInformed
+    informed: Any
     judges: IntArray
+
+    @classmethod
+    def of(cls: type[Self], calibrated: Any, informed: Any, judges: IntArray | None) -> Self | None:
+        """Return it for a method whose score hears those held out, by default with all of them as judges; or None."""
+        if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
+            return None
+        places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
+        return cls(calibrated.scored, informed, places)
 
     @cached_property
     def _nodes(self) -> IntArray:
-        nodes: IntArray = self.informed.heard.labelled.nodes[self.judges]
+        nodes: IntArray = self.informed.bag.labelled.nodes[self.judges]
         return nodes
-
-    @cached_property
-    def _labels(self) -> IntArray:
-        labels: IntArray = self.informed.heard.labelled.labels[self.judges]
-        return labels
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, IntArray]:
@@ -91,6 +92,31 @@ class FullLevel:
         places = np.full(self.scored.reference.num_nodes, -1, dtype=np.int64)
         places[self._nodes] = np.arange(self._nodes.size)
         return places
+
+    def _support(self, nodes: IntArray) -> IntArray:
+        """Return how many judges each node has: all but itself."""
+        support: IntArray = self.judges.size - (self._place_of[nodes] >= 0)
+        return support
+
+    def base(self, node: int, alpha: float) -> float:
+        """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
+        scores, numbers = self._sorted
+        mine = int(self._place_of[node])
+        others = scores if mine < 0 else np.delete(scores, numbers[mine])
+        needed = rank_place(others.size, alpha)
+        return float(others[needed - 1]) if needed <= others.size else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class FullLevel(BagLevel):
+    """The scores of the held-out labels, and how candidates change them."""
+
+    informed: BoundInformed
+
+    @cached_property
+    def _labels(self) -> IntArray:
+        labels: IntArray = self.informed.heard.labelled.labels[self.judges]
+        return labels
 
     @cached_property
     def _label_of(self) -> IntArray:
@@ -165,14 +191,6 @@ class FullLevel:
                 report((a + 1) * nodes.size // len(alphas), nodes.size)
         return values
 
-    def base(self, node: int, alpha: float) -> float:
-        """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
-        scores, numbers = self._sorted
-        mine = int(self._place_of[node])
-        others = scores if mine < 0 else np.delete(scores, numbers[mine])
-        needed = rank_place(others.size, alpha)
-        return float(others[needed - 1]) if needed <= others.size else float("inf")
-
     def listeners(self, node: int) -> IntArray:
         """Return the judges that hear the label of a node."""
         return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
@@ -188,7 +206,7 @@ class FullLevel:
     ) -> LocalThresholds:
         """Return the same as the thresholds of groups of labels, one label each; they rest on the judges."""
         values = self.thresholds(nodes, alphas, labels, threads=threads, progress=progress)
-        support = self.judges.size - (self._place_of[nodes] >= 0)
+        support = self._support(nodes)
         least = values.min(axis=2) if values.shape[2] else np.full(values.shape[:2], np.inf)
         return LocalThresholds(least, support, support.astype(np.float64), values, np.arange(values.shape[2]))
 

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, check_progress
-from napsets.levels import Full, rank_place
+from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
+from napsets.methods.full import BagLevel
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
 
 __all__ = ["FullIntervals", "full_intervals"]
@@ -40,13 +41,8 @@ _ROUNDING = 1e-13
 
 def full_intervals(calibrated: Any, judges: IntArray | None = None) -> FullIntervals | None:
     """Return what makes thresholds of ends; None for methods in which the targets held out do not speak."""
-    informed = calibrated.score
-    if not isinstance(calibrated.method.level, Full) or not isinstance(informed, BoundInformedIntervals):
-        return None
-    if informed.bag is None:
-        return None
-    places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
-    return FullIntervals(calibrated.scored, informed, places)
+    informed = calibrated.score if isinstance(calibrated.score, BoundInformedIntervals) else None
+    return FullIntervals.of(calibrated, informed, judges)
 
 
 class _Heard(NamedTuple):
@@ -65,46 +61,19 @@ class _Lines(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FullIntervals:
-    """The scores of the targets held out, and how candidates change them.
+class FullIntervals(BagLevel):
+    """The scores of the targets held out, and how candidates change them."""
 
-    Attributes
-    ----------
-    scored : Scored
-        The nodes and their scores.
-    informed : BoundInformedIntervals
-        The score that hears targets.
-    judges : numpy.ndarray
-        Which of the level nodes set the thresholds; all of them speak.
-    """
-
-    scored: Any
     informed: BoundInformedIntervals
-    judges: IntArray
 
     @property
     def _bag(self) -> Any:
         return self.informed.bag
 
     @cached_property
-    def _nodes(self) -> IntArray:
-        nodes: IntArray = self._bag.labelled.nodes[self.judges]
-        return nodes
-
-    @cached_property
     def _scores(self) -> FloatArray:
         scores: FloatArray = self.scored.level_scores[self.judges]
         return scores
-
-    @cached_property
-    def _ascending(self) -> FloatArray:
-        return np.sort(self._scores)
-
-    @cached_property
-    def _place_of(self) -> IntArray:
-        places = np.full(self.scored.reference.num_nodes, -1, dtype=np.int64)
-        places[self._nodes] = np.arange(self._nodes.size)
-        return places
 
     @cached_property
     def _columns(self) -> list[int]:
@@ -206,15 +175,8 @@ class FullIntervals:
     ) -> LocalThresholds:
         """Return the same as thresholds of two groups, the ends; they rest on the judges. One thread does it all."""
         values = self.thresholds(nodes, alphas, progress=progress)
-        support = self.judges.size - (self._place_of[nodes] >= 0)
+        support = self._support(nodes)
         return LocalThresholds(values.max(axis=2), support, support.astype(np.float64), values, np.arange(2))
-
-    def base(self, node: int, alpha: float) -> float:
-        """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
-        mine = int(self._place_of[node])
-        others = self._ascending if mine < 0 else np.sort(np.delete(self._scores, mine))
-        needed = rank_place(others.size, alpha)
-        return float(others[needed - 1]) if needed <= others.size else float("inf")
 
     def listeners(self, node: int) -> IntArray:
         """Return the judges that hear the target of a node."""
@@ -242,7 +204,7 @@ class FullIntervals:
             for a, alpha in enumerate(alphas):
                 needed = np.array([rank_place(int(size), alpha) for size in (self._scores.size, self._scores.size - 1)])
                 place = needed[(own >= 0).astype(np.int64)]
-                last = ready.last(self._ascending, count - place + 1)
+                last = ready.last(self._sorted[0], count - place + 1)
                 values[a, :, side] = np.where(place > count, np.inf, np.maximum(last, least))
         return values
 
