@@ -92,3 +92,44 @@ def test_wrong_arguments_of_changes_are_refused_by_name(tmp_path):
     live.save(tmp_path / "store")
     with pytest.raises(InvalidInputError, match="opened read_only"):
         ns.Live.open(tmp_path / "store", read_only=True).refit()
+
+
+def test_empty_batches_change_nothing_and_no_other_thing_is_a_node(world):
+    live = grown(world)
+    before = live.status()
+    live.add_nodes([], [])
+    live.set_probabilities([], [])
+    live.add_nodes([], np.empty((0, 7)))
+    live.add_edges([], [])
+    live.add_labels([], [])
+    live.remove_nodes([])
+    assert live.status() == before
+    assert live.predict([]).member.shape == (0, 3)
+    assert [thing in live for thing in (5, "5", None, 1.5, True, [1, 2], b"5", 2**80)] == [True] + 7 * [False]
+
+
+def test_ids_may_be_any_text_or_whole_number(tmp_path):
+    ids = ["a\0", "a", "a\n", "\0", "", "\u00e9", "e\u0301", " a", "🙂" * 1000, "1", 1, np.int8(2), -(2**63), 2**63 - 1]
+    live = ns.Live("informed", alpha=0.3)
+    live.add_nodes(ids, np.full((len(ids), 2), 0.5))
+    live.add_edges(ids[:-1], ids[1:])
+    live.add_labels(ids[:8], [0, 1] * 4)
+    live.remove_nodes(["a\0"])
+    live.save(tmp_path / "store")
+    (tmp_path / "store" / "snapshot.npz").unlink()
+    with ns.Live.open(tmp_path / "store") as again:
+        assert again.ids() == live.ids() == [*ids[1:11], 2, *ids[12:]]
+        assert np.array_equal(again.predict(ids[1:]).label_thresholds, live.predict(ids[1:]).label_thresholds)
+
+
+@pytest.mark.parametrize("method", ["split", "naps", "naps-exact", "informed", "auto"])
+def test_one_class_one_label_and_nothing_left_are_no_trouble(method):
+    live = ns.Live(method)
+    live.add_nodes([0, 1], [[1.0], [1.0]])
+    live.add_labels([0], [0])
+    assert live.predict().member.tolist() == [[True]]
+    live.remove_labels([0])
+    live.refit()
+    live.remove_nodes([0, 1])
+    live.refit()
+    assert live.predict().member.shape == (0, 1)

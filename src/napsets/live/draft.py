@@ -138,7 +138,10 @@ class Draft:
     # -- checks --------------------------------------------------------------------------------------------------------
 
     def _rows(self, names: Array, probabilities: object) -> Array:
-        rows = check_probabilities(np.atleast_2d(as_array("probabilities", probabilities)))
+        array = as_array("probabilities", probabilities)
+        if array.size == names.size == 0:
+            return array
+        rows = check_probabilities(np.atleast_2d(array))
         if rows.shape[0] != names.size:
             raise InvalidInputError(f"`probabilities` must have one row per id, {names.size}; got {rows.shape[0]} rows")
         if self._classes is not None and rows.shape[1] != self._classes:

@@ -248,14 +248,19 @@ class Live(Logged):
             slot = np.array([self._one("id", id)])
             present = self._fold.calibration.present()
             if present is None:
-                raise InvalidInputError("`id` can be inspected once there is a label; there is none yet")
+                labels = sum(self._state.sizes)
+                raise InvalidInputError(f"`id` can be inspected once there are enough labels; there are {labels}")
             rate = self._settings.alpha if alpha is None else check_alpha(alpha)
             batch, calibrated = present
             return inspect_node(calibrated, position=int(np.searchsorted(batch.slots, slot[0])), alpha=rate)
 
     def __contains__(self, id: object) -> bool:
+        try:
+            names = as_ids("id", id)
+        except InvalidInputError:
+            return False
         with self._busy:
-            return bool((self._state.names.find(as_ids("id", id)) >= 0).all())
+            return names.size == 1 and bool(self._state.names.find(names)[0] >= 0)
 
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""
