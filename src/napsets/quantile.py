@@ -5,6 +5,8 @@ This file is the specification. Every faster implementation must give identical 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_alpha, check_scores
@@ -100,19 +102,10 @@ def hop_quantile(
     return _quantile(scores[ordered], mass, alpha)
 
 
-def local_rank(
-    scores: FloatArray,
-    hop: IntArray,
-    weights: FloatArray,
-    value: float,
-    *,
-    pool: float = 0.0,
-    alike: float = 0.0,
-    same: BoolArray | None = None,
-) -> float:
+def local_rank(scores: FloatArray, hop: IntArray, weights: FloatArray, value: float, **pools: Any) -> float:
     """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `hop_quantile`."""
     ordered = np.argsort(scores, kind="stable")
-    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, pool, alike, same)
+    mass = _with_pools(_hop_mass(hop[ordered], weights), ordered, **pools)
     return _rank(scores, mass, value)
 
 
@@ -124,15 +117,7 @@ def _hop_mass(hop: IntArray, weights: FloatArray) -> FloatArray:
     return mass
 
 
-def summed_quantile(
-    scores: FloatArray,
-    weights: FloatArray,
-    alpha: float,
-    *,
-    pool: float = 0.0,
-    alike: float = 0.0,
-    same: BoolArray | None = None,
-) -> float:
+def summed_quantile(scores: FloatArray, weights: FloatArray, alpha: float, **pools: Any) -> float:
     """Return the threshold that scores give whose weights are as many as there are distances, as along path lengths.
 
     As `hop_quantile`, with mass(s) = Σ_{s_i ≤ s} w_i + (pool/n)·c(s) + (alike/n_same)·c_same(s). Such weights cannot be
@@ -141,26 +126,20 @@ def summed_quantile(
     """
     ordered = np.lexsort((-weights, scores))
     # NumPy's running sum goes from left to right, one by one.
-    mass = _with_pools(np.cumsum(weights[ordered]), ordered, pool, alike, same)
+    mass = _with_pools(np.cumsum(weights[ordered]), ordered, **pools)
     return _quantile(scores[ordered], mass, alpha)
 
 
-def summed_rank(
-    scores: FloatArray,
-    weights: FloatArray,
-    value: float,
-    *,
-    pool: float = 0.0,
-    alike: float = 0.0,
-    same: BoolArray | None = None,
-) -> float:
+def summed_rank(scores: FloatArray, weights: FloatArray, value: float, **pools: Any) -> float:
     """Return the share of the mass that lies strictly below a value: mass / (1 + total), as in `summed_quantile`."""
     ordered = np.lexsort((-weights, scores))
-    mass = _with_pools(np.cumsum(weights[ordered]), ordered, pool, alike, same)
+    mass = _with_pools(np.cumsum(weights[ordered]), ordered, **pools)
     return _rank(scores, mass, value)
 
 
-def _with_pools(mass: FloatArray, ordered: IntArray, pool: float, alike: float, same: BoolArray | None) -> FloatArray:
+def _with_pools(
+    mass: FloatArray, ordered: IntArray, pool: float = 0.0, alike: float = 0.0, same: BoolArray | None = None
+) -> FloatArray:
     """Add (pool/n)·c and (alike/n_same)·c_same to the mass up to each node, in the order of the scores."""
     for extra, members in ((pool, np.ones(mass.shape, dtype=bool)), (alike, None if same is None else same[ordered])):
         if members is not None and extra > 0 and members.any():

@@ -10,7 +10,7 @@ import pytest
 import napsets as ns
 from napsets.studies import METHODS, CoverageCell, Setup
 from napsets.studies.coverage import METRICS, measure
-from napsets.studies.protocols import ScoredGraph, protocol_of
+from napsets.studies.protocols import Repetitions, ScoredGraph, protocol_of
 
 CELL = CoverageCell("small", "graphsage-mean", 0, "strict", "NAPS", 2)
 GRAPH_METHODS = [method for method in METHODS if method != "APS"]
@@ -23,7 +23,7 @@ def scored(laboratory):
 
 def thresholds(protocol, scored, drawn, methods, hops=2):
     calibration = np.stack([~scored.mask(nodes) for nodes in drawn])
-    return protocol_of(protocol).thresholds(scored, drawn, calibration, methods, hops, [0.1, 0.3])
+    return protocol_of(protocol).thresholds(scored, Repetitions(drawn, calibration, [0.1, 0.3]), methods, hops)
 
 
 def with_other_labels(scored, nodes):

@@ -19,7 +19,15 @@ from napsets.evaluation.metrics import pccv
 from napsets.files.predictions import NodePredictions
 from napsets.predictions import PredictionSets, members
 from napsets.studies.paper_datasets import is_available, load_dataset, loading, setup_of
-from napsets.studies.protocols import BASELINE, Protocol, ScoredGraph, Thresholds, eligible_nodes, protocol_of
+from napsets.studies.protocols import (
+    BASELINE,
+    Protocol,
+    Repetitions,
+    ScoredGraph,
+    Thresholds,
+    eligible_nodes,
+    protocol_of,
+)
 from napsets.studies.study import POSITIVE, SHARE, Cell, ModelCell, Row, columns
 
 __all__ = ["INFERENCES", "METRICS", "MODELS", "PROTOCOLS", "CoverageCell", "DatasetCell", "dataset_row", "measure"]
@@ -226,7 +234,7 @@ def _marginal(
     """Return each metric of Table 2, and SSCV, in each repetition: arrays (methods, alphas, repetitions)."""
     drawn = scored.draws(cell.repetitions, cell.evaluated)
     calibration = np.stack([~scored.mask(nodes) for nodes in drawn])
-    thresholds = protocol.thresholds(scored, drawn, calibration, methods, cell.hops, alphas)
+    thresholds = protocol.thresholds(scored, Repetitions(drawn, calibration, alphas), methods, cell.hops)
     names = [name for name in METRICS if name != "pccv"]
     shape = (len(methods), len(alphas), cell.repetitions)
     values = {name: np.full(shape, np.nan) for name in (*names, "infinite_rate", "support")}
@@ -248,7 +256,7 @@ def _partitioned(
     halves = scored.halves(cell.repetitions)
     eligible = scored.mask(scored.eligible)
     calibration = np.stack([eligible & ~scored.mask(half) for half in halves])
-    thresholds = protocol.thresholds(scored, halves, calibration, methods, cell.hops, alphas)
+    thresholds = protocol.thresholds(scored, Repetitions(halves, calibration, alphas), methods, cell.hops)
     values = np.full((len(methods), len(alphas), cell.repetitions), np.nan)
     for repetition, (half, part) in enumerate(zip(halves, thresholds, strict=True)):
         balls = protocol.parts(scored, half, repetition)

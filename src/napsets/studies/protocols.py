@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,6 +151,24 @@ class Thresholds:
     effective_size: FloatArray
 
 
+class Repetitions(NamedTuple):
+    """What is drawn for the repetitions of an experiment.
+
+    Attributes
+    ----------
+    nodes : list of arrays
+        The nodes to evaluate in each repetition.
+    calibration : boolean array of shape (repetitions, test nodes)
+        Whose labels the repetition may use.
+    alphas : list of float
+        The error rates.
+    """
+
+    nodes: list[IntArray]
+    calibration: BoolArray
+    alphas: list[float]
+
+
 class Protocol(ABC):
     """How thresholds come about in a repetition of the experiment."""
 
@@ -162,14 +181,7 @@ class Protocol(ABC):
         return hop_weights(decay, hops)
 
     @abstractmethod
-    def neighbourhood(
-        self,
-        scored: ScoredGraph,
-        nodes: list[IntArray],
-        calibration: BoolArray,
-        weights: FloatArray,
-        alphas: list[float],
-    ) -> list[Thresholds]:
+    def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
         """Return the NAPS thresholds of each repetition's nodes; `weights` has one row per method."""
 
     @abstractmethod
@@ -180,38 +192,16 @@ class Protocol(ABC):
     def parts(self, scored: ScoredGraph, half: IntArray, repetition: int) -> list[IntArray]:
         """Return the neighbourhoods that PCCV looks at."""
 
-    def thresholds(
-        self,
-        scored: ScoredGraph,
-        nodes: list[IntArray],
-        calibration: BoolArray,
-        methods: list[str],
-        hops: int,
-        alphas: list[float],
-    ) -> list[Thresholds]:
-        """Return the thresholds of several methods in each repetition.
-
-        Parameters
-        ----------
-        scored : ScoredGraph
-            The model under test.
-        nodes : list of arrays
-            The nodes to evaluate in each repetition.
-        calibration : boolean array of shape (repetitions, test nodes)
-            Whose labels the repetition may use.
-        methods : list of str
-            APS alone (with ``hops=0``), or methods that use the graph.
-        """
+    def thresholds(self, scored: ScoredGraph, drawn: Repetitions, methods: list[str], hops: int) -> list[Thresholds]:
+        """Return the thresholds in each repetition of APS alone (with ``hops=0``), or of methods that use the graph."""
         if methods == [BASELINE]:
-            return self._without_graph(scored, nodes, calibration, alphas)
+            return self._without_graph(scored, drawn)
         weights = np.stack([self.weights(scored.setup, method, hops) for method in methods])
-        return self.neighbourhood(scored, nodes, calibration, weights, alphas)
+        return self.neighbourhood(scored, drawn, weights)
 
-    def _without_graph(
-        self, scored: ScoredGraph, nodes: list[IntArray], calibration: BoolArray, alphas: list[float]
-    ) -> list[Thresholds]:
-        thresholds = []
-        for part, used in zip(nodes, calibration, strict=True):
+    def _without_graph(self, scored: ScoredGraph, drawn: Repetitions) -> list[Thresholds]:
+        thresholds, alphas = [], drawn.alphas
+        for part, used in zip(drawn.nodes, drawn.calibration, strict=True):
             taus = np.array([self.quantile(scored.scores[used], alpha) for alpha in alphas])
             values = np.broadcast_to(taus[None, :, None], (1, len(alphas), part.size))
             support = np.full((1, part.size), int(used.sum()))
@@ -224,15 +214,8 @@ class Strict(Protocol):
 
     name = "strict"
 
-    def neighbourhood(
-        self,
-        scored: ScoredGraph,
-        nodes: list[IntArray],
-        calibration: BoolArray,
-        weights: FloatArray,
-        alphas: list[float],
-    ) -> list[Thresholds]:
-        parts = split_thresholds(scored.index, calibration, nodes, weights, alphas)
+    def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
+        parts = split_thresholds(scored.index, drawn.calibration, drawn.nodes, weights, drawn.alphas)
         return [Thresholds(part.values, part.support, part.effective_size) for part in parts]
 
     def quantile(self, scores: FloatArray, alpha: float) -> float:
@@ -254,19 +237,12 @@ class AsPublished(Protocol):
         weights = super().weights(setup, method, hops)
         return weights * 2.0**setup.geometric_offset if method == "NAPS-G" else weights
 
-    def neighbourhood(
-        self,
-        scored: ScoredGraph,
-        nodes: list[IntArray],
-        calibration: BoolArray,
-        weights: FloatArray,
-        alphas: list[float],
-    ) -> list[Thresholds]:
-        everyone = self._of_everyone(scored, weights, alphas)
-        levels = 1.0 - np.array(alphas)[None, :, None]
+    def neighbourhood(self, scored: ScoredGraph, drawn: Repetitions, weights: FloatArray) -> list[Thresholds]:
+        everyone = self._of_everyone(scored, weights, drawn.alphas)
+        levels = 1.0 - np.array(drawn.alphas)[None, :, None]
         values = np.where(np.isinf(everyone.values), levels, everyone.values)
         support, size = everyone.support, everyone.effective_size
-        return [Thresholds(values[:, :, part], support[:, part], size[:, part]) for part in nodes]
+        return [Thresholds(values[:, :, part], support[:, part], size[:, part]) for part in drawn.nodes]
 
     def quantile(self, scores: FloatArray, alpha: float) -> float:
         return float(np.quantile(scores, min(1.0, (1.0 - alpha) * (1.0 + 1.0 / scores.size))))
