@@ -35,7 +35,7 @@ from napsets.checks.arguments import (
     shown,
 )
 from napsets.checks.frozen import Sealed, frozen
-from napsets.checks.names import Table, choose
+from napsets.checks.names import Registry, choose
 from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -45,7 +45,7 @@ __all__ = ["GROUPS", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "Clustered
 __all__ += ["by_quantiles", "make_groups"]
 
 #: Groupings by the name that settings, files and the command line call them by.
-GROUPS: Table[Any] = Table("GROUPS")
+GROUPS: Registry[Any] = Registry("GROUPS")
 
 _MOST_GROUPS = 10**6
 

@@ -42,7 +42,7 @@ from napsets.checks.arguments import (
     shown,
 )
 from napsets.checks.frozen import Sealed, frozen
-from napsets.checks.names import Table
+from napsets.checks.names import Registry
 from napsets.errors import InvalidInputError
 from napsets.localisers.base import Cut, LocalThresholds, Reference, check_reference
 from napsets.localisers.everyone import Everyone
@@ -52,7 +52,7 @@ __all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Full", "Level", "No
 __all__ += ["coverage_spread", "few_labels", "fewest_ranks", "rank_place"]
 
 #: Levels by the name that files call them by.
-LEVELS: Table[Any] = Table("LEVELS")
+LEVELS: Registry[Any] = Registry("LEVELS")
 
 
 @dataclass(frozen=True, order=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from napsets.checks.names import Table, choose
+from napsets.checks.names import Registry, choose
 from napsets.errors import InvalidInputError
 
 OPTIONS = {"uniform": 1, "geometric": 2}
@@ -25,7 +25,7 @@ def test_a_name_unlike_all_others_gets_no_suggestion():
 
 
 def test_a_name_that_is_taken_is_refused_unless_the_same_thing_is_defined_again():
-    table = Table("DECAYS")
+    table = Registry("DECAYS")
 
     def halving(k):
         return 0.5**k

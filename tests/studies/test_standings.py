@@ -13,7 +13,7 @@ from napsets.studies.draws import KINDS
 from napsets.studies.leaderboard import LeaderboardCell, figures, findings, page_text, tables
 from napsets.studies.standings import front, overall, standings
 from napsets.studies.study import Page
-from napsets.studies.tables import Interval, interval, write_page
+from napsets.studies.tables import MeanInterval, interval, write_page
 
 
 def row(method, size, gap, *, graph="dblp", model="gcn", seed=0, repetition=0, share=0.3, coverage=0.9):
@@ -129,11 +129,11 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
 
 
 def test_intervals_are_written_for_people():
-    assert Interval(0.5, 0.25, 0.75).text(2) == "0.50 (0.25 to 0.75)"
-    assert Interval(-0.001, -0.5, 0.5).text() == "−0.001 (−0.500 to 0.500)"
-    assert Interval(1.0, math.nan, math.nan).text() == "1.000"
-    assert Interval(1.0, 1.0, 1.0).text() == "1.000"
-    assert Interval(math.nan, math.nan, math.nan).text() == "–"
+    assert MeanInterval(0.5, 0.25, 0.75).text(2) == "0.50 (0.25 to 0.75)"
+    assert MeanInterval(-0.001, -0.5, 0.5).text() == "−0.001 (−0.500 to 0.500)"
+    assert MeanInterval(1.0, math.nan, math.nan).text() == "1.000"
+    assert MeanInterval(1.0, 1.0, 1.0).text() == "1.000"
+    assert MeanInterval(math.nan, math.nan, math.nan).text() == "–"
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,13 @@ import numpy as np
 from napsets.checks.arguments import shown
 from napsets.errors import InvalidInputError
 
-__all__ = ["Table", "choose"]
+__all__ = ["Registry", "choose"]
 
 Value = TypeVar("Value")
 Named = TypeVar("Named")
 
 
-class Table(dict[str, Value]):
+class Registry(dict[str, Value]):
     """Things by the name that settings, files and the command line call them by.
 
     Parameters
@@ -28,7 +28,7 @@ class Table(dict[str, Value]):
 
     Examples
     --------
-    >>> DECAYS = Table("DECAYS")
+    >>> DECAYS = Registry("DECAYS")
     >>> @DECAYS.add("none")
     ... def none(k):
     ...     return 0.0
@@ -128,7 +128,7 @@ def choose(argument: str, name: object, options: Mapping[str, Value], *, way: st
     """
     if isinstance(name, str) and name in options:
         return options[name]
-    elsewhere = options.elsewhere(name) if isinstance(options, Table) and isinstance(name, str) else None
+    elsewhere = options.elsewhere(name) if isinstance(options, Registry) and isinstance(name, str) else None
     if elsewhere is not None:
         raise InvalidInputError(f"`{argument}` must be one of {', '.join(options)}; {elsewhere}")
     near = difflib.get_close_matches(shown(name).strip("'").lower(), options, n=1, cutoff=0.4)

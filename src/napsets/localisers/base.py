@@ -30,7 +30,7 @@ from napsets.checks.arguments import (
     shown,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.checks.names import Table, choose
+from napsets.checks.names import Registry, choose
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings
@@ -44,7 +44,7 @@ __all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Refere
 NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"
 
 #: Localisers by the name that files call them by.
-LOCALISERS: Table[Any] = Table("LOCALISERS")
+LOCALISERS: Registry[Any] = Registry("LOCALISERS")
 
 
 #: The rules of cuts, as kernels know them.

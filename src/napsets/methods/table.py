@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from napsets.checks.arguments import check_kind
-from napsets.checks.names import Table, choose
+from napsets.checks.names import Registry, choose
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
@@ -48,7 +48,7 @@ AnyMethod = TypeVar("AnyMethod", Method, AutoMethod)
 
 
 #: How each method is made, from `Settings`; what it is for stands in the first line of the function's docstring.
-METHODS: Table[Callable[[Settings], Any]] = Table("METHODS")
+METHODS: Registry[Callable[[Settings], Any]] = Registry("METHODS")
 
 #: What the paper calls its four methods.
 PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}

@@ -31,7 +31,7 @@ from napsets.checks.arguments import (
     shown,
 )
 from napsets.checks.frozen import Sealed, frozen
-from napsets.checks.names import Table, choose
+from napsets.checks.names import Registry, choose
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets
@@ -210,7 +210,7 @@ def unchecked_form(score: Any, name: str, rows: npt.NDArray[Any]) -> Callable[..
 
 
 #: Bound scores by the name that files call them by.
-BOUND: Table[Any] = Table("BOUND")
+BOUND: Registry[Any] = Registry("BOUND")
 
 
 @BOUND.add("rows")
@@ -283,7 +283,7 @@ class _Rows:
 
 
 #: Scores by the name that settings, files and the command line call them by.
-SCORES: Table[Any] = Table("SCORES")
+SCORES: Registry[Any] = Registry("SCORES")
 
 
 def make_score(score: object) -> Any:

@@ -180,7 +180,7 @@ def lemma_boundary(n: int, p_in: float, *, exact: bool = True) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class BlockDraw:
     """A graph, the classifier's probabilities, labels as π₁ draws them, and the numbers that decide who gets ν's."""
 
     graph: Graph
@@ -197,13 +197,13 @@ class Draw:
         return APS().at(self.probabilities, labels, self.u)
 
 
-def _draw(cell: BlockCell, rng: np.random.Generator) -> Draw:
+def _draw(cell: BlockCell, rng: np.random.Generator) -> BlockDraw:
     graph, _ = sbm_graph(cell.n, cell.p_in, cell.p_out, int(rng.integers(2**31)))
     nodes = graph.num_nodes
     believed = _LEAST + (1.0 - (_OTHERS + 1) * _LEAST) * rng.dirichlet(np.ones(_OTHERS), nodes)
     probabilities = np.column_stack([believed, np.full(nodes, _LEAST)])
     labels, coin = _labels(believed, rng), rng.random(nodes)
-    return Draw(graph, probabilities, labels, coin, node_uniforms(np.arange(nodes), int(rng.integers(2**31))))
+    return BlockDraw(graph, probabilities, labels, coin, node_uniforms(np.arange(nodes), int(rng.integers(2**31))))
 
 
 def _labels(weights: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -214,7 +214,7 @@ def _labels(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     return labels
 
 
-def _gaps(cell: BlockCell, drawn: Draw) -> FloatArray:
+def _gaps(cell: BlockCell, drawn: BlockDraw) -> FloatArray:
     """Return the coverage gaps of APS and NAPS (rows) in either block (columns), each node calibrated on others."""
     scores, nodes = drawn.scores(cell.tv), np.arange(2 * cell.n)
     reference, cut = Reference(nodes, scores, nodes.size, drawn.graph), [Cut(1.0 - cell.alpha)]

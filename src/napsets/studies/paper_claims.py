@@ -18,7 +18,7 @@ from napsets.studies.tables import Entry, Spread, Table
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
 
-__all__ = ["CLAIMS", "Claim", "Verdict", "claims_table", "judge", "paragraph"]
+__all__ = ["CLAIMS", "Claim", "ClaimVerdict", "claims_table", "judge", "paragraph"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ CLAIMS = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """A claim for one dataset, model, protocol and method.
 
     Attributes
@@ -92,7 +92,7 @@ class Verdict:
         return fmean(self.differences)
 
 
-def judge(rows: Sequence[Row], scope: Scope, method: str = "NAPS") -> list[Verdict]:
+def judge(rows: Sequence[Row], scope: Scope, method: str = "NAPS") -> list[ClaimVerdict]:
     """Return the verdicts on one method, over all datasets, models and protocols that have rows."""
     verdicts = []
     measured = {(row["dataset"], row["model"], row["protocol"]) for row in rows if row["method"] == method}
@@ -106,7 +106,7 @@ def judge(rows: Sequence[Row], scope: Scope, method: str = "NAPS") -> list[Verdi
 
 def _verdict(
     rows: Sequence[Row], scope: Scope, claim: Claim, dataset: str, model: str, protocol: str, method: str
-) -> Verdict:
+) -> ClaimVerdict:
     where = {"dataset": dataset, "model": model, "protocol": protocol}
     ours = {row["seed"]: row for row in select(rows, method=method, hops=scope.hops, **where)}
     base = {row["seed"]: row for row in select(rows, method=BASELINE, **where)}
@@ -119,7 +119,7 @@ def _verdict(
     as_printed = None
     if theirs[0] is not None and theirs[1] is not None:
         as_printed = round(claim.value(theirs[0], scope.alpha) - claim.value(theirs[1], scope.alpha), 6) < 0
-    return Verdict(claim, dataset, model, protocol, method, differences, _word(differences), as_printed)
+    return ClaimVerdict(claim, dataset, model, protocol, method, differences, _word(differences), as_printed)
 
 
 def _word(differences: Sequence[float]) -> str:
@@ -181,7 +181,7 @@ def paragraph(rows: Sequence[Row], scope: Scope) -> str:
     return " ".join(sentences)
 
 
-def _clause(verdicts: Sequence[Verdict]) -> str:
+def _clause(verdicts: Sequence[ClaimVerdict]) -> str:
     verdicts = [verdict for verdict in verdicts if verdict.differences]
     if not verdicts:
         return ""
@@ -197,7 +197,7 @@ def _clause(verdicts: Sequence[Verdict]) -> str:
     return text + ")"
 
 
-def _printed_clause(verdicts: Sequence[Verdict]) -> str:
+def _printed_clause(verdicts: Sequence[ClaimVerdict]) -> str:
     known = [v for v in verdicts if v.printed is not None]
     return f"{verdicts[0].claim.words} for {sum(bool(v.printed) for v in known)} of {len(known)}" if known else ""
 

@@ -18,7 +18,7 @@ from napsets.checks.optional import imported
 from napsets.methods import PAPER, title
 from napsets.studies.draws import KINDS
 from napsets.studies.study import Row
-from napsets.studies.tables import Interval, interval, mean
+from napsets.studies.tables import MeanInterval, interval, mean
 
 __all__ = ["BASELINE", "Overall", "Standing", "front", "front_figure", "overall", "standings"]
 
@@ -170,13 +170,13 @@ class Overall:
         Its name.
     graphs, draws : int
         What it rests on.
-    ratio : Interval
+    ratio : MeanInterval
         Geometric mean over graphs of its size over the baseline's.
     worst, worst_on
         The largest of these ratios, and the graph.
-    gap : Interval
+    gap : MeanInterval
         Mean over graphs of the excess gap.
-    gap_difference : Interval
+    gap_difference : MeanInterval
         Mean over graphs of the excess gap less the baseline's.
     under : float
         Mean excess of under-coverage in groups.
@@ -193,11 +193,11 @@ class Overall:
     method: str
     graphs: int
     draws: int
-    ratio: Interval
+    ratio: MeanInterval
     worst: float
     worst_on: str
-    gap: Interval
-    gap_difference: Interval
+    gap: MeanInterval
+    gap_difference: MeanInterval
     under: float
     rank: float
     on_front: int
@@ -233,7 +233,7 @@ def overall(places: Sequence[Standing]) -> list[Overall]:
                 method,
                 graphs=len(mine),
                 draws=sum(place.draws for place in mine),
-                ratio=Interval(*(math.exp(end) for end in logs)),
+                ratio=MeanInterval(*(math.exp(end) for end in logs)),
                 worst=worst.ratio,
                 worst_on=worst.dataset,
                 gap=interval(np.array([place.gap for place in mine])),

@@ -21,7 +21,7 @@ from napsets.files.places import replacing
 from napsets.studies.study import Page
 
 __all__ = [
-    "FORMATS", "Entry", "Interval", "Spread", "Table", "interval", "write_figures", "write_page",
+    "FORMATS", "Entry", "MeanInterval", "Spread", "Table", "interval", "write_figures", "write_page",
     "write_tables",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ class Spread(NamedTuple):
         return cls(fmean(values), stdev(values) if len(values) > 1 else float("nan"))
 
 
-class Interval(NamedTuple):
+class MeanInterval(NamedTuple):
     """A mean, and where it lies with 95 % confidence; the ends are NaN where there is one value only."""
 
     mean: float
@@ -56,7 +56,7 @@ class Interval(NamedTuple):
         return mean if math.isnan(self.low) or self.low == self.high else f"{mean} ({low} to {high})"
 
 
-def interval(values: FloatArray) -> Interval:
+def interval(values: FloatArray) -> MeanInterval:
     """Return the mean of values and the 95 % interval that Student's law gives it.
 
     Examples
@@ -68,9 +68,9 @@ def interval(values: FloatArray) -> Interval:
 
     mean = float(np.mean(values))
     if values.size < 2:
-        return Interval(mean, math.nan, math.nan)
+        return MeanInterval(mean, math.nan, math.nan)
     reach = float(t.ppf(0.975, values.size - 1) * np.std(values, ddof=1)) / math.sqrt(values.size)
-    return Interval(mean, mean - reach, mean + reach)
+    return MeanInterval(mean, mean - reach, mean + reach)
 
 
 Entry = str | int | float | Spread | None
