@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -123,6 +124,12 @@ def test_a_batch_that_is_sent_again_with_its_key_does_nothing(client: httpx.Clie
         ("/nodes", {"nodes": [{"node": "x", "probabilities": [True, False, False]}]}, 422, "probabilities"),
         ("/sets", {"nodes": ["n1"], "alpha": "0.1"}, 422, "alpha"),
         ("/sets", {"nodes": [2**400]}, 422, "2^63"),
+        (
+            "/nodes",
+            {"nodes": [{"node": "x", "probabilities": [1, 0, 0]}, {"node": "y", "probabilities": [1, 0]}]},
+            422,
+            "`nodes.1.probabilities` must have 3 entries",
+        ),
     ],
 )
 def test_what_is_refused_is_said_in_a_sentence_and_changes_nothing(
@@ -139,6 +146,8 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
     kind = {"content-type": "application/json"}
     assert client.post("/labels", content=b"{", headers=kind).status_code == 400
     assert client.post("/labels", content=b'{"labels": []}', headers={"content-type": "text/plain"}).status_code == 415
+    packed = client.post("/labels", content=gzip.compress(b"{}"), headers=kind | {"content-encoding": "gzip"})
+    assert (packed.status_code, "compressed" in packed.json()["error"]) == (415, True)
     nan = b'{"nodes": [{"node": "x", "probabilities": [NaN, 0.5, 0.5]}]}'
     assert client.post("/nodes", content=nan, headers=kind).status_code == 422
 
@@ -249,8 +258,20 @@ def test_an_integer_and_a_text_that_look_alike_are_told_apart(client: httpx.Clie
 
 
 def test_an_unknown_node_is_not_found(client: httpx.Client) -> None:
-    assert client.get("/sets/nobody").status_code == 404
-    assert client.get("/nodes/nobody").status_code == 404
+    for name in ("nobody", "", "n1/", "%00", "%ff", "-0", "9223372036854775808", "-9223372036854775809", "%D9%A1"):
+        for route in ("sets", "nodes"):
+            answer = client.get(f"/{route}/{name}")
+            assert (answer.status_code, "a node that is there" in answer.json()["error"]) == (404, True)
+    assert client.get("/status/", follow_redirects=False).status_code == 404
+
+
+def test_head_is_answered_like_get_and_other_methods_are_told_which_there_are(client: httpx.Client) -> None:
+    for path in ("/", "/livez", "/readyz", "/status", "/metrics", "/sets/n1", "/nodes/n1"):
+        assert client.head(path).status_code == 200
+    assert client.head("/sets/nobody").status_code == 404
+    assert client.head("/labels").status_code == 405
+    refused = client.delete("/labels")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
 
 
 def test_a_node_is_explained(client: httpx.Client) -> None:

@@ -239,7 +239,23 @@ def test_a_second_process_is_refused_while_the_first_writes(store: Path) -> None
     )
     assert again.returncode == 1
     assert "open for writing elsewhere" in again.stderr
+    (store.parent / "y.csv").write_text("node,label\nn1,ham\n", encoding="utf-8")
+    update = [sys.executable, "-m", "napsets", "update", str(store), "--labels", str(store.parent / "y.csv")]
+    assert "open for writing elsewhere" in subprocess.run(update, capture_output=True, text=True, timeout=120).stderr
+    assert server.http.get("/status").json()["labels"] == 30
     server.stop(signal.SIGTERM)
+
+
+def test_a_snapshot_that_is_deleted_while_the_service_runs_is_not_missed(store: Path) -> None:
+    server = Server(store)
+    (store / "snapshot.npz").unlink()
+    assert server.http.post("/labels", json={"labels": [{"node": "n1", "label": 0}]}).is_success
+    assert server.stop(signal.SIGTERM) == 0
+    twin = small_live()
+    twin.add_labels(["n1"], [0])
+    assert (store / "snapshot.npz").exists()
+    with Live.open(store) as live:
+        assert live.predict().same_as(twin.predict())
 
 
 #: Opens a store, tells it three batches and closes it; a snapshot is written after each. Says which were accepted.

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -58,10 +59,14 @@ def exchange(server: Server, data: bytes) -> tuple[int, bytes]:
 
 def answer_of(connection: socket.socket) -> tuple[int, bytes]:
     with connection.makefile("rb") as stream:
-        status = int(stream.readline().split()[1])
-        headers = dict(line.lower().split(b": ", 1) for line in iter(lambda: stream.readline().rstrip(), b""))
-        length = headers.get(b"content-length")
-        return status, stream.read() if length is None else stream.read(int(length))
+        return read_answer(stream)
+
+
+def read_answer(stream: Any) -> tuple[int, bytes]:
+    status = int(stream.readline().split()[1])
+    headers = dict(line.lower().split(b": ", 1) for line in iter(lambda: stream.readline().rstrip(), b""))
+    length = headers.get(b"content-length")
+    return status, stream.read() if length is None else stream.read(int(length))
 
 
 def get(path: str) -> bytes:
@@ -96,6 +101,25 @@ def test_what_is_no_proper_request_is_refused_and_the_service_goes_on(server: Se
     status, _ = exchange(server, data)
     assert 400 <= status < 500
     assert exchange(server, get("/readyz"))[0] == 200
+
+
+def test_requests_that_are_sent_ahead_are_answered_in_their_order(server: Server) -> None:
+    names = ["n1", "n3", "nobody", "n5"]
+    with connect(server) as connection:
+        connection.sendall(b"".join(get(f"/sets/{name}") for name in names))
+        with connection.makefile("rb") as stream:
+            answers = [read_answer(stream) for _ in names]
+    assert [status for status, _ in answers] == [200, 200, 404, 200]
+    assert [json.loads(body).get("node") for _, body in answers] == ["n1", "n3", None, "n5"]
+
+
+def test_an_answer_to_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
+    with connect(server) as connection:
+        connection.sendall(get("/livez").replace(b"GET", b"HEAD") + get("/livez"))
+        with connection.makefile("rb") as stream:
+            heads = [list(iter(lambda: stream.readline().rstrip(), b"")) for _ in range(2)]
+    assert [head[0] for head in heads] == [b"HTTP/1.1 200 OK"] * 2
+    assert b"content-length: 2" in heads[0]
 
 
 def test_a_body_that_is_slow_to_arrive_is_given_up_and_holds_up_nobody(server: Server) -> None:

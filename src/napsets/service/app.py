@@ -120,7 +120,13 @@ def make_app(live: Live, *, limits: Limits = Limits(), token: str | None = None)
         owner.close()
 
     app = FastAPI(
-        title="napsets", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="napsets",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
     )
     app.router.route_class = ParsedRoute
     app.state.owner, app.state.limits = owner, limits
@@ -157,6 +163,8 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
     async def change(action: str, entries: list[Any], columns: tuple[str, str], key: str | None) -> JSONResponse:
         def work(live: Live) -> dict[str, Any]:
             arguments = [[getattr(entry, column) for entry in entries] for column in columns]
+            if columns[1] == "probabilities":
+                _check_rows(arguments[1])
             if action == "add_labels":
                 arguments[1] = _numbers_of(live, arguments[1])
             done = live.update([(action, *arguments)] if entries else [], key=key)
@@ -215,7 +223,7 @@ def status_of(live: Live, history: bool) -> dict[str, Any]:
 def _node_of(live: Live, text: str) -> Any:
     """Return the id that a path means: a text, or an integer that is written like that."""
     names: list[Any] = [text]
-    if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text):
+    if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63:
         names.append(int(text))
     there = [name for name in names if name in live]
     if not there:
@@ -225,6 +233,15 @@ def _node_of(live: Live, text: str) -> Any:
             422, f"`node` must be the id of one node; {shown(text)} is a text and an integer. Use POST /sets."
         )
     return there[0]
+
+
+def _check_rows(rows: list[list[float]]) -> None:
+    """Refuse rows of several lengths, which are no table."""
+    for place, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise InvalidInputError(
+                f"`nodes.{place}.probabilities` must have {len(rows[0])} entries like the first; it has {len(row)}"
+            )
 
 
 def _numbers_of(live: Live, labels: list[Any]) -> list[Any]:
@@ -248,9 +265,14 @@ def _add_errors(app: FastAPI) -> None:
         first = error.errors()[0]  # type: ignore[attr-defined]
         return answer(422, sentence_of(first["loc"][1:], first["msg"], first.get("input")))
 
+    def not_possible(request: Request, error: Exception) -> JSONResponse:
+        refused = answer(405, f"{request.method} is not possible here")
+        refused.headers.update(getattr(error, "headers", None) or {})  # which methods are
+        return refused
+
     app.add_exception_handler(RefusedError, handler(lambda error: int(error.status)))
     app.add_exception_handler(InvalidInputError, handler(lambda error: 409 if str(error).startswith("`key`") else 422))
     app.add_exception_handler(NapsetsError, handler(lambda error: 422))
     app.add_exception_handler(RequestValidationError, misused)
     app.add_exception_handler(404, lambda request, error: answer(404, f"there is nothing at {request.url.path!r}"))
-    app.add_exception_handler(405, lambda request, error: answer(405, f"{request.method} is not possible here"))
+    app.add_exception_handler(405, not_possible)

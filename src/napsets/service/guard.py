@@ -14,7 +14,7 @@ from napsets.service.metrics import Requests
 
 __all__ = ["Guard", "RefusedError"]
 
-Scope = MutableMapping[str, Any]
+Scope = dict[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -64,6 +64,8 @@ class Guard:
             await self.app(scope, receive, send)
             return
         began, status = perf_counter(), 500
+        # The server leaves out the body of what answers HEAD.
+        inner = scope | {"method": "GET"} if scope["method"] == "HEAD" else scope
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -77,11 +79,11 @@ class Guard:
             if len(headers) < len(scope["headers"]):
                 _refuse_repeated([name for name, _ in scope["headers"]])
             self._check(scope, headers)
-            await self.app(scope, _replay(await self._body(headers, receive), receive), watched)
+            await self.app(inner, _replay(await self._body(headers, receive), receive), watched)
         except RefusedError as refused:
             await _answer(watched, refused)
         finally:
-            route = getattr(scope.get("route"), "path", "other").replace(":id}", "}")
+            route = getattr(inner.get("route"), "path", "other").replace(":id}", "}")
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self.requests.add(method, route, status, perf_counter() - began)
 
@@ -99,6 +101,9 @@ class Guard:
             kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 raise RefusedError(415, f"the body must be application/json; got {kind[:100]!r}")
+            coding = headers.get(b"content-encoding", "identity").strip().lower()
+            if coding != "identity":
+                raise RefusedError(415, f"the body must not be compressed; its Content-Encoding is {coding[:100]!r}")
 
     async def _body(self, headers: dict[bytes, str], receive: Receive) -> bytes:
         """Return the body, as far as it is within the limits."""
@@ -114,7 +119,7 @@ class Guard:
 
 def _refuse_repeated(names: list[bytes]) -> None:
     """Refuse headers that say who is asked, who asks or what is sent more than once: one of them would be ignored."""
-    for name in (b"host", b"authorization", b"idempotency-key", b"content-type"):
+    for name in (b"host", b"authorization", b"idempotency-key", b"content-type", b"content-encoding"):
         if names.count(name) > 1:
             raise RefusedError(400, f"the header {name.decode().title()} must stand once; it stands several times")
 
