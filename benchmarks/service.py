@@ -180,6 +180,9 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     """Return the figures as a table in Markdown, one column per method."""
     first, names = rows[0], [f"`{row['method']}`" for row in rows]
     lines = [
+        "# The service",
+        "",
+        "Written by `python -m benchmarks.service`.",
         f"Random graphs with {first['nodes']:,} nodes, {first['edges']:,} edges, {CLASSES} classes and "
         f"{first['labels']:,} labels, over loopback: 200 requests for one set and 50 for one label per second for "
         f"{first['seconds']:g} seconds, then the others. The client ran on the same machine ({first['cores']} cores).",

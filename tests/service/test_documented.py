@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from napsets.cli._store import live_from_files
 from napsets.files.reading import Reading
+from skips import lacking
 
 from .test_killed import Server
 
@@ -60,3 +65,39 @@ def test_the_unit_and_the_container_start_the_service_with_options_that_there_ar
     for name in ("Dockerfile", "napsets.service"):
         used = set(re.findall(r"--[a-z-]+", re.search(r"(?:ENTRYPOINT|ExecStart=).*", (folder / name).read_text())[0]))  # type: ignore[index]
         assert used <= options
+
+
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        lacking("systemd-analyze is not installed", "apt-get install systemd")
+    text = (Path(__file__).parents[2] / "examples" / "service" / "napsets.service").read_text(encoding="utf-8")
+    unit = tmp_path / "napsets.service"
+    unit.write_text(text.replace("/opt/napsets/bin/napsets", sys.executable), encoding="utf-8")
+    checked = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_container_starts_is_healthy_and_keeps_its_volume(tmp_path: Path) -> None:
+    """What the Dockerfile says, without an image: its environment, its entry point and its check of health."""
+    text = (Path(__file__).parents[2] / "examples" / "service" / "Dockerfile").read_text(encoding="utf-8")
+    text = text.replace("/data", str(tmp_path / "data"))
+    entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", text, flags=re.MULTILINE)[1])  # type: ignore[index]
+    environment = dict(re.findall(r"^ENV (\w+)=(.*)$", text, flags=re.MULTILINE))
+    assert environment.pop("NUMBA_CACHE_DIR").startswith(str(tmp_path))  # to compile all of it here would take long
+    health = shlex.split(re.search(r"^HEALTHCHECK CMD (.*)$", text, flags=re.MULTILINE)[1])  # type: ignore[index]
+    for name, content in re.findall(r'```csv title="([^"]+)"\n(.*?)```', PAGE, flags=re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    first = re.search(r"napsets \\\n# +(--edges .*)", text)[1].replace("/files", str(tmp_path))  # type: ignore[index]
+    (tmp_path / "data").mkdir()
+    for options in (shlex.split(first), []):
+        command = [sys.executable, "-m", *entry, *options, "--port", "0", "--json"]
+        service = subprocess.Popen(
+            command, env=os.environ | environment | {"NAPSETS_TOKEN": "x" * 20}, stdout=subprocess.PIPE, text=True
+        )
+        assert service.stdout is not None
+        port = json.loads(service.stdout.readline())["url"].rsplit(":", 1)[1]
+        check = [sys.executable, *(word.replace(":8000", f":{port}") for word in health[1:])]
+        assert subprocess.run(check, timeout=60).returncode == 0
+        service.terminate()
+        assert service.wait(60) == 0
+        service.stdout.close()
