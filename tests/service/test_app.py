@@ -155,12 +155,12 @@ def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        (b'{"labels": [{"node": "n1", "label": 0}], "labels": []}', 400, "must stand once"),  # which of the two?
-        (b'{"labels": [{"node": "n1", "node": "n3", "label": 0}]}', 400, "'node' must stand once"),
+        (b'{"labels": [{"node": "n1", "label": 0}], "labels": []}', 400, "must occur only once"),  # which of the two?
+        (b'{"labels": [{"node": "n1", "node": "n3", "label": 0}]}', 400, "'node' must occur only once"),
         (b'{"labels": [{"node": "n1", "label": 0}]', 400, "from character 39"),
         (b'{"labels": [{"node": "\\ud800", "label": 0}]}', 422, "UTF-8 can hold"),
         (b'{"\\ud800": 0}', 422, "unicode"),
-        (b'{"\\ud800": 0, "\\ud800": 1}', 400, "must stand once"),
+        (b'{"\\ud800": 0, "\\ud800": 1}', 400, "must occur only once"),
         (b'{"labels": [{"node": "\xff", "label": 0}]}', 400, "UTF-8"),
         (b"[" * 100_000, 400, "levels"),
         (b'{"labels":' * 100_000 + b"1" + b"}" * 100_000, 400, "levels"),
@@ -185,7 +185,7 @@ def test_hostile_json_is_refused_in_a_sentence_and_changes_nothing(
 
 
 def test_what_would_be_ignored_is_refused(client: httpx.Client) -> None:
-    assert "`alfa` is no parameter" in client.get("/sets/n1?alfa=0.5").json()["error"]
+    assert "`alfa` is not a parameter" in client.get("/sets/n1?alfa=0.5").json()["error"]
     assert client.get("/sets/n1?alpha=0.1&alpha=0.5").status_code == 422
     twice = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     assert client.post("/labels", json={"labels": []}, headers=twice).status_code == 400
@@ -261,7 +261,7 @@ def test_an_unknown_node_is_not_found(client: httpx.Client) -> None:
     for name in ("nobody", "", "n1/", "%00", "%ff", "-0", "9223372036854775808", "-9223372036854775809", "%D9%A1"):
         for route in ("sets", "nodes"):
             answer = client.get(f"/{route}/{name}")
-            assert (answer.status_code, "a node that is there" in answer.json()["error"]) == (404, True)
+            assert (answer.status_code, "an existing node" in answer.json()["error"]) == (404, True)
     assert client.get("/status/", follow_redirects=False).status_code == 404
 
 

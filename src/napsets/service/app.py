@@ -56,8 +56,8 @@ are acknowledged. A batch that is sent again with the same `Idempotency-Key` doe
 NodePath = Annotated[
     str, Path(description="The node's id, percent-encoded. Where an integer and a text look alike, use POST /sets.")
 ]
-AlphaQuery = Annotated[float | None, Query(gt=0, lt=1, description="Error rate; that of the store by default.")]
-HistoryQuery = Annotated[bool, Query(description="With what charts over time need.")]
+AlphaQuery = Annotated[float | None, Query(gt=0, lt=1, description="Error rate; by default that of the store.")]
+HistoryQuery = Annotated[bool, Query(description="Include the data of the charts over time.")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 
 
@@ -154,7 +154,7 @@ def _add_sets(app: FastAPI, owner: Owner) -> None:
         content = await owner.call(lambda live: b"".join(sets_json(live, body.nodes, body.alpha)), thread)
         return Response(content, media_type="application/json")
 
-    @app.get("/nodes/{node:id}", responses=FAILURES | missing, summary="Why a node has its set")
+    @app.get("/nodes/{node:id}", responses=FAILURES | missing, summary="Explain the set of one node")
     async def get_node(node: NodePath, alpha: AlphaQuery = None) -> JSONResponse:
         return JSONResponse(await owner.call(lambda live: explained(live, _node_of(live, node), alpha)))
 
@@ -190,21 +190,26 @@ def _add_changes(app: FastAPI, owner: Owner) -> None:
 
 
 def _add_status(app: FastAPI, owner: Owner, requests: Requests) -> None:
-    @app.get("/status", responses=FAILURES, summary="How many of what there are, coverage so far, alarms")
+    @app.get("/status", responses=FAILURES, summary="Counts, coverage so far and alarms")
     async def get_status(history: HistoryQuery = False) -> JSONResponse:
         status = await owner.call(lambda live: status_of(live, history))
         return JSONResponse(status | {"slowest": requests.slowest()})
 
-    @app.get("/metrics", response_class=PlainTextResponse, responses=FAILURES, summary="Figures for Prometheus")
+    @app.get("/metrics", response_class=PlainTextResponse, responses=FAILURES, summary="Metrics for Prometheus")
     async def get_metrics() -> Response:
         text = prometheus_text(await owner.call(lambda live: live.status()), requests)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
-    @app.get("/livez", response_class=PlainTextResponse, summary="Whether the process answers")
+    @app.get("/livez", response_class=PlainTextResponse, summary="Whether the process is alive")
     async def livez() -> str:
         return "ok"
 
-    @app.get("/readyz", response_class=PlainTextResponse, responses=FAILURES, summary="Whether it can answer and write")
+    @app.get(
+        "/readyz",
+        response_class=PlainTextResponse,
+        responses=FAILURES,
+        summary="Whether the service is ready to answer and to write",
+    )
     async def readyz() -> str:
         await owner.check_ready()
         return "ok"
@@ -227,7 +232,7 @@ def _node_of(live: Live, text: str) -> Any:
         names.append(int(text))
     there = [name for name in names if name in live]
     if not there:
-        raise RefusedError(404, f"`node` must be the id of a node that is there; got {shown(text)}")
+        raise RefusedError(404, f"`node` must be the id of an existing node; got {shown(text)}")
     if len(there) > 1:
         raise RefusedError(
             422, f"`node` must be the id of one node; {shown(text)} is a text and an integer. Use POST /sets."
@@ -266,7 +271,7 @@ def _add_errors(app: FastAPI) -> None:
         return answer(422, sentence_of(first["loc"][1:], first["msg"], first.get("input")))
 
     def not_possible(request: Request, error: Exception) -> JSONResponse:
-        refused = answer(405, f"{request.method} is not possible here")
+        refused = answer(405, f"the method {request.method} is not allowed here")
         refused.headers.update(getattr(error, "headers", None) or {})  # which methods are
         return refused
 

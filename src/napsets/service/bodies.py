@@ -1,4 +1,4 @@
-"""What requests and answers hold, and how a body is read; FastAPI describes both."""
+"""Models of requests and answers, and the parser of bodies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECE = 500
 Id = Annotated[StrictInt | StrictStr, Field(description='An integer or a text; 1 and "1" are two nodes.')]
 Label = Annotated[StrictInt | StrictStr, Field(description="A class: its name, or its number from 0.")]
 Row = Annotated[list[StrictFloat], Field(description="One probability per class.", examples=[[0.7, 0.2, 0.1]])]
-Alpha = Annotated[StrictFloat | None, Field(gt=0, lt=1, description="Error rate; that of the store by default.")]
+Alpha = Annotated[StrictFloat | None, Field(gt=0, lt=1, description="Error rate; by default that of the store.")]
 
 
 class _Body(BaseModel):
@@ -28,7 +28,7 @@ class _Body(BaseModel):
 
 
 class NodeEntry(_Body):
-    """A node, and what the model says of it."""
+    """A node and the model's probabilities for it."""
 
     node: Id
     probabilities: Row
@@ -42,7 +42,7 @@ class LabelEntry(_Body):
 
 
 class EdgeEntry(_Body):
-    """An edge between two nodes that are there."""
+    """An edge between two existing nodes."""
 
     source: Id
     target: Id
@@ -58,7 +58,7 @@ class NodesBody(_Body):
 
 
 class ProbabilitiesBody(_Body):
-    """New outputs of the model for nodes that are there."""
+    """New probabilities for existing nodes."""
 
     nodes: list[NodeEntry]
     model_config = ConfigDict(
@@ -81,7 +81,7 @@ class EdgesBody(_Body):
 
 
 class SetsBody(_Body):
-    """The nodes whose sets are wanted."""
+    """The nodes to predict."""
 
     nodes: list[Id]
     alpha: Alpha = None
@@ -107,10 +107,10 @@ class Sets(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What a batch did; it is on the disk."""
+    """The result of a batch, which is on the disk."""
 
     events: int = Field(description="Events in the log, this batch included.")
-    repeated: bool = Field(description="Whether a batch with this Idempotency-Key was there already.")
+    repeated: bool = Field(description="Whether a batch with this Idempotency-Key was accepted before.")
 
 
 class Failure(BaseModel):
@@ -144,7 +144,7 @@ def parse_body(model: type[BaseModel], body: bytes, most: int) -> Any:
     model : type
         What the body must be; its first field holds the entries.
     body : bytes
-        JSON in which no name stands twice: one of the values would be ignored.
+        JSON in which no name occurs twice: one of the values would be ignored.
     most : int
         How many entries there may be.
     """
@@ -179,8 +179,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
-        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must stand once "
-                                f"in a JSON object; it stands several times")  # fmt: skip
+        raise RefusedError(400, f"{shown(next(name for name in names if names.count(name) > 1))} must occur only once "
+                                f"in a JSON object; it occurs several times")  # fmt: skip
     return entries
 
 

@@ -14,7 +14,7 @@ from napsets.service.rows import finite, set_rows
 
 __all__ = ["explained"]
 
-#: Neighbours that are listed at the most, nearest first.
+#: Largest number of neighbours that are listed, nearest first.
 _MOST_NEIGHBOURS = 50
 
 

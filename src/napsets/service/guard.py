@@ -1,4 +1,4 @@
-"""What stands before the application: it refuses what is beyond the limits, and counts and times all requests."""
+"""The outer layer of the application: it refuses requests beyond the limits, and counts and times all of them."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ class Guard:
 
 
 def _refuse_repeated(names: list[bytes]) -> None:
-    """Refuse headers that say who is asked, who asks or what is sent more than once: one of them would be ignored."""
+    """Refuse headers that must be unique and are not: one of the values would be ignored."""
     for name in (b"host", b"authorization", b"idempotency-key", b"content-type", b"content-encoding"):
         if names.count(name) > 1:
-            raise RefusedError(400, f"the header {name.decode().title()} must stand once; it stands several times")
+            raise RefusedError(400, f"the header {name.decode().title()} must occur only once; it occurs several times")
 
 
 def _check_query(query: str) -> None:
@@ -129,9 +129,9 @@ def _check_query(query: str) -> None:
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     for name in names:
         if name not in _QUERY:
-            raise RefusedError(422, f"`{name[:100]}` is no parameter; there are {' and '.join(_QUERY)}")
+            raise RefusedError(422, f"`{name[:100]}` is not a parameter; the parameters are {' and '.join(_QUERY)}")
         if names.count(name) > 1:
-            raise RefusedError(422, f"`{name}` must stand once in the query; it stands several times")
+            raise RefusedError(422, f"`{name}` must occur only once in the query; it occurs several times")
 
 
 async def _read(receive: Receive, most: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a request may be: how large, how long, how many, and from whom."""
+"""Limits of requests: size, time, number of entries, and who may send them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from napsets.errors import InvalidInputError
 
 __all__ = ["Limits", "check_token", "is_loopback", "same_token"]
 
-#: Characters that a token has at the least: fewer can be guessed.
+#: Fewest characters of a token: shorter ones can be guessed.
 _SHORTEST_TOKEN = 16
 
 

@@ -87,8 +87,8 @@ class Owner:
                 text = f"the store cannot be read or written ({error}). Nothing was changed."
                 raise RefusedError(503, text) from error
             # The log is the truth; whether the state still follows from it is not known any more.
-            self.broken = "the service met a fault of its own and answers no more; start it again: the log is whole"
-            log.exception("a fault of napsets")
+            self.broken = "the service met an internal error and stopped answering; start it again: the log is intact"
+            log.exception("an internal error of napsets")
             raise RefusedError(503, self.broken) from error
 
     def close(self) -> None:

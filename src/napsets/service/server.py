@@ -1,4 +1,4 @@
-"""Run the application in this process until it is told to stop."""
+"""Run the application in this process until a signal stops it."""
 
 from __future__ import annotations
 
