@@ -162,11 +162,11 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=5_000_000)
     parser.add_argument("--labels", type=int, default=100_000, help="Labels in the log, which the first start replays.")
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--method", action="append", help="As often as wanted; split, naps and auto by default.")
+    parser.add_argument("--method", action="append", help="As often as wanted; split and auto by default.")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     rows = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else []
-    for method in options.method or ["split", "naps", "auto"]:
+    for method in options.method or ["split", "auto"]:
         began = perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             row = measure(Path(folder) / "store", method, options)
