@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 
 import napsets as ns
 from napsets.localisers.decay import hop_weights
-from napsets.spark.arrow import Settings
+from napsets.spark.arrow import SparkSettings
 from napsets.spark.batches import Checkpoints, stored_edges
 from napsets.spark.predict import Job
 from napsets.spark.session import start_session
@@ -126,7 +126,7 @@ def run_size(spark: Any, edges: int, folder: Path) -> list[dict[str, Any]]:
     read = {name: spark.read.parquet(str(folder / f"{name}.parquet")) for name in ("edges", "probabilities", "labels")}
     targets = spark.createDataFrame(pa.table({"node": arrays["targets"][:1]}))
     tables = as_tables(**read, nodes=targets)
-    settings = Settings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
+    settings = SparkSettings(hop_weights("uniform", 3), ns.APS(), 0.1, 0, True, tables.class_names)
     checkpoints = Checkpoints(spark, str(folder), "growth")
     walker, cost = measured(spark, lambda: Job(tables, settings, True, None).walker(checkpoints))
     rows = [{"edges": edges, "phase": "prepare", **moments(graph), **cost}]
@@ -146,7 +146,7 @@ def run_depth(
     arrays: dict[str, Any],
     walker: Walker,
     checkpoints: Checkpoints,
-    settings: Settings,
+    settings: SparkSettings,
     tables: Any,
     hops: int,
     count: int,
