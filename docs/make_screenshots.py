@@ -1,9 +1,10 @@
-"""Take the screenshots of the report for the documentation, in a real browser.
+"""Take the screenshots of the report and of the service's page for the documentation, in a real browser.
 
 Run ``python docs/make_screenshots.py REPORT`` from the root of the repository, with the report that ``napsets demo``
 wrote; it writes PNG files into ``docs/images``. With names of pictures after the report, it takes only these, from any
 report: ``report-many-classes`` is of one with dozens of classes, ``intervals-report`` and ``intervals-explorer`` are of
-the one that ``python -m benchmarks.intervals --report REPORT`` writes. Needs the extra ``dev`` and chromium.
+the one that ``python -m benchmarks.intervals --report REPORT`` writes, and ``service`` is of a service that runs,
+whose address is passed in place of the report. Needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 IMAGES = Path(__file__).parent / "images"
-READY = "document.documentElement.dataset.ready === 'true'"
+READY = "html[data-ready='true']"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
 #: For each picture: the width of the window, the first element and the last element shown.
 PICTURES = {
@@ -26,12 +27,13 @@ PICTURES = {
     "report-many-classes": (1440, "#groups h2", "#groups .two"),
     "intervals-report": (1440, "h1", ".cards"),
     "intervals-explorer": (1280, "#explorer .explorer", "#explorer .explorer > :nth-child(3)"),
+    "service": (1280, "h1", "#over-time .two"),
 }
 #: The pictures of other reports than that of the demo.
-OTHERS = {"report-many-classes", "intervals-report", "intervals-explorer"}
+OTHERS = {"report-many-classes", "intervals-report", "intervals-explorer", "service"}
 
 
-def main(report: Path, wanted: list[str]) -> None:
+def main(report: str, wanted: list[str]) -> None:
     """Take the named screenshots, or all of the demo."""
     from playwright.sync_api import sync_playwright
 
@@ -40,8 +42,8 @@ def main(report: Path, wanted: list[str]) -> None:
         for name in wanted or PICTURES.keys() - OTHERS:
             width, first, last = PICTURES[name]
             page = browser.new_page(viewport={"width": width, "height": 900})
-            page.goto(report.resolve().as_uri())
-            page.wait_for_function(READY)
+            page.goto(report if report.startswith("http") else Path(report).resolve().as_uri())
+            page.wait_for_selector(READY, state="attached")  # the service's page allows no script but its own
             page.screenshot(path=IMAGES / f"{name}.png", full_page=True, clip=_between(page, first, last, width))
         browser.close()
 
@@ -57,4 +59,4 @@ def _between(page: Any, first: str, last: str, width: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1], sys.argv[2:])

@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections import Counter
@@ -61,23 +60,28 @@ def serve_forked(store: str, tail: int | None, pipe: Connection) -> None:
     run_server(Live.open(store), port=0, ready=pipe.send)
 
 
+def forked(target: Any, *arguments: Any) -> Any:
+    """Start a process that was forked from one with everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        [f"{__package__}.test_killed", "napsets.service.server", "napsets.kernels.following"]
+    )
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    return process
+
+
 class ForkedServer:
     """The same service as `Server` without the command in front of it, for hundreds of starts."""
 
     def __init__(self, store: Path, *, tail: int | None = None) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(
-            [f"{__package__}.conftest", "napsets.service.server", "napsets.kernels.following"]
-        )
-        receiver, sender = context.Pipe(duplex=False)
-        self.process = context.Process(target=serve_forked, args=(str(store), tail, sender))
-        self.process.start()
+        receiver, sender = multiprocessing.get_context("forkserver").Pipe(duplex=False)
+        self.process = forked(serve_forked, str(store), tail, sender)
         sender.close()
         self.url = receiver.recv()
         receiver.close()
 
     def stop(self, number: signal.Signals) -> int:
-        assert self.process.pid is not None
         os.kill(self.process.pid, number)
         self.process.join(60)
         return int(self.process.exitcode or 0)
@@ -258,43 +262,61 @@ def test_a_snapshot_that_is_deleted_while_the_service_runs_is_not_missed(store: 
         assert live.predict().same_as(twin.predict())
 
 
-#: Opens a store, tells it three batches and closes it; a snapshot is written after each. Says which were accepted.
-WRITER = textwrap.dedent(
-    """
-    import os, sqlite3, sys
+def write_three_batches(folder: str) -> None:
+    """Open a store, tell it three batches and close it; a snapshot is written after each. Note which were accepted."""
     import napsets.live.logged as module
-    from napsets.live.live import Live
+
     module._TAIL = min(1, module._TAIL)
-    sys.path.insert(0, sys.argv[2])
-    from service.test_killed import Writer
+    accepted = os.open(f"{folder}/accepted", os.O_WRONLY | os.O_CREAT)
     writer = Writer(0)
-    with Live.open(sys.argv[1]) as live:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    with Live.open(f"{folder}/store") as live:
         for turn in range(3):
             before = live.events
             try:
                 live._kept = 0
                 live.update([writer.batch(turn)[2]], key=writer.key(turn))
-                os.write(3, b"%d\\n" % turn)
+                os.write(accepted, b"%d\n" % turn)
             except (sqlite3.Error, OSError):
                 assert live.events == before
                 break
-    """
-)
+
+
+def save_a_store(folder: str) -> None:
+    """Make a store."""
+    live = small_live()
+    os.kill(os.getpid(), signal.SIGSTOP)
+    live.save(f"{folder}/store")
+
+
 WRITING = "write,pwrite64,pwritev,writev,fsync,fdatasync,ftruncate,fallocate,unlink,unlinkat,rename,renameat,renameat2"
 
 
-def traced(program: str, folder: Path, *options: str) -> tuple[int, int]:
-    """Run a program under strace; return its exit code and how many batches it accepted."""
+def traced(program: Any, folder: Path, *options: str) -> tuple[int, int]:
+    """Run a program that stops itself, and let it go on under strace; return its exit code and accepted batches."""
     if shutil.which("strace") is None:
         lacking("strace is not installed", "apt-get install strace")
-    words = [sys.executable, "-c", program, str(folder / "store"), str(Path(__file__).parents[1])]
-    strace = ["strace", "-f", "-qq", "-o", str(folder / "calls"), f"--trace={WRITING}", *options]
-    shell = 'exec 3>"$0"; exec "$@"'
-    run = subprocess.run(["sh", "-c", shell, f"{folder}/accepted", *strace, *words], capture_output=True, timeout=300)
-    return run.returncode, len((folder / "accepted").read_text().split())
+    process = forked(program, str(folder))
+    status = Path(f"/proc/{process.pid}/status")
+    wait_until(lambda: "State:\tT" in status.read_text())
+    strace = ["strace", "-f", "-qq", "-p", str(process.pid), "-o", str(folder / "calls"), f"--trace={WRITING}"]
+    watcher = subprocess.Popen([*strace, *options], stderr=subprocess.DEVNULL)
+    wait_until(lambda: "TracerPid:\t0\n" not in status.read_text())
+    os.kill(process.pid, signal.SIGCONT)
+    process.join(300)
+    watcher.wait(60)
+    accepted = folder / "accepted"
+    return int(process.exitcode), len(accepted.read_text().split()) if accepted.exists() else 0
 
 
-def spoil_every_call(program: str, tmp_path: Path, fault: str, store: Path | None) -> Iterator[tuple[Path, int, int]]:
+def wait_until(condition: Any) -> None:
+    last = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < last
+        time.sleep(0.002)
+
+
+def spoil_every_call(program: Any, tmp_path: Path, fault: str, store: Path | None) -> Iterator[tuple[Path, int, int]]:
     """Yield the folder, exit code and accepted batches of a program, of which each call that writes is spoiled once."""
 
     def fresh(name: str) -> Path:
@@ -304,6 +326,7 @@ def spoil_every_call(program: str, tmp_path: Path, fault: str, store: Path | Non
             shutil.copytree(store, folder / "store")
         return folder
 
+    assert traced(program, fresh("first"))[0] == 0  # which may keep compiled kernels
     folder = fresh("all")
     assert traced(program, folder)[0] == 0
     calls = Counter(re.findall(r"^\d+ +(\w+)\(", (folder / "calls").read_text(), flags=re.MULTILINE))
@@ -331,7 +354,7 @@ def check_spoiled(folder: Path, accepted: int) -> None:
 @pytest.mark.slow
 def test_a_kill_at_every_system_call_that_writes_leaves_whole_batches(tmp_path: Path) -> None:
     small_live().save(tmp_path / "first")
-    for folder, code, accepted in spoil_every_call(WRITER, tmp_path, "signal=KILL", tmp_path / "first"):
+    for folder, code, accepted in spoil_every_call(write_three_batches, tmp_path, "signal=KILL", tmp_path / "first"):
         assert code == -signal.SIGKILL
         check_spoiled(folder, accepted)
 
@@ -340,22 +363,14 @@ def test_a_kill_at_every_system_call_that_writes_leaves_whole_batches(tmp_path: 
 @pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
 def test_a_disk_that_fails_at_any_system_call_that_writes_leaves_whole_batches(tmp_path: Path, error: str) -> None:
     small_live().save(tmp_path / "first")
-    for folder, _, accepted in spoil_every_call(WRITER, tmp_path, f"error={error}", tmp_path / "first"):
+    for folder, _, accepted in spoil_every_call(write_three_batches, tmp_path, f"error={error}", tmp_path / "first"):
         check_spoiled(folder, accepted)
-
-
-SAVER = """
-import sys
-sys.path.insert(0, sys.argv[2])
-from service.conftest import small_live
-small_live().save(sys.argv[1])
-"""
 
 
 @pytest.mark.slow
 def test_a_kill_while_a_store_is_made_leaves_a_whole_store_or_none(tmp_path: Path) -> None:
     twin, stores = small_live(), 0
-    for folder, code, _ in spoil_every_call(SAVER, tmp_path, "signal=KILL", None):
+    for folder, code, _ in spoil_every_call(save_a_store, tmp_path, "signal=KILL", None):
         assert code == -signal.SIGKILL
         if (folder / "store").exists():
             stores += 1
