@@ -201,6 +201,22 @@ def published(bench: Bench, effort: Effort) -> list[Spec]:
     return rows + bench.rounds("growing graphs", specs, effort.rounds)
 
 
+def full(bench: Bench, effort: Effort) -> list[Spec]:
+    """Measure full conformal prediction beside the same score at an exact level: calibration and sets of all nodes."""
+    rows: list[Spec] = []
+    sizes = [("amazon-test", 0.5, 10), ("grown-100000", 0.1, 3)] + [("million", 0.1, 1)] * (not effort.quick)
+    for name, labelled, runs in sizes:
+        bench.build(name)
+        shared = {"task": "answer", "graph": name, "labelled": labelled, "sources": None, "runs": runs}
+        methods = [
+            {"method": "informed", "level": "exact"},
+            {"method": "informed", "level": "full"},
+            {"method": "auto"},
+        ]
+        rows += bench.rounds(f"full: {name}", [{**shared, **method} for method in methods], effort.rounds)
+    return rows
+
+
 SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "depth": depth,
     "nodes": nodes,
@@ -213,4 +229,5 @@ SECTIONS: dict[str, Callable[[Bench, Effort], list[Spec]]] = {
     "methods": methods,
     "roads": roads,
     "published": published,
+    "full": full,
 }
