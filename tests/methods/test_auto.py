@@ -6,11 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import napsets as ns
+from napsets.levels import Full, rank_place
 from napsets.localisers import Everyone
 from napsets.methods import AutoMethod, save
-from napsets.methods.auto import FEWEST
+from napsets.methods.auto import FEWEST, MANY, reference_share
 from napsets.scores import ByLabel, Informed
 
 
@@ -142,6 +145,31 @@ def test_a_small_alpha_needs_more_labels_before_any_is_kept_apart():
     enough, nodes, _ = calibrated(made, labelled=199, alpha=0.01)
     assert enough.calibrated_.is_exact
     assert enough.predict(nodes).infinite == 0
+
+
+@given(st.integers(FEWEST, MANY - 1), st.sampled_from([0.05, 0.1, 0.2, 0.3]))
+def test_about_half_of_few_labels_are_held_out_and_no_other_number_near_it_covers_less_in_excess(labels, alpha):
+    held_out = labels - Full(reference_share(labels, alpha)).reference_size(labels)
+    near = range(-(-45 * labels // 100), 55 * labels // 100 + 1)
+    assert held_out in near
+    excess = [rank_place(size, alpha) / (size + 1) for size in near]
+    assert rank_place(held_out, alpha) / (held_out + 1) == min(excess)
+    if alpha >= 0.1:
+        assert min(excess) == pytest.approx(1 - alpha, abs=1e-12)
+    assert reference_share(MANY, alpha) == 0.5
+
+
+@pytest.mark.parametrize("labelled", [100, 200, 300])
+def test_with_few_labels_that_say_nothing_sets_are_hardly_larger_than_those_of_split_aps(labelled):
+    graph, p, labels, _ = world(0, nodes=600, edges="random")
+    sizes = []
+    for draw in range(8):
+        known, nodes = np.split(np.random.default_rng(draw).permutation(600), [labelled])
+        auto = ns.Auto(seed=draw).calibrate(graph, p, labels, known)
+        split = ns.SplitConformal(seed=draw).calibrate(p, labels, known)
+        sizes.append([ns.mean_size(auto.predict(nodes)), ns.mean_size(split.predict(nodes, alpha=0.1))])
+    ours, plain = np.mean(sizes, axis=0)
+    assert ours <= 1.02 * plain
 
 
 def test_small_sets_keep_to_the_model_where_evidence_would_make_them_larger():

@@ -11,7 +11,15 @@ from scipy.optimize import minimize
 import napsets as ns
 from napsets.scores import Labelled
 from napsets.scores.evidence import SHARES_PRIOR, Evidence
-from napsets.scores.exponents import PRIOR, RIDGE, Exponents
+from napsets.scores.exponents import (
+    PRIOR,
+    RECALIBRATION_RIDGE,
+    RIDGE,
+    Exponents,
+    conditional_logit,
+    fit_recalibration,
+    recalibrated,
+)
 from napsets.scores.informed import Informed, informed_probabilities
 
 
@@ -86,21 +94,77 @@ def test_a_nodes_own_label_is_not_among_its_evidence():
     np.testing.assert_allclose(before.features(np.array([v])), after.features(np.array([v])), rtol=1e-9, atol=1e-12)
 
 
+def penalised(z, y, *penalties):
+    """The negative log likelihood of labels, and what is added to it."""
+    top = z.max(axis=1)
+    return (top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[np.arange(y.size), y]).sum() + sum(penalties)
+
+
 def test_the_exponents_are_the_optimum_of_the_penalised_likelihood():
     graph, p, labels = block_model(0.7, seed=3)
     nodes = np.arange(0, 600, 3)
     evidence = Evidence(p, graph, Labelled(nodes, labels[nodes]), 2)
     features, y = evidence.features(nodes), labels[nodes]
+    offsets = recalibrated(np.ones((y.size, 0)), np.array([[0.3, 0.0, -0.1]]))
 
     def loss(theta):
-        z = features @ theta
-        top = z.max(axis=1)
-        likely = top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[np.arange(y.size), y]
-        return likely.sum() + RIDGE / 2 * ((theta - np.eye(5)[0]) ** 2).sum()
+        return penalised(offsets + features @ theta, y, RIDGE / 2 * ((theta - np.eye(5)[0]) ** 2).sum())
 
     best = minimize(loss, np.eye(5)[0], method="BFGS", options={"gtol": 1e-8}).x
-    fitted = evidence.fit()
-    np.testing.assert_allclose([getattr(fitted.exponents, name) for name in evidence.names], best, atol=1e-4)
+    np.testing.assert_allclose(conditional_logit(features, y, offsets), best, atol=1e-4)
+
+
+def recalibration_loss(inputs, y, offsets, coefficients):
+    """The objective of a recalibration, with coefficients of inputs of mean 0 and deviation 1."""
+    x = np.column_stack([(inputs - inputs.mean(axis=0)) / inputs.std(axis=0), np.ones(y.size)])
+    b = coefficients.reshape(x.shape[1], -1)
+    return penalised(offsets + x @ b, y, RECALIBRATION_RIDGE / 2 * (b**2).sum())
+
+
+def standardised(inputs, recalibration):
+    """The same recalibration in terms of inputs of mean 0 and deviation 1."""
+    constants = recalibration[-1] + inputs.mean(axis=0) @ recalibration[:-1]
+    return np.vstack([recalibration[:-1] * inputs.std(axis=0)[:, None], constants])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(20, 80), st.integers(2, 4))
+def test_the_recalibration_comes_close_to_the_optimum_of_its_penalised_likelihood(seed, nodes, classes):
+    rng = np.random.default_rng(seed)
+    inputs, offsets = 3.0 + 2.0 * rng.normal(size=(nodes, 3)), rng.normal(size=(nodes, classes))
+    y = (inputs[:, 0] + rng.normal(size=nodes) > 3.0).astype(np.int64)
+    fitted = fit_recalibration(inputs, y, offsets, np.zeros((4, classes)))
+    again = fit_recalibration(inputs, y, offsets, fitted)
+    best = minimize(lambda b: recalibration_loss(inputs, y, offsets, b), np.zeros(4 * classes), method="BFGS")
+    for recalibration, slack in ((fitted, 1e-2), (again, 1e-3)):
+        assert recalibration_loss(inputs, y, offsets, standardised(inputs, recalibration)) <= best.fun + slack
+
+
+def test_a_row_is_recalibrated_to_the_same_bits_alone_as_among_others():
+    rng = np.random.default_rng(0)
+    inputs, recalibration = rng.normal(size=(500, 9)), rng.normal(size=(10, 4))
+    alone = np.vstack([recalibrated(inputs[[i]], recalibration) for i in range(500)])
+    np.testing.assert_array_equal(recalibrated(inputs, recalibration), alone)
+    np.testing.assert_allclose(alone, inputs @ recalibration[:-1] + recalibration[-1], atol=1e-12)
+
+
+def test_labels_that_the_model_confuses_are_told_apart_by_the_recalibration():
+    graph, p, labels = block_model(1 / 3, nodes=900, strength=2.0)
+    confused = p[:, [1, 2, 0]]  # says 1 where it means 2, and so on
+    nodes = np.arange(0, 900, 3)
+    rest = np.setdiff1d(np.arange(900), nodes)
+    informed = informed_probabilities(confused, graph, nodes, labels[nodes])[0]
+    assert (confused[rest].argmax(axis=1) == labels[rest]).mean() < 0.2
+    assert (informed[rest].argmax(axis=1) == labels[rest]).mean() > 0.6
+
+
+def test_a_great_many_classes_are_not_recalibrated():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(65), 200)
+    graph = ns.Graph.from_edge_index(rng.integers(200, size=(2, 400)), num_nodes=200)
+    few, many = (Evidence(q, graph, Labelled(np.arange(100), np.arange(100) % 64), 2).fit() for q in (p[:, :64], p))
+    assert few.recalibration.shape == (2 * 64 + 2, 64)
+    assert many.recalibration is None
 
 
 def test_without_edges_and_with_no_sense_in_the_labels_hardly_anything_changes():

@@ -134,8 +134,9 @@ class NodeEvidence:
     factors : tuple of str
         The factors, in the order of `Exponents`: model, around, near, far, alike.
     contributions : numpy.ndarray
-        Shape (factors, classes): what each adds to the log odds of each label, against the average label. 0 says
-        nothing. Their sums over the factors, raised and brought back to sum 1, are `informed`.
+        Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
+        part holds its recalibration. 0 says nothing. Their sums over the factors, raised and brought back to sum 1, are
+        `informed`.
     voices : tuple of Voice
         The labelled nodes within two hops that are evidence, the strongest first.
     sentence : str
@@ -183,7 +184,9 @@ class Witnesses:
         """Return what one node's probabilities are made of."""
         names, exponents = self.evidence.names, self.informed.exponents
         theta = np.array([getattr(exponents, name) for name in names])
-        parts = (self.evidence.features(np.array([node]))[0] * theta).T
+        rows = np.array([node])
+        parts = (self.evidence.features(rows)[0] * theta).T
+        parts[0] += self.evidence.recalibration(self.informed.learned, rows)[0]
         return NodeEvidence(
             model=self.informed.outputs[node].astype(np.float64),
             informed=self.informed.probabilities[node].astype(np.float64),

@@ -24,8 +24,9 @@ from napsets.scores.evidence import (
     label_weights,
     log_floored,
     normalised,
+    recalibration_inputs,
 )
-from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
+from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, recalibrated
 
 __all__ = ["Ear"]
 
@@ -225,9 +226,8 @@ class Ear:
     def fixed(self, slots: IntArray, around: FloatArray, learned: Learned) -> FloatArray:
         """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`."""
         exponents, p = learned.exponents, self.state.outputs.values[slots]  # type: ignore[union-attr]
-        total = exponents.model * log_floored(p)
-        if exponents.around:
-            total = total + exponents.around * log_floored(around)
+        model, beside = log_floored(p), log_floored(around)
+        total = exponents.model * model + exponents.around * beside
         if exponents.alike:
             counts, codes = learned.table[p.argmax(axis=1)], self.code[slots]
             known = np.flatnonzero(codes > 0)
@@ -235,6 +235,9 @@ class Ear:
                 own = known, codes[known] - 1
                 counts[own] = np.maximum(counts[own] - 1.0, 0.0)
             total = total + exponents.alike * np.log1p(counts / (PRIOR["alike"] * learned.shares))
+        if learned.recalibration is not None:
+            inputs = recalibration_inputs(model, beside, self.state.adjacency.rows.sizes[slots])
+            total = total + recalibrated(inputs, learned.recalibration)
         fixed: FloatArray = total - total.max(axis=1, keepdims=True)
         return fixed
 
@@ -251,7 +254,8 @@ class Ear:
         kept = fitted_rows(slots.size, outputs.shape[1])
         (near, far, around), _ = self._look(slots[kept], np.zeros(kept.size, dtype=bool))
         counts = dict(list({"near": near, "far": far}.items())[: self.hops])
-        evidence = Evidence.of_rows(outputs[slots[kept]], around, labels[kept], counts, learned)
+        degrees = state.adjacency.rows.sizes[slots[kept]]
+        evidence = Evidence.of_rows(outputs[slots[kept]], around, labels[kept], degrees, counts, learned)
         return evidence.fit(Labelled(np.arange(kept.size), labels[kept]))
 
     def probabilities(self, learned: Learned, fixed: FloatArray, near: FloatArray, far: FloatArray) -> Array:

@@ -5,7 +5,7 @@ guarantee holds whatever was chosen. The choice has two steps.
 
 1. *The score*, by the size of its sets: the mean size on nodes outside the reference at the threshold that the
    reference scores give. It reads reference labels only. Informed scores also make coverage more even, so one of them
-   is taken unless its sets are clearly larger than those of the plain score.
+   is taken unless its sets are larger than those of the plain score; of these, the one with the most class-wise ranks.
 2. *The localiser*, by the pinball loss ρ(S_v − τ_v) of leave-one-out thresholds on reference nodes: thresholds are
    estimates of a conditional quantile, and this is their proper loss. All hop weightings come from one search. The
    simpler one, *everyone*, is kept unless the gain is more than three paired standard errors: the best of a dozen
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_alpha, check_count, check_flag, check_seed
+from napsets.checks.arguments import FloatArray, check_alpha, check_count, check_flag, check_seed
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
@@ -48,7 +48,7 @@ from napsets.methods.method import Method, check_groups_suit
 from napsets.methods.predicts import Calibrates
 from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Labelled, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
-from napsets.scores.evidence import Evidence
+from napsets.scores.evidence import Evidence, evenly
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
@@ -56,13 +56,13 @@ __all__ = ["AutoMethod", "evenly"]
 
 #: Below this many labels none is held out.
 FEWEST = 100
-#: From this many labels on, labels may be judged partly by nodes of their own class.
-FEWEST_BY_LABEL = 1000
+#: From this many labels on, the reference is half of them, whatever coverage rounding gives away.
+MANY = 1000
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
-#: How pronounced informed probabilities are made, with few labels and with many: with few, thresholds are uncertain and
-#: sets large, and there is more to gain in size than to lose in evenness.
-SHARPNESS = (2.0, 1.6)
+#: The power that informed probabilities are raised to, and the weights of class-wise ranks, in the order in which they
+#: are tried: the first makes sets smaller and less even, the second makes them more even between classes.
+SHARPNESS = 2.5
 _MIXES = (0.5, 0.25)
 #: With more reference nodes, or more edges times classes, wide evidence is not tried: near and far ones are many, or
 #: walks take long.
@@ -167,14 +167,16 @@ class AutoMethod(Calibrates[Calibrated]):
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
             return replace(method.fit(data), choice=choice)
         score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
-        scored, score_candidates = self._choose_score(data, plain, followed=followed)
+        # Of numbers, and where the order of arrival splits the labels, about half are the reference.
+        share = reference_share(labels, self.alpha) if self.score is None and data.split is None else 0.5
+        scored, score_candidates = self._choose_score(data, plain, share, followed=followed)
         score_chosen()
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
         localiser_chosen()
         # Where thresholds are local, the held-out labels only set the level; everywhere else they are evidence too.
         full = getattr(scored.score, "hears", False) and isinstance(localiser, Everyone)
         scored = scored if full else scored.without_bag()
-        method = self._method(scored.score, localiser, Full() if full else Exact())
+        method = self._method(scored.score, localiser, Full(share) if full else Exact(share))
         candidates = (*score_candidates, *local_candidates)
         informed = evidence_of(scored.bound)
         choice = Choice(
@@ -198,18 +200,17 @@ class AutoMethod(Calibrates[Calibrated]):
     # -- the score -----------------------------------------------------------------------------------------------------
 
     def _choose_score(
-        self, data: CalibrationData, plain: Any, *, followed: bool = False
+        self, data: CalibrationData, plain: Any, share: float, *, followed: bool = False
     ) -> tuple[Scored, list[Candidate]]:
         """Return the nodes scored by the score that is chosen, and what spoke for and against each."""
         sizes = _Sizes(self.alpha, self.seed)
-        sizes.add("the model alone", data.scored(plain, Exact(), self.seed))
-        many = data.calibration.size >= FEWEST_BY_LABEL
-        informed = self._informed(data, many=many, followed=followed)
-        evident = data.scored(informed, Full(), self.seed)
+        sizes.add("the model alone", data.scored(plain, Exact(share), self.seed))
+        informed = self._informed(data, share, followed=followed)
+        evident = data.scored(informed, Full(share), self.seed)
         sizes.add("neighbours' labels as evidence", evident)
         chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
         if chosen and self.prefer == "even" and evident.bound.num_labels:
-            for mix in _MIXES if many else _MIXES[1:]:
+            for mix in _MIXES:
                 ranked = _by_label(data, evident, informed, mix)
                 sizes.add(f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked)
                 if sizes.value[-1] <= TOLERANCE * sizes.value[0]:
@@ -217,12 +218,12 @@ class AutoMethod(Calibrates[Calibrated]):
                     break
         return sizes.scored[chosen], sizes.candidates(chosen)
 
-    def _informed(self, data: CalibrationData, *, many: bool, followed: bool = False) -> Any:
+    def _informed(self, data: CalibrationData, share: float, *, followed: bool = False) -> Any:
         """Return the score that uses labels around a node as evidence; those far away too, if that clearly helps."""
         if self.score is not None:
             return self.score.informed(self.alpha)
-        base: Any = Sharpened(APS(), SHARPNESS[many]) if self.prefer == "even" else THR()
-        nodes = data.parts(Full().reference_size(data.calibration.size), self.seed)[0]
+        base: Any = Sharpened(APS(), SHARPNESS) if self.prefer == "even" else THR()
+        nodes = data.parts(Full(share).reference_size(data.calibration.size), self.seed)[0]
         graph: Any = data.graph
         if followed or nodes.size > _MOST_WIDE or graph.num_edges * data.outputs.shape[1] > _MOST_WALKED:
             return Informed(base)
@@ -268,6 +269,25 @@ class AutoMethod(Calibrates[Calibrated]):
             error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
             candidates.append(Candidate(name, "localiser", float(means[c]), float(change.mean()), error, chosen == c))
         return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
+
+
+def reference_share(labels: int, alpha: float) -> float:
+    """Return the share of labels for the reference: about half, and few labels so that no coverage is given away.
+
+    With |Q| labels held out, coverage is ⌈(|Q|+1)(1−α)⌉/(|Q|+1), which is 1 − α only if (|Q|+1)(1−α) is a whole number.
+
+    Examples
+    --------
+    >>> labels = 169
+    >>> held_out = labels - round(reference_share(labels, 0.1) * labels)
+    >>> held_out, 0.9 * (held_out + 1)
+    (89, 81.0)
+    """
+    if labels >= MANY:
+        return 0.5
+    sizes = range(math.ceil(0.45 * labels), math.floor(0.55 * labels) + 1)
+    held_out = min(sizes, key=lambda size: (rank_place(size, alpha) / (size + 1), abs(2 * size - labels)))
+    return (labels - held_out) / labels
 
 
 def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
@@ -366,8 +386,3 @@ def _by_lengths(reference: Reference) -> list[tuple[str, Localiser]]:
 def _pinball(errors: FloatArray, level: float) -> FloatArray:
     """Return ρ(S − τ) = max(level·(S − τ), (level − 1)·(S − τ))."""
     return np.maximum(level * errors, (level - 1.0) * errors)
-
-
-def evenly(size: int, most: int) -> IntArray:
-    """Return at most this many of 0..size, evenly spread: no more are needed to judge by."""
-    return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)

@@ -10,6 +10,8 @@ neighbours, of which each neighbour passes on its share; *alike*, those with the
 walk of up to twelve steps meets. Near and far count every label that may be evidence, the others the reference labels
 alone.
 
+A recalibration of the model's word adds a linear function of log P, log P̄ and the logarithm of 1 + degree to log w.
+
 Shares are multiples of 2⁻³⁰, so that their sums are exact: a label that is added, taken out or left out gives the bits
 that counting again would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
 labels alone are passed on: they are enough to know its surroundings by, and the labels that one candidate can change
@@ -27,10 +29,20 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
 from napsets.scores.base import Labelled
-from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, conditional_logit, log_likelihoods
+from napsets.scores.exponents import (
+    PRIOR,
+    Exponents,
+    Learned,
+    alike_table,
+    conditional_logit,
+    fit_recalibration,
+    log_likelihoods,
+    recalibrated,
+    weighed,
+)
 
-__all__ = ["CROWD", "Evidence", "fitted_rows", "label_shares", "label_weights", "log_floored", "normalised"]
-__all__ += ["passed_shares", "sums_over_way_back"]
+__all__ = ["CROWD", "Evidence", "evenly", "fitted_rows", "label_shares", "label_weights", "log_floored", "normalised"]
+__all__ += ["passed_shares", "recalibration_inputs", "sums_over_way_back"]
 
 #: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
 _LEAST = 1e-6
@@ -48,6 +60,10 @@ _ERRORS = 2.0
 _MOST_FITTED = 1 << 14
 #: Nodes × classes whose evidence is weighed, or fitted, at a time: this bounds the memory, apart from a few matrices.
 _ENTRIES, _FITTED_ENTRIES = 1 << 19, 1 << 21
+#: Reference nodes × coefficients that a recalibration is fitted with: this bounds its time.
+_RECALIBRATED_ENTRIES = 1 << 22
+#: With so many classes that fewer reference nodes would be fitted on, nothing is recalibrated.
+_FEWEST_RECALIBRATED = 500
 
 
 class Evidence:
@@ -93,6 +109,7 @@ class Evidence:
         self.label_of = np.full(nodes, -1, dtype=np.int64)
         self.label_of[reference.nodes] = reference.labels
         self.predicted = outputs.argmax(axis=1)
+        self.degrees: IntArray = graph.degrees
         self.counts: dict[str, FloatArray] = {}
         if hops >= 1:
             self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
@@ -105,6 +122,7 @@ class Evidence:
         outputs: npt.NDArray[Any],
         around: FloatArray,
         label_of: IntArray,
+        degrees: IntArray,
         counts: dict[str, FloatArray],
         learned: Learned,
     ) -> Evidence:
@@ -116,6 +134,8 @@ class Evidence:
             What the model says of them, and of their surroundings.
         label_of : numpy.ndarray
             Their labels where they are in the reference, −1 elsewhere.
+        degrees : numpy.ndarray
+            How many neighbours each has.
         counts : dict of arrays
             The labels counted near, and far, as far as they are looked at.
         learned : Learned
@@ -126,6 +146,7 @@ class Evidence:
         some.names = ("model", "around", *counts, "alike")
         some.learned, some.shares, some.table = learned, learned.shares, learned.table
         some.label_of, some.predicted, some.counts = label_of, outputs.argmax(axis=1), counts
+        some.degrees = degrees
         some.__dict__["around"] = around
         return some
 
@@ -213,15 +234,33 @@ class Evidence:
         return counts
 
     def fit(self, reference: Labelled | None = None) -> Learned:
-        """Return the exponents under which the reference labels are most likely, near "the model alone"."""
+        """Return the exponents and the recalibration under which the reference labels are most likely, near none."""
         reference = self.reference if reference is None else reference
         nodes, labels = reference.nodes, reference.labels
         kept = fitted_rows(nodes.size, self.outputs.shape[1])
         nodes, labels = nodes[kept], labels[kept]
-        exponents = conditional_logit(self.features(nodes), labels)
+        features, classes = self.features(nodes), self.outputs.shape[1]
+        exponents = conditional_logit(features, labels)
+        most, recalibration = _RECALIBRATED_ENTRIES // (2 * classes * (classes + 1)), None
+        if most >= _FEWEST_RECALIBRATED:
+            inputs = recalibration_inputs(features[:, :, 0], features[:, :, 1], self.degrees[nodes])
+            few = evenly(nodes.size, most)
+            some, truth = inputs[few], labels[few]
+            start = np.zeros((inputs.shape[1] + 1, classes))
+            # One after the other, twice: that comes close to both at once.
+            first = fit_recalibration(some, truth, weighed(features[few], exponents), start)
+            exponents = conditional_logit(features, labels, recalibrated(inputs, first))
+            recalibration = fit_recalibration(some, truth, weighed(features[few], exponents), first)
         named = dict(zip(self.names, exponents.tolist(), strict=True))
-        self.learned = Learned(Exponents(**named), self.shares, self.table)
+        self.learned = Learned(Exponents(**named), self.shares, self.table, recalibration)
         return self.learned
+
+    def recalibration(self, learned: Learned, rows: IntArray) -> FloatArray:
+        """Return what the recalibration adds to log w; nothing where there is none."""
+        if learned.recalibration is None:
+            return np.zeros((rows.size, self.outputs.shape[1]))
+        inputs = recalibration_inputs(self.logs("model", rows), self.logs("around", rows), self.degrees[rows])
+        return recalibrated(inputs, learned.recalibration)
 
     def wide_helps(self) -> bool:
         """Return whether wide evidence makes the reference labels clearly likelier, by cross-validation among them."""
@@ -239,12 +278,16 @@ class Evidence:
             gains[mine] = more - less
         return bool(gains.mean() > _ERRORS * gains.std() / np.sqrt(nodes.size))
 
-    def fixed(self, exponents: Exponents, rows: IntArray) -> FloatArray:
+    def fixed(self, learned: Learned, rows: IntArray) -> FloatArray:
         """Return the part of log w that no label outside the reference changes, less its largest value."""
-        total = exponents.model * self.logs("model", rows)
-        for name in self.names[1:]:
+        exponents = learned.exponents
+        model, around = self.logs("model", rows), self.logs("around", rows)
+        total = exponents.model * model + exponents.around * around
+        for name in self.names[2:]:
             if name not in ("near", "far") and getattr(exponents, name):
                 total = total + getattr(exponents, name) * self.logs(name, rows)
+        if learned.recalibration is not None:
+            total = total + recalibrated(recalibration_inputs(model, around, self.degrees[rows]), learned.recalibration)
         fixed: FloatArray = total - total.max(axis=1, keepdims=True)
         return fixed
 
@@ -259,7 +302,7 @@ class Evidence:
         for start in range(0, out.shape[0], step):
             rows = np.arange(start, min(start + step, out.shape[0]))
             counts = self.count("near", rows), self.count("far", rows)
-            out[rows] = normalised(label_weights(learned, self.fixed(learned.exponents, rows), *counts))
+            out[rows] = normalised(label_weights(learned, self.fixed(learned, rows), *counts))
         return out
 
 
@@ -277,9 +320,18 @@ def label_shares(outputs: npt.NDArray[Any], labels: IntArray) -> FloatArray:
     return shares
 
 
+def recalibration_inputs(model: FloatArray, around: FloatArray, degrees: IntArray) -> FloatArray:
+    """Return what a recalibration looks at: the logarithms of what the model says, there and around, and of degrees."""
+    return np.column_stack([model, around, np.log1p(degrees)])
+
+
 def fitted_rows(size: int, classes: int) -> IntArray:
     """Return which of this many reference nodes the exponents are fitted on."""
-    most = max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes))
+    return evenly(size, max(100, min(_MOST_FITTED, _FITTED_ENTRIES // classes)))
+
+
+def evenly(size: int, most: int) -> IntArray:
+    """Return at most this many of 0..size, evenly spread: no more are needed to learn, or to judge, by."""
     return np.arange(size) if size <= most else np.linspace(0, size - 1, most).astype(np.int64)
 
 

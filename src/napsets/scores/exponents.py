@@ -14,13 +14,19 @@ from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.scores.base import Labelled
 
-__all__ = ["PRIOR", "RIDGE", "Exponents", "Learned", "alike_table", "conditional_logit", "log_likelihoods"]
+__all__ = ["PRIOR", "RIDGE", "Exponents", "Learned", "alike_table", "conditional_logit", "fit_recalibration"]
+__all__ += ["log_likelihoods", "recalibrated", "weighed"]
 
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
 #: Strength of the ridge, in the units of the log likelihood: what a handful of labels can move.
 RIDGE = 3.0
 _ROUNDS, _HALVINGS = 50, 30
+#: Strength of the ridge on a recalibration, whose inputs have mean 0 and deviation 1: what some ten labels can move.
+#: With more classes than this it is their number, because what is added is a sum of two terms for each of them.
+RECALIBRATION_RIDGE = 10.0
+#: Steps that a recalibration takes: a number that does not depend on last digits.
+_STEPS = 40
 
 
 #: A neighbour hardly matters where the odds change by less than a quarter: other labels would give the other sign.
@@ -79,19 +85,26 @@ class Learned(Sealed):
         The shares of labels, π.
     table : numpy.ndarray
         For each predicted label, how many reference nodes with that prediction have each label.
+    recalibration : numpy.ndarray or None
+        What `fit_recalibration` gave; None where nothing was recalibrated, as in files of before version 3.1.
     """
 
     exponents: Exponents
     shares: FloatArray
     table: FloatArray
+    recalibration: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("shares", "table"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in ("shares", "table", "recalibration"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def parts(self) -> tuple[dict[str, float], dict[str, Any]]:
         """Return what a file keeps of it: the exponents, and arrays."""
-        return asdict(self.exponents), {"label_shares": self.shares, "alike_table": self.table}
+        arrays = {"label_shares": self.shares, "alike_table": self.table}
+        if self.recalibration is not None:
+            arrays["recalibration"] = self.recalibration
+        return asdict(self.exponents), arrays
 
     @classmethod
     def from_parts(cls, exponents: dict[str, Any], arrays: dict[str, Any], reference: Labelled, p: Any) -> Learned:
@@ -109,7 +122,14 @@ class Learned(Sealed):
                 raise InvalidInputError(f"`{name}` must be numbers from 0 of shape {shape}; got shape {array.shape}")
         if shares.min() <= 0:
             raise InvalidInputError("`label_shares` must be positive")
-        return cls(Exponents(**named), shares, table)
+        recalibration, shape = arrays.get("recalibration"), (2 * classes + 2, classes)
+        if recalibration is not None and (
+            recalibration.shape != shape or recalibration.dtype != np.float64 or not np.isfinite(recalibration).all()
+        ):
+            raise InvalidInputError(
+                f"`recalibration` must be finite numbers of shape {shape}; got shape {recalibration.shape}"
+            )
+        return cls(Exponents(**named), shares, table, recalibration)
 
 
 def alike_table(outputs: npt.NDArray[Any], reference: Labelled) -> FloatArray:
@@ -120,22 +140,22 @@ def alike_table(outputs: npt.NDArray[Any], reference: Labelled) -> FloatArray:
     return sealed(table)
 
 
-def conditional_logit(features: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the θ that minimise −Σ log softmax(F θ)[label] + ridge/2·|θ − (1, 0, …)|², by Newton's method."""
+def conditional_logit(features: FloatArray, labels: IntArray, offsets: FloatArray | float = 0.0) -> FloatArray:
+    """Return the θ that minimise −Σ log softmax(offset + F θ)[label] + ridge/2·|θ − (1, 0, …)|², by Newton's method."""
     factors = features.shape[2]
     start = np.zeros(factors)
     start[0] = 1.0
     theta, rows = start.copy(), np.arange(labels.size)
 
     def loss(exponents: FloatArray) -> float:
-        z = _weighed(features, exponents)
+        z = offsets + weighed(features, exponents)
         top = z.max(axis=1)
         likely = top + np.log(np.exp(z - top[:, None]).sum(axis=1)) - z[rows, labels]
         return float(likely.sum() + 0.5 * RIDGE * ((exponents - start) ** 2).sum())
 
     now = loss(theta)
     for _ in range(_ROUNDS):
-        p = _softmax(_weighed(features, theta))
+        p = _softmax(offsets + weighed(features, theta))
         mean = np.einsum("nc,ncj->nj", p, features)
         gradient = (mean - features[rows, labels]).sum(axis=0) + RIDGE * (theta - start)
         spread = np.einsum("nc,nci,ncj->ij", p, features, features, optimize=True) - mean.T @ mean
@@ -155,12 +175,65 @@ def conditional_logit(features: FloatArray, labels: IntArray) -> FloatArray:
     return theta
 
 
+def fit_recalibration(inputs: FloatArray, labels: IntArray, offsets: FloatArray, start: FloatArray) -> FloatArray:
+    """Return nearly the B that minimise −Σ log softmax(offset + (x, 1) B)[label] + ridge/2·|B|², x with deviation 1.
+
+    Dirichlet calibration (Kull et al., 2019) beside an offset. Böhning's bound on the curvature, ½ XᵀX, is the same for
+    all labels and steps; Nesterov's momentum, begun again wherever it leads uphill, makes up for its caution.
+
+    Parameters
+    ----------
+    inputs : numpy.ndarray
+        Shape (nodes, inputs).
+    labels : numpy.ndarray
+        The label of each node.
+    offsets : numpy.ndarray
+        Shape (nodes, labels): what the logarithms of weights are without.
+    start : numpy.ndarray
+        Where to start from, in the shape of what is returned.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (inputs + 1, labels): the coefficients of the inputs as they came, and constants last.
+    """
+    centre, spread = inputs.mean(axis=0), inputs.std(axis=0)
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+    x = np.column_stack([(inputs - centre) * scale, np.ones(labels.size)])
+    ridge = max(RECALIBRATION_RIDGE, offsets.shape[1])
+    bound = np.linalg.inv(0.5 * (x.T @ x) + ridge * np.eye(x.shape[1]))
+    truth = np.zeros(offsets.shape)
+    truth[np.arange(labels.size), labels] = 1.0
+    now = ahead = np.vstack([start[:-1] * spread[:, None], start[-1] + centre @ start[:-1]])
+    momentum = 1.0
+    for _ in range(_STEPS):
+        gradient = x.T @ (_softmax(offsets + x @ ahead) - truth) + ridge * ahead
+        new = ahead - bound @ gradient
+        step = new - now
+        if (gradient * step).sum() > 0:
+            momentum = 1.0
+        following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+        ahead, now = new + (momentum - 1.0) / following * step, new
+        momentum = following
+    coefficients = now[:-1] * scale[:, None]
+    constants = now[-1] - centre @ coefficients
+    return np.vstack([coefficients, constants])
+
+
+def recalibrated(inputs: FloatArray, recalibration: FloatArray) -> FloatArray:
+    """Return (x, 1) B, summed in the order of the inputs: the same for one row as for many."""
+    total = np.repeat(recalibration[-1][None, :], inputs.shape[0], axis=0)
+    for j in range(inputs.shape[1]):
+        total += inputs[:, j, None] * recalibration[j]
+    return total
+
+
 def log_likelihoods(features: FloatArray, labels: IntArray, theta: FloatArray) -> FloatArray:
     """Return the log likelihood of each label under some exponents."""
-    return np.log(_softmax(_weighed(features, theta))[np.arange(labels.size), labels])
+    return np.log(_softmax(weighed(features, theta))[np.arange(labels.size), labels])
 
 
-def _weighed(features: FloatArray, theta: FloatArray) -> FloatArray:
+def weighed(features: FloatArray, theta: FloatArray) -> FloatArray:
     """Return Σ_j θ_j·F[:, :, j], summed in the order of the factors: the same for one row as for many."""
     z: FloatArray = theta[0] * features[:, :, 0]
     for j in range(1, theta.size):

@@ -14,6 +14,10 @@ label is not among its evidence, so this is leave-one-out), with a ridge towards
 exponent is what heterophily looks like. Reference labels may be used for anything once the level is exact, so the
 guarantee holds whatever was fitted.
 
+A last factor *recalibrates* the model: the exponential of a linear function of log P, log P̄ and the logarithm of the
+degree, with coefficients of its own for every label (Dirichlet calibration), fitted likewise with a ridge towards 0. It
+learns which labels the model confuses, those it predicts too often, and what nodes with many neighbours tend to be.
+
 Under a full level (`napsets.levels.Full`) the held-out labels are evidence too. Then they and a candidate for the
 node to predict are one *bag*: the evidence of each node of the bag are the labels of the reference and of all others
 in the bag. What was learned from the reference stays as it is.
@@ -128,7 +132,7 @@ class Informed:
         evidence = evidence.hear(bag)
         inner = bind(self.base, sealed(evidence.probabilities(learned)), u, graph, reference)
         rows = bag.nodes
-        parts = evidence.fixed(learned.exponents, rows), evidence.count("near", rows), evidence.count("far", rows)
+        parts = evidence.fixed(learned, rows), evidence.count("near", rows), evidence.count("far", rows)
         crowded = np.flatnonzero(evidence.quiet != evidence.parts) if self.hops == 2 else np.empty(0, dtype=np.int64)
         return alone, BoundInformed(inner, outputs, learned, reference, Bag(bag, *parts, crowded))
 
