@@ -368,6 +368,9 @@ def way_to_graph(graph: object) -> str:
         return "napsets.Graph.from_pyg(...)"
     if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
         return "napsets.Graph.from_networkx(...)"
+    if hasattr(graph, "get_edgelist") and hasattr(graph, "vcount"):  # igraph's, ordered in its own way
+        pairs = "np.array(g.get_edgelist()).reshape(-1, 2).T"
+        return f"napsets.Graph.from_edge_index({pairs}, g.vcount(), directed=g.is_directed()), row i for vertex i"
     if hasattr(graph, "__dataframe__") or hasattr(graph, "__arrow_c_stream__") or isinstance(graph, Mapping):
         return "napsets.Graph.from_table(...)"
     return "napsets.Graph.from_edge_index(edge_index, num_nodes)"

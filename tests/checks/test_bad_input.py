@@ -401,6 +401,13 @@ ROWS = {
         lambda: ns.CalibrationIndex(SimpleNamespace(edge_index=EDGES), SCORES, CALIBRATION),
         "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_pyg(",
     ),
+    "a graph of igraph": (
+        lambda: ns.NAPS().calibrate(
+            SimpleNamespace(get_edgelist=list, vcount=lambda: 5, is_directed=bool), np.eye(5), range(5), [0, 1]
+        ),
+        "`graph` must be a napsets.Graph; got SimpleNamespace of types. Make one with napsets.Graph.from_edge_index("
+        "np.array(g.get_edgelist()).reshape(-1, 2).T, g.vcount(), directed=g.is_directed()), row i for vertex i.",
+    ),
     "a table for a graph": (
         lambda: ns.neighbourhood_partition({"source": [0], "target": [1]}, [0]),
         "`graph` must be a napsets.Graph; got dict of builtins. Make one with napsets.Graph.from_table(",
