@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from napsets.errors import FileFormatError, InvalidInputError
+from napsets.live.draft import Draft
 from napsets.live.live import Live
 from napsets.live.snapshot import read_snapshot
 from napsets.live.store import Store
@@ -384,6 +385,27 @@ def test_sets_are_answered_while_a_batch_is_on_its_way_to_the_disk(
         sender.join()
         assert answers[0].status_code == 200
         assert http.get("/sets/n3").json()["support"] == before["support"] + 1
+
+
+def test_sets_are_answered_while_a_batch_is_checked(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, may_end = threading.Event(), threading.Event()
+    check = Draft.add_labels
+
+    def slow(*arguments: Any) -> None:
+        began.set()
+        assert may_end.wait(30)
+        check(*arguments)
+
+    monkeypatch.setattr(Draft, "add_labels", slow)
+    with Client(make_app(Live.open(store))) as http:
+        answers: list[httpx.Response] = []
+        sender = threading.Thread(target=lambda: answers.append(http.post("/labels", json=LABEL)))
+        sender.start()
+        assert began.wait(30)
+        assert http.get("/sets/n3").status_code == http.get("/nodes/n3").status_code == 200
+        may_end.set()
+        sender.join()
+        assert answers[0].status_code == 200
 
 
 def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

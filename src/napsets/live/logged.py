@@ -166,23 +166,21 @@ class Logged:
         if not (key is None or isinstance(key, str)):
             raise InvalidInputError(f"`key` must be text; got {shown(key)}")
         with self._writing:
-            with self._busy:
-                before = [] if key is None else self._store.batch(key)
-                draft = Repeated(self._state) if before else Draft(self._state)
-                for change in _listed(changes):
-                    name, arguments = change[0], change[1:]
-                    signature = _SIGNATURES.get(name) if isinstance(name, str) else None
-                    if signature is None:
-                        raise InvalidInputError(
-                            f"`changes` must name methods of Live that change something; got {name!r}"
-                        )
-                    try:
-                        signature.bind(draft, *arguments)
-                    except TypeError as error:
-                        raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
-                    getattr(draft, name)(*arguments)
-                if before and before != packed(draft.changes):
-                    raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
+            # Only a writer changes the state, so a batch is checked while sets are made.
+            before = [] if key is None else self._store.batch(key)
+            draft = Repeated(self._state) if before else Draft(self._state)
+            for change in _listed(changes):
+                name, arguments = change[0], change[1:]
+                signature = _SIGNATURES.get(name) if isinstance(name, str) else None
+                if signature is None:
+                    raise InvalidInputError(f"`changes` must name methods of Live that change something; got {name!r}")
+                try:
+                    signature.bind(draft, *arguments)
+                except TypeError as error:
+                    raise InvalidInputError(f"`changes` must have the arguments of {name}: {error}") from error
+                getattr(draft, name)(*arguments)
+            if before and before != packed(draft.changes):
+                raise InvalidInputError(f"`key` must be new, or that of the same batch; {key!r} is that of another")
             if not before:
                 self._commit(draft.changes, key)
             return not before
