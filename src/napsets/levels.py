@@ -99,7 +99,9 @@ def few_labels(labels: int, alpha: float) -> str | None:
     low, high = coverage_spread(labels, alpha)
     if low >= 1.0 - 2.0 * alpha:
         return None
-    return f"{labels:,} labels are few: with others, coverage could as well be {100 * low:.0f} or {100 * high:.0f} %"
+    return (
+        f"{labels:,} labels are few: with others, coverage could be anywhere from {100 * low:.0f} to {100 * high:.0f} %"
+    )
 
 
 def _rates(alphas: object) -> list[float]:

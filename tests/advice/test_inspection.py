@@ -102,7 +102,7 @@ def test_the_reason_tells_the_three_cases_apart():
     assert any("which they cannot reach: the threshold is ∞" in text for text in reasons.values())
     assert any(text.startswith("The threshold 0.") for text in reasons.values())
     instead = inspect_node(calibrated(0, hops=2, fallback="global"), 61, alpha=0.3).reason()
-    assert instead.endswith("of all calibration nodes stands in.")
+    assert instead.endswith("of all calibration nodes is used instead.")
 
 
 def test_a_calibration_node_is_said_to_be_one():

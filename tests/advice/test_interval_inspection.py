@@ -202,7 +202,7 @@ def test_with_few_labels_targets_move_nothing_and_that_is_said():
     few = CALIBRATION[:30]
     calibrated = Method(InformedIntervals("cqr"), Everyone(), Exact()).calibrate(GRAPH, OUTPUTS["cqr"], Y, few)
     found = inspect_node(calibrated, 0).evidence
-    assert found.sentence == "the targets of labelled neighbours move nothing"
+    assert found.sentence == "the targets of labelled neighbours change nothing"
     assert found.voices == ()
     assert found.shifts.tolist() == [0.0, 0.0]
 
@@ -220,7 +220,7 @@ def test_the_reason_tells_the_cases_apart_in_the_words_of_intervals():
     assert any(text.startswith("The threshold ") and "smallest score" in text for text in reasons)
     assert any("which they cannot reach: the threshold is ∞ and the interval is the whole line" in t for t in reasons)
     instead = ns.NAPS(score="cqr", fallback="global").calibrate(GRAPH, OUTPUTS["cqr"], Y, CALIBRATION)
-    assert inspect_node(instead, SIZE - 1).reason().endswith("of all calibration nodes stands in.")
+    assert inspect_node(instead, SIZE - 1).reason().endswith("of all calibration nodes is used instead.")
 
 
 def test_too_few_labels_kept_apart_are_named_as_the_reason():

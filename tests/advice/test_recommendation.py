@@ -107,7 +107,7 @@ def test_the_embedded_graph_is_used_as_the_paper_uses_it():
 def test_reasons_name_the_numbers_they_rest_on():
     found = recommend(*blocks(0.06, 0.004))
     homophily, bounds, hops, decay, support = found.reasons()
-    assert f"{found.homophily:.1%}" in homophily
+    assert f"{100 * found.homophily:.1f} %" in homophily
     assert f"{found.split_bound:.3f}" in bounds
     assert "K = 2" in hops
     assert found.best.decay in decay

@@ -152,7 +152,7 @@ MESSAGES = {
         "`num_nodes` must be at most 1,099,511,627,776; got 1180591620717411303424",
     ),
     "a few ids far apart": (lambda: ns.Graph.from_edge_index([[0], [2**30]]), "do not fit into memory"),
-    "two nodes": (lambda: GRAPH.neighbours([0, 1]), "`node` must be one node; got 2. Ask for one at a time"),
+    "two nodes": (lambda: GRAPH.neighbours([0, 1]), "`node` must be one node; got 2. Pass one at a time"),
     "a seed": (
         lambda: ns.neighbourhood_partition(GRAPH, NODES, seed=-1),
         r"`seed` must be at least 0 and below 2\^64; got -1",

@@ -43,7 +43,7 @@ def full_for_want_of_support(path) -> int:
 def test_sets_that_are_full_for_want_of_support_are_counted(tmp_path, run, sparse):
     shown = run("predict", *sparse.files, "--hops", 2, "-o", tmp_path / "s.parquet")
     short = full_for_want_of_support(tmp_path / "s.parquet")
-    note = f"note: {short} of 60 sets ({short / 60:.0%}) hold every label because of too little support"
+    note = f"note: {short} of 60 sets ({100 * short / 60:.0f} %) contain every label because of too little support"
     assert note in note_of(shown)
 
 
@@ -74,7 +74,7 @@ def test_no_hops_are_pointed_out(tmp_path, run, world):
     shown = run("predict", *world.files, "--hops", 0, "-o", tmp_path / "s.parquet")
     assert shown.exit_code == 0
     note = note_of(shown)
-    assert "60 of 60 sets (100%)" in note
+    assert "60 of 60 sets (100 %)" in note
     better = command_in(note)
     assert better[better.index("--hops") + 1] == "2"
     run(*better)
@@ -106,7 +106,7 @@ def test_spark_says_the_same_and_looks_further_where_nobody_stands_in(tmp_path, 
     assert command_in(plain)[command_in(plain).index("--fallback") + 1] == "global"
     exact = ("--method", "naps-exact", "--decay", decay)  # which has no such settings
     note = note_of(run("predict", *world.files, *exact, "-o", tmp_path / "s", "--engine", "spark"))
-    assert "490 of 1,000 sets (49%)" in note
+    assert "490 of 1,000 sets (49 %)" in note
     words = command_in(note)
     assert words[words.index("--hops") + 1] == "3"
     assert words[words.index("--decay") + 1] == better
@@ -123,9 +123,11 @@ def test_sets_that_are_full_though_there_is_support_are_noted_with_a_command_tha
     sets = read_sets(tmp_path / "s.parquet").sets
     full = int(((sets.sizes == 3) & np.isfinite(sets.thresholds)).sum())
     assert full >= 30
-    notes = [line for line in shown.stderr.splitlines() if "hardly tell the classes apart" in line]
+    notes = [line for line in shown.stderr.splitlines() if "hardly distinguish the classes" in line]
     assert len(notes) == 1, shown.stderr
-    assert f"note: {full} of 60 sets ({full / 60:.0%}) hold every label though they have support" in notes[0]
+    assert (
+        f"note: {full} of 60 sets ({100 * full / 60:.0f} %) contain every label although they have support" in notes[0]
+    )
     better = command_in(notes[0])
     assert better[better.index("--alpha") + 1] == "0.2"
     assert run(*better).exit_code == 0

@@ -29,7 +29,7 @@ def test_a_node_that_fell_back_shows_both_supports(tmp_path, run, sparse):
     assert told["neighbourhood_support"] == sum(hop["calibration"] for hop in told["hops"]) < 10
     shown = run("inspect", "--node", node, *sparse.files, *flags).stdout
     assert "support of its neighbourhood" in shown
-    assert "of all calibration nodes stands in" in " ".join(shown.split())
+    assert "of all calibration nodes is used instead" in " ".join(shown.split())
 
 
 def test_a_set_that_would_be_empty_gets_its_best_label_and_a_reason(tmp_path, run, sparse):
@@ -42,10 +42,10 @@ def test_a_set_that_would_be_empty_gets_its_best_label_and_a_reason(tmp_path, ru
     told = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
     assert told["set"] == [CLASSES[y] for y in sets.labels()[row]]
     assert len(told["set"]) == 1
-    assert told["reason"].endswith("the best label stands in for the empty set.")
+    assert told["reason"].endswith("the set contains the best label instead of being empty.")
     told = json.loads(run("inspect", "--node", node, *sparse.files, *flags[1:], "--json").stdout)
     assert told["set"] == []
-    assert "stands in" not in told["reason"]
+    assert "is used instead" not in told["reason"]
 
 
 @pytest.fixture

@@ -60,11 +60,11 @@ def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run):
     assert run("predict", "--task", "regression", *given, "--method", "split", "-o", target).exit_code == 0
     flags = ["inspect", "--node", "n160", "--like", target]
     same = run(*flags, *given)
-    assert "others" not in same.stderr
+    assert "differ" not in same.stderr
     assert "Calibrated on all 150 labelled nodes, as intervals.parquet was." in same.stdout
     written = number_predictor("cqr", "split").predict([160], 0.1)
     ends = f"[{written.lower[0]:.6g}, {written.upper[0]:.6g}] at the threshold {written.thresholds[0]:.6g}"
-    note = f"note: {target} has {ends} for this node: the files or settings are others"
+    note = f"note: {target} has {ends} for this node: the files or settings differ"
     outputs = {"node": IDS, "lower": COLUMNS["cqr"]["lower"] - 1e-4, "upper": COLUMNS["cqr"]["upper"] + 1e-4}
     for changes in (
         {"labels": {"node": IDS[KNOWN], "target": 1e6 * Y[KNOWN]}},
@@ -81,7 +81,7 @@ def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run):
 def test_the_whole_line_of_a_file_is_no_other_than_itself(tmp_path, run):
     given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
     run("predict", "--task", "regression", *given, "--hops", 1, "--alpha", 0.001, "-o", target)
-    assert "others" not in run("inspect", "--node", "n160", "--like", target, *given).stderr
+    assert "differ" not in run("inspect", "--node", "n160", "--like", target, *given).stderr
     shown = run("inspect", "--node", "n160", "--like", target, *given, "--method", "split", "--alpha", 0.2)
     assert f"{target} has [−∞, ∞] at the threshold ∞ for this node" in shown.stderr
 
@@ -134,15 +134,15 @@ def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
     shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--method", "informed")
     text = " ".join(shown.stdout.split())
     for part in (
-        "Node n160 at alpha = 0.1", "[lower − τ, upper + τ]", "What the model said, and what the interval is made of",
-        "Targets around it as evidence: one labelled neighbour whose target is 1 above the model's best guess moves",
+        "Node n160 at alpha = 0.1", "[lower − τ, upper + τ]", "The model's outputs and the terms of the interval",
+        "Neighbours' targets as evidence: one labelled neighbour whose target is 1 above the model's best guess moves",
         "near: mean residual of", "Labelled nodes that are evidence, the strongest first (10 of", "moves lower",
         "Calibration nodes with scores nearest to τ (10 of 75 in reach)", "Calibrated on all 150 labelled nodes.",
     ):  # fmt: skip
         assert part in text
     shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--hops", 1)
     assert "Neighbourhood by hop" in shown.stdout
-    assert "What the model said\n" in shown.stdout
+    assert "The model's outputs\n" in shown.stdout
     assert "evidence" not in shown.stdout
 
 

@@ -136,12 +136,12 @@ def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run, s
     target, node = tmp_path / "sets.parquet", small.ids[small.rest[0]]
     run("predict", *small.files, "--method", "split", "-o", target)
     flags = ["inspect", "--node", node, *small.files, "--like", target]
-    assert "the files or settings are others" not in run(*flags).stderr
+    assert "the files or settings differ" not in run(*flags).stderr
     file = read_sets(target)
     row = file.ids.values.to_pylist().index(node)
     threshold = file.sets.thresholds[row]
     has = ", ".join(CLASSES[y] for y in np.flatnonzero(file.sets.member[row]))
-    told = f"note: {target} has {{{has}}} at the threshold {threshold:.6g} for this node: the files or settings are"
+    told = f"note: {target} has {{{has}}} at the threshold {threshold:.6g} for this node: the files or settings differ"
     few = pq.read_table(small.labels_file)[20:]
     pq.write_table(few, small.labels_file)
     shown = run(*flags)
@@ -225,7 +225,7 @@ def test_other_files_than_those_of_the_record_are_noticed(tmp_path, run, small):
         ),
         ("page.html", '<script type="application/json" id="data-record">{"score": "X(1)"}</script>', "has no name"),
         ("page.html", '<script type="application/json" id="data-record">{}</script>', "which nodes calibrated"),
-        ("sets.csv", "node,labels\n1,[]\n", "CSV has no place for them"),
+        ("sets.csv", "node,labels\n1,[]\n", "CSV cannot store them"),
         ("sets.txt", "", "ends in .parquet"),
     ],
 )

@@ -53,8 +53,8 @@ def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run,
     found = compared("cqr", calibration, nodes, methods=["split", "naps", "naps-exact"], seed=3, alphas=CURVE_ALPHAS)
     words = " ".join(shown.stdout.split())
     assert f"{nodes.size} nodes at alpha = 0.1, 2 hops" in words
-    assert f"{found['naps'].infinite_rate:.1%}" in words
-    assert f"the intervals of all methods are finite on {found.finite.mean():.1%} of the nodes" in words
+    assert f"{100 * found['naps'].infinite_rate:.1f} %" in words
+    assert f"the intervals of all methods are finite on {100 * found.finite.mean():.1f} % of the nodes" in words
     assert " ".join(found.verdict().lines) in words
 
 
@@ -87,7 +87,7 @@ def test_labels_that_are_truth_too_judge_and_that_is_said(run, both_files):
         told = json.loads(shown.stdout)
         assert (told["calibration"], told["results"][0]["nodes"]) == (known.size - 40, rest.size + 40)
         said = " ".join(shown.stderr.split())
-        assert f"40 of the {known.size} nodes of --labels are in --truth too: they only evaluate" in said
+        assert f"40 of the {known.size} nodes of --labels are also in --truth: they are used only to evaluate" in said
         assert (f"{other} of them have different labels in --truth and --labels" in said) == (other > 0)
         assert ("different labels" in said) == (other > 0)
     assert "--truth" not in run(*flags, *truth(rest)).stderr
@@ -119,7 +119,7 @@ def test_predict_says_its_verdict_on_intervals(run, tmp_path):
     verdict = told_by(run, *flags)["verdict"]
     shown = run(*flags)
     assert " ".join(verdict["lines"]) in " ".join(shown.stdout.split())
-    assert verdict["lines"][0].startswith("Auto (chosen automatically): average interval width ")
+    assert verdict["lines"][0].startswith("Auto (method chosen automatically): average interval width ")
     naps = told_by(run, *flags, "--method", "naps")
     assert naps["infinite"] > 0
     share = 100 * naps["infinite"] / naps["nodes"]

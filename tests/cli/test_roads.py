@@ -92,7 +92,7 @@ def test_a_direction_without_directed_edges_is_told_of(world, run, tmp_path):
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ([1.0, 0.0], "an edge of length 0 would make its two ends one node"),
+        ([1.0, 0.0], "an edge of length 0 would make its two ends the same node"),
         ([1.0, -1.0], "entry 1 is -1"),
         (["far", "near"], "must hold numbers in its column weight"),
         ([None, 2.0], "must have no empty cell; the column weight of"),

@@ -30,7 +30,7 @@ def test_predict_prints_its_verdict(run, larger, tmp_path):
     verdict = told_by(run, "predict", *larger.files, "-o", target)["verdict"]
     words = " ".join(shown.stdout.split())
     assert " ".join(verdict["lines"]) in words
-    assert verdict["lines"][0].startswith("Auto (chosen automatically): average set size ")
+    assert verdict["lines"][0].startswith("Auto (method chosen automatically): average set size ")
     assert (verdict["method"], verdict["nodes"], verdict["judged"]) == ("auto", 300, 0)
     assert verdict["labels"] == 300
 

@@ -389,7 +389,7 @@ def test_methods_of_labels_are_refused_with_those_of_numbers(numbers) -> None:
 def test_the_score_decides_what_is_compared(numbers) -> None:
     both = compare(*(numbers[key] for key in numbers), score="cqr", seed=4), compare_intervals(**numbers, seed=4)
     assert both[0].rows() == both[1].rows()
-    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of numbers: .*; APS .* Take compare\."):
+    with pytest.raises(ns.InvalidInputError, match=r"`score` must be one of numbers: .*; APS .* Use compare\."):
         compare_intervals(**numbers, score="aps", methods=["split"])
 
 

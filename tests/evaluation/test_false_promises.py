@@ -34,7 +34,7 @@ def test_labels_that_the_model_was_trained_on_withdraw_the_promise(method: str) 
     verdict, coverage = judged("train", method)
     assert coverage < 0.8
     assert verdict.lines[0].startswith(
-        "No promise of coverage can be made: the model finds the labelled nodes easier than the predicted nodes: the "
+        "No promise of coverage can be made: the model finds the labelled nodes easier than the predicted nodes. The "
         "average top probability is "
     )
     assert "It was probably trained on them: it is right about 100.0 % of them" in verdict.lines[0]
@@ -133,7 +133,7 @@ def test_narrow_intervals_of_labelled_nodes_withdraw_the_promise_of_numbers() ->
         world["graph"], outputs, world["targets"], world["calibration"]
     )
     told = foresee(calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=outputs)
-    assert "the average width that the model gives is 0.2" in told.lines[0]
+    assert "The average width that the model gives is 0.2" in told.lines[0]
 
 
 def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:

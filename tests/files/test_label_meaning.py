@@ -82,7 +82,7 @@ def refusal(*arguments, **options) -> str:
 def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offered(tmp_path, nodes):
     told = refusal(tmp_path, nodes, ["3", "1", "0"])
     assert "'3', '1' are names of classes, but '0' can only be numbers" in told
-    assert "Nor can all be numbers, which '3' is not: write them the same way." in told
+    assert "They cannot all be numbers either, because '3' is not: write them the same way." in told
     assert "--labels-are" not in told
 
 

@@ -36,7 +36,7 @@ def test_a_quoted_line_break_is_part_of_a_name_wherever_blocks_end(tmp_path):
 
 def test_spaces_around_the_name_of_a_column_are_pointed_out(tmp_path, nodes):
     (tmp_path / "y.csv").write_text("node, label\nx, cat\n")
-    with pytest.raises(FileFormatError, match=r"Write label without the spaces around it: ' label'"):
+    with pytest.raises(FileFormatError, match=r"Remove the spaces around the column name ' label'"):
         read_labels(tmp_path / "y.csv", nodes, ["cat"])
 
 

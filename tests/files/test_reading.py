@@ -85,7 +85,7 @@ def test_a_column_that_is_not_there_is_called_what_the_user_calls_it(tmp_path):
     told = str(caught.value)
     assert "must have the columns id, label" in told
     assert "lacks id" in told
-    assert "That node is called id was said by --columns; for this file alone, say labels.node=…" in told
+    assert "--columns says that node is called id; for this file alone, write --columns labels.node=…" in told
 
 
 def test_who_has_another_name_is_told_how_to_say_so(tmp_path):

@@ -104,7 +104,7 @@ def test_ids_beyond_64_bits_are_text(tmp_path):
 
 def test_text_ids_are_refused_where_integers_were_asked_for(tmp_path):
     (tmp_path / "p.csv").write_text("node,a,b\nx,0.5,0.5\n")
-    with pytest.raises(FileFormatError, match="must have integer ids, as --ids integer asks"):
+    with pytest.raises(FileFormatError, match="must have integer ids, because of --ids integer"):
         read_probabilities(tmp_path / "p.csv", Reading(ids="integer"))
 
 

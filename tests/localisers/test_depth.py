@@ -127,6 +127,6 @@ def test_weights_that_cannot_be_held_are_refused():
 
 def test_recommending_among_very_many_depths_is_refused():
     with pytest.raises(
-        ns.InvalidInputError, match="`max_hops` must be at most 256 where the graph is so deep; got 1000"
+        ns.InvalidInputError, match="`max_hops` must be at most 256 for a graph as deep as this; got 1000"
     ):
         recommend(GRAPHS["a path"], Y, max_hops=1000)

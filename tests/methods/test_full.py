@@ -265,6 +265,6 @@ def test_an_inspection_says_what_the_candidate_itself_changed():
     needed = rank_place(held_out.size, 0.1)
     assert seen.base_threshold == np.sort(calibrated.scored.level_scores)[needed - 1]
     assert np.array_equal(seen.label_thresholds, calibrated.predict([200], 0.1).label_thresholds[0])
-    assert "with itself among their evidence" in seen.reason()
+    assert "whose scores count it as evidence" in seen.reason()
     alone = ns.inspect_node(calibrated, int(np.flatnonzero(graph.degrees == graph.degrees.min())[0]))
     assert alone.neighbours.size in (held_out.size, held_out.size - 1)

@@ -220,7 +220,7 @@ def test_an_inspection_says_who_hears_the_candidate_and_whose_targets_speak():
     assert seen.base_threshold == np.sort(calibrated.scored.level_scores)[rank_place(60, 0.1) - 1]
     assert np.array_equal(seen.end_thresholds, prediction.end_thresholds[0])
     assert (seen.lower, seen.upper) == prediction[0]
-    assert "with itself among their evidence" in seen.reason()
+    assert "whose scores count it as evidence" in seen.reason()
 
 
 def test_a_full_level_needs_one_threshold_for_all_and_is_taken_on_request_alone():

@@ -277,7 +277,7 @@ def test_an_inspected_node_has_a_threshold_for_each_label_where_labels_are_judge
     naps = ns.NAPS(hops=2, pool=10.0, by="class").calibrate(graph, p, y, calibration=np.arange(150))
     seen = inspect_node(naps, 160, alpha=0.3)
     assert np.array_equal(seen.member, seen.scores <= seen.label_thresholds)
-    assert seen.reason().startswith("Each label is judged by labelled nodes of its own group of labels")
+    assert seen.reason().startswith("Each label is compared with the labelled nodes of its own group of labels")
 
 
 def test_methods_with_groups_are_compared_and_reported_like_others():

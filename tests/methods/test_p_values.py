@@ -77,5 +77,5 @@ def test_methods_that_weigh_nodes_by_where_they_are_have_none():
     with pytest.raises(ns.InvalidInputError, match="`p_values` must be asked of a method that compares exchangeable"):
         naps.predict([150], p_values=True)
     intervals = ns.SplitConformal(score="absolute").calibrate(p[:, 0], p[:, 0], np.arange(100))
-    with pytest.raises(ns.InvalidInputError, match="`p_values` must be asked of a method of labels"):
+    with pytest.raises(ns.InvalidInputError, match="`p_values` must be left out for intervals"):
         intervals.predict([150], p_values=True)

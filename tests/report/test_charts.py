@@ -8,9 +8,10 @@ from napsets.report.charts import _names
 from napsets.report.encodings import coverage, ticks
 
 
-def rows(*points: tuple[float, float], taken: int = 0) -> list[dict[str, Any]]:
+def rows(*points: tuple[float, float], taken: int = 0, chance: float = 0.0) -> list[dict[str, Any]]:
     return [
-        {"method": f"method {i}", "mean_size": size, "gap": gap, "taken": i == taken}
+        {"method": f"method {i}", "mean_size": size, "gap": gap, "taken": i == taken, "chance": chance}
+        | {"size_low": size, "size_high": size, "gap_low": gap, "gap_high": gap}
         for i, (size, gap) in enumerate(points)
     ]
 
@@ -30,6 +31,15 @@ def test_the_recommended_method_is_named_however_crowded_it_is() -> None:
     places = _names(crowd, "mean_size", (4.5, 5.3), (0.0, 0.08))
     assert 5 in places
     assert len(places) < 8
+
+
+def test_a_name_is_kept_off_the_line_of_chance_and_off_the_intervals() -> None:
+    line = 300.0 * (1.0 - 0.02 / 0.08)  # in pixels from the top, as the point itself
+    dx, dy, _ = _names(rows((4.6, 0.02), chance=0.02), "mean_size", (4.5, 5.3), (0.0, 0.08))[0]
+    assert (dx, dy) == (12, -12)
+    assert line + dy + 4.0 < line
+    broad = [rows((4.6, 0.02))[0] | {"size_high": 5.0}]
+    assert _names(broad, "mean_size", (4.5, 5.3), (0.0, 0.08))[0][1] != 4
 
 
 def test_the_target_is_a_mark_of_every_axis_of_coverage() -> None:

@@ -13,10 +13,11 @@ import pytest
 from scipy.stats import betabinom, binom, binomtest
 
 import napsets as ns
+from napsets.checks.text import percent
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import chance_band, wilson
-from napsets.report.summary import cell, percent
+from napsets.report.summary import cell
 from worlds import FOUR, make_numbers
 
 #: The column of the mean size in rows of groups.

@@ -321,7 +321,7 @@ class ResidualWitnesses:
         """What one labelled neighbour does to the outputs, and what those two hops away do together."""
         weights = self._weights
         if not weights.any():
-            return "the targets of labelled neighbours move nothing"
+            return "the targets of labelled neighbours change nothing"
         near = self._moves(weights[:, 0] / (1.0 + RESIDUAL_PRIOR))
         sentence = f"one labelled neighbour whose target is 1 above the model's best guess moves {near}"
         if weights.shape[1] == 1:

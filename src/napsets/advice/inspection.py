@@ -78,7 +78,7 @@ class SetInspection(NodeInspection):
         """Say where a label is in the set for another reason than its score."""
         thresholds = self.threshold if self.label_thresholds is None else self.label_thresholds
         low = not self.member.any() or (self.scores <= thresholds).any()
-        return "" if low else "No label's score is that low: the best label stands in for the empty set."
+        return "" if low else "No label's score is that low: the set contains the best label instead of being empty."
 
     def threshold_reason(self) -> str:
         """Say where the threshold comes from, or the thresholds of the labels."""
@@ -86,18 +86,22 @@ class SetInspection(NodeInspection):
             return super().threshold_reason()
         if self.base_threshold is not None and self.listeners is not None and np.isfinite(self.threshold):
             moved = int(np.abs(self.label_thresholds - self.base_threshold).argmax())
+            base, low, high = (
+                f"{value:.4f}"
+                for value in (self.base_threshold, self.label_thresholds.min(), self.label_thresholds.max())
+            )
+            between = f"between {low} and {high}, and label {moved} changes it most"
             return (
-                f"Each label is judged by held-out labels, with itself among their evidence: {self.listeners.size} of "
-                f"them hear it. Without it the threshold is {self.base_threshold:.4f}; with it, thresholds go from "
-                f"{self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}, and label {moved} moves it "
-                f"most."
+                "Each candidate label is compared with the held-out labels, whose scores count it as evidence: it "
+                f"changes {self.listeners.size} of these scores. Without a candidate the threshold is {base}; with any "
+                f"of them it is {low if low == high else between}."
             )
         how = (
-            "Labelled nodes weigh by the ratio of their class, and a candidate by that of its own"
+            "Labelled nodes are weighted by the ratio of their class, and a candidate by the ratio of its own"
             if self.shifted
-            else "Each label is judged by labelled nodes of its own group of labels"
+            else "Each label is compared with the labelled nodes of its own group of labels"
         )
-        return f"{how}: thresholds go from {self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
+        return f"{how}: thresholds range from {self.label_thresholds.min():.4f} to {self.label_thresholds.max():.4f}."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -113,7 +117,7 @@ class IntervalInspection(NodeInspection):
     columns : tuple of str
         What the model's outputs are: lower and upper, or prediction and maybe spread.
     model, outputs : numpy.ndarray
-        What the model said, and what the interval is made of: the same, unless targets of neighbours have shifted it.
+        The model's outputs and the terms of the interval: the same, unless targets of neighbours have shifted it.
     rule : str
         How outputs and threshold make an interval.
     smallest_score : float
@@ -166,8 +170,9 @@ class IntervalInspection(NodeInspection):
             return super().threshold_reason()
         low, high, base = map(in_digits, (*self.end_thresholds.tolist(), self.base_threshold))
         return (
-            f"Each target is judged by targets held out, with itself among their evidence: {self.listeners.size} of "
-            f"them hear it. Without it the threshold is {base}; with it, {low} below the outputs and {high} above."
+            "Each candidate target is compared with the held-out targets, whose scores count it as evidence: it "
+            f"changes {self.listeners.size} of these scores. Without a candidate the threshold is {base}; with one it "
+            f"is {low} below the outputs and {high} above."
         )
 
     def _exception(self) -> str:

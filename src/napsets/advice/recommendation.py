@@ -38,6 +38,7 @@ from napsets.checks.arguments import (
     check_seed,
 )
 from napsets.checks.frames import label_numbers, named_columns
+from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
@@ -112,7 +113,7 @@ class Recommendation:
         head = "".join(f"<th>{name}</th>" for name in ("", "hops", "decay", "bound", "effective size", "lack support"))
         rows = "".join(
             f"<tr><td>{'→' if c == self.best else ''}</td><td>{c.hops}</td><td>{escape(c.decay)}</td>"
-            f"<td>{c.bound:.3f}</td><td>{c.effective_size:.0f}</td><td>{c.short_share:.1%}</td></tr>"
+            f"<td>{c.bound:.3f}</td><td>{c.effective_size:.0f}</td><td>{percent(c.short_share)}</td></tr>"
             for c in self.candidates
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -140,8 +141,9 @@ class Recommendation:
         if np.isnan(self.homophily):
             return "No labelled node has a labelled neighbour, so homophily cannot be seen in these labels."
         seen = (
-            f"Neighbours share a label {self.homophily:.1%} of the time (± {self.homophily_se:.1%}); with random "
-            f"labels it would be {self.expected_homophily:.1%}. "
+            f"Neighbours share a label {percent(self.homophily)} of the time (± {percent(self.homophily_se)}); with "
+            "random "
+            f"labels it would be {percent(self.expected_homophily)}. "
         )
         if self.homophilous:
             return seen + "The graph is homophilous, which is what NAPS relies on."
@@ -156,14 +158,14 @@ class Recommendation:
             )
         verb = "below" if self.favourable else "not clearly below"
         return (
-            f"Taking 'has another label' for the distance in total variation, the bound on the coverage gap and the "
+            f"With 'has another label' as the distance in total variation, the bound on the coverage gap and the "
             f"slack of a small sample come to {self.best.bound + self.best.slack:.3f} with NAPS, {verb} the "
             f"{self.split_bound:.3f} of split conformal prediction."
         )
 
     def _on_hops(self) -> str:
         same = [c for c in self.candidates if c.decay == self.best.decay]
-        shares = ", ".join(f"{c.short_share:.1%} at K = {c.hops}" for c in same)
+        shares = ", ".join(f"{percent(c.short_share)} at K = {c.hops}" for c in same)
         return (
             f"A node has {self.mean_degree:.1f} neighbours on average. Nodes that lack support: {shares}. K = "
             f"{self.best.hops} weighs nearness against these and gives an effective size of "
@@ -172,20 +174,20 @@ class Recommendation:
 
     def _on_decay(self) -> str:
         by_hop = ", ".join(
-            f"{'not known' if np.isnan(share) else f'{share:.0%}'} at hop {k}"
+            f"{'not known' if np.isnan(share) else percent(share, 0)} at hop {k}"
             for k, share in enumerate(self.agreement, start=1)
         )
         if self.best.hops == 1:
             choice = "with one hop there is nothing to weigh against it"
         elif self.best.decay == "uniform":
-            choice = "a larger effective sample is worth more here than nearness, so all hops weigh alike"
+            choice = "a larger effective sample is worth more here than nearness, so all hops have the same weight"
         else:
-            choice = "nearness is worth more here than a larger effective sample, so nearer nodes weigh more"
+            choice = "nearness is worth more here than a larger effective sample, so nearer nodes have more weight"
         return f"Labelled nodes agree with a node's label: {by_hop}; {choice} ({self.best.decay})."
 
     def _on_support(self) -> str:
         return (
-            f"{self.best.short:,} of {self.nodes:,} nodes ({self.best.short_share:.1%}) have less than the weight "
+            f"{self.best.short:,} of {self.nodes:,} nodes ({percent(self.best.short_share)}) have less than the weight "
             f"{self.needed:.3g} = (1−α)/α around them that a finite threshold needs at alpha = {self.alpha:g}; they "
             f"get every label."
         )
@@ -251,7 +253,7 @@ def recommend(
     chosen = np.sort(rng.choice(calibration, min(check_count("sample", sample, minimum=1), calibration.size), False))
     depth = max(1, useful_hops(walked, np.concatenate([targets, chosen]), deepest))
     if depth > _DEEPEST:
-        raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} where the graph is so deep; got {deepest}")
+        raise InvalidInputError(f"`max_hops` must be at most {_DEEPEST} for a graph as deep as this; got {deepest}")
     total, same = label_counts(walked, y, calibration, chosen, depth)
     choices = Candidates(alpha, depth)
     index = CalibrationIndex(walked, np.zeros(calibration.size), calibration)

@@ -170,11 +170,14 @@ class NodeInspection(ABC):
         """Say where the threshold comes from."""
         threshold = in_digits(self.threshold)
         if not self.is_quantile:
-            return f"The threshold {threshold} is the method's own for this node: no quantile of others' scores."
+            return (
+                f"The threshold {threshold} was computed by the method for this node; it is not a quantile of other "
+                "nodes' scores."
+            )
         if self.level is not None and np.isfinite(self.threshold):
             return (
                 f"The held-out labels set the level to {self.level:.4g} of 1+Σw, that is {self.needed_mass:.4g}; up to "
-                f"the threshold {threshold} the calibration nodes that count weigh {self.reached_mass:.4g} of "
+                f"the threshold {threshold}, the calibration nodes in reach weigh {self.reached_mass:.4g} of "
                 f"{self.total_mass:.4g}."
             )
         if self.level is not None and np.isinf(self.level):
@@ -190,13 +193,13 @@ class NodeInspection(ABC):
             )
         else:
             return (
-                f"The threshold {threshold} is the smallest score at which the calibration nodes in reach "
-                f"gather {self.needed_mass:.4g} = (1−α)(1+Σw) of their weight {self.total_mass:.4g}; up to it they "
-                f"weigh {self.reached_mass:.4g}."
+                f"The threshold {threshold} is the smallest score up to which the calibration nodes in reach weigh at "
+                f"least {self.needed_mass:.4g} = (1−α)(1+Σw): they weigh {self.reached_mass:.4g} of "
+                f"{self.total_mass:.4g}."
             )
         if np.isinf(self.threshold):
             return f"{start}: the threshold is ∞ and {self.everything}."
-        return f"{start}: the threshold {threshold} of all calibration nodes stands in."
+        return f"{start}: the threshold {threshold} of all calibration nodes is used instead."
 
 
 def hop_rings(graph: Graph, node: int, hops: int) -> list[IntArray]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from napsets.advice.theory import fewest_labels
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_labels, check_seed
+from napsets.checks.text import percent
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.gaps import gap_within
 from napsets.evaluation.groups import FIFTHS, groups_of_partition
@@ -154,7 +155,7 @@ class Trials:
 
     @property
     def method(self) -> str:
-        """The method to use: the smallest sets, but `auto` where it is about as good, and split where nothing helps."""
+        """The method to use: split, unless another makes clearly smaller sets; `auto` where it is nearly the best."""
         plain = TRIED[0]
         fit = {trial.method: trial for trial in self._fit() if not trial.larger}
         if not self.enough or not fit:
@@ -162,7 +163,7 @@ class Trials:
         smallest = min(fit.values(), key=lambda trial: trial.size)
         auto = fit.get("auto")
         near = auto is not None and auto.size <= (1 + _WORTH) * smallest.size + smallest.size_se
-        if auto is not None and near and (auto.smaller or not smallest.smaller):
+        if auto is not None and near and auto.smaller:
             return "auto"
         return smallest.method if smallest.smaller else plain
 
@@ -211,10 +212,10 @@ class Trials:
     def _on_coverage(self) -> list[str]:
         short = [trial for trial in self.trials if trial.falls_short]
         full = [trial for trial in self.trials if trial.full >= 0.1]
-        below = ", ".join(f"{t.title} covers {t.coverage:.1%} ± {t.coverage_se:.1%}" for t in short)
-        empty = ", ".join(f"{t.title} gives every label to {t.full:.0%} of the nodes" for t in full)
-        sentences = [f"Below the target of {1 - self.alpha:.0%}: {below}."] if below else []
-        return sentences + ([f"Full sets say nothing: {empty}."] if empty else [])
+        below = ", ".join(f"{t.title} covers {percent(t.coverage)} ± {percent(t.coverage_se)}" for t in short)
+        empty = ", ".join(f"{t.title} gives every label to {percent(t.full, 0)} of the nodes" for t in full)
+        sentences = [f"Below the target of {percent(1 - self.alpha, 0)}: {below}."] if below else []
+        return sentences + ([f"Full sets carry no information: {empty}."] if empty else [])
 
     @staticmethod
     def _on_choice(choice: Choice) -> str:

@@ -192,7 +192,7 @@ def _suspect_mask(name: str, *, refuse: bool) -> None:
     what = "integers 0 and 1, one per node. If they are a mask, pass it with .astype(bool)"
     if refuse:
         raise InvalidInputError(f"`{name}` must hold node ids or be a boolean mask; got {what}.")
-    warnings.warn(f"`{name}` is taken for node ids, the nodes 0 and 1 again and again; got {what}", NapsetsWarning, 4)
+    warnings.warn(f"`{name}` is taken for node ids, the nodes 0 and 1 repeatedly; got {what}", NapsetsWarning, 4)
 
 
 def check_node(name: str, value: object, size: int) -> int:
@@ -200,7 +200,7 @@ def check_node(name: str, value: object, size: int) -> int:
     array = as_array(name, value)
     if array.size != 1 or array.dtype == np.bool_:
         what = "a mask" if array.dtype == np.bool_ else array.size
-        raise InvalidInputError(f"`{name}` must be one node; got {what}. Ask for one at a time, by its id.")
+        raise InvalidInputError(f"`{name}` must be one node; got {what}. Pass one at a time, by its id.")
     return int(check_index(name, array.reshape(1), size)[0])
 
 

@@ -38,7 +38,7 @@ WeightsMean = Literal["lengths", "strengths", "ignored"]
 SHORTEST, LONGEST = 1e-100, 1e100
 
 _ZERO = {
-    "lengths": "an edge of length 0 would make its two ends one node: make them one, or give the edge a small length",
+    "lengths": "an edge of length 0 would make its two ends the same node: merge them, or give the edge a small length",
     "strengths": "a strength of 0 is not an edge: leave it out",
 }
 
@@ -199,5 +199,6 @@ def _check_both_ways(indptr: IntArray, indices: npt.NDArray[Any], lengths: Float
         row = int(np.searchsorted(indptr, entry, side="right")) - 1
         raise InvalidInputError(
             f"`lengths` must be the same both ways in an undirected graph; {row} → {indices[entry]} is not as long as "
-            f"its way back. Pass directed=True, or make the graph with Graph.from_edge_index, which keeps the shorter."
+            "its reverse edge. Pass directed=True, or make the graph with Graph.from_edge_index, which keeps the "
+            "shorter."
         )

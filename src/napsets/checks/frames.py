@@ -136,7 +136,9 @@ def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
     if not text and (ids is None or ids.dtype.kind not in "iu"):
         return value
     if ids is None or (text and ids.dtype.kind not in "UO"):
-        raise InvalidInputError(f"`{name}` must be numbers, or calibrate(...) be given the nodes' names as ids=")
+        raise InvalidInputError(
+            f"`{name}` must be numbers, unless the nodes' names are passed to calibrate(...) as ids="
+        )
     wanted = column.reshape(-1) if text else check_integers(name, column.reshape(-1))
     rows, what = find_rows(ids, wanted), "names" if text else "ids"
     lost = rows < 0

@@ -49,7 +49,7 @@ class Registry(dict[str, Value]):
             entered = self.get(name, value)
             if _definition(entered) != _definition(value):
                 raise InvalidInputError(
-                    f"`name` must be new to {self.title}; {name!r} is {'.'.join(_definition(entered))} there. Take "
+                    f"`name` must be new to {self.title}; {name!r} is {'.'.join(_definition(entered))} there. Use "
                     f"another name, or remove it first: del {self.title}[{name!r}]"
                 )
             self[name] = value  # type: ignore[assignment]

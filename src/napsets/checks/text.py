@@ -5,9 +5,10 @@ Nothing here needs NumPy, so that the command can show an error before anything 
 
 from __future__ import annotations
 
+import math
 import re
 
-__all__ = ["shown_name", "visible", "visible_json"]
+__all__ = ["percent", "shown_name", "visible", "visible_json"]
 
 #: What is obeyed or hidden instead of shown: control characters, old and new; marks without width; what turns text
 #: around or breaks lines; half characters, which no file can hold; and what is not a character.
@@ -32,6 +33,17 @@ def visible(text: str, *, lines: bool = False) -> str:
 def visible_json(text: str) -> str:
     """Do the same to JSON, by its own escapes: it means what it meant."""
     return _OBEYED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share as a percentage, an en dash where there is none.
+
+    Examples
+    --------
+    >>> percent(0.9012), percent(0.9012, 0), percent(float("nan"))
+    ('90.1 %', '90 %', '–')
+    """
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def shown_name(name: object) -> str:

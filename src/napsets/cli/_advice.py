@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from napsets.checks.text import percent
 from napsets.methods.table import settings_of
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
@@ -26,7 +27,7 @@ _USUAL_HOPS = 2
 
 #: What nodes get that have too little support.
 _WITHOUT_SUPPORT: dict[type[Prediction], str] = {
-    PredictionSets: "sets ({}) hold every label",
+    PredictionSets: "sets ({}) contain every label",
     PredictionIntervals: "intervals ({}) are the whole line",
 }
 
@@ -50,7 +51,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
     if share < _WORTH_SAYING:
         return None
     alpha, hops, calibration = result["alpha"], result["hops"], result.get("calibration")
-    without = _WITHOUT_SUPPORT[prediction].format(f"{share:.0%}")
+    without = _WITHOUT_SUPPORT[prediction].format(percent(share, 0))
     opening = f"{result['infinite']:,} of {result['nodes']:,} {without} because of too little support: "
     method, settings = result["method"], settings_of(result["method"])
     everyone = {"fallback": "global"} if "fallback" in settings else {}
@@ -64,7 +65,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
     if not (everyone or "hops" in settings):
         return f"{opening}{method} finds too few labels for them. To see what each method is for: napsets methods"
     if hops == 0:
-        reason = "no node is within 0 hops of another. Look around: "
+        reason = "no node is within 0 hops of another. Use one hop: "
         split = " (or use --fallback global: split conformal prediction)" if everyone else ""
         return opening + reason + command_with(context, **_hops(result, _USUAL_HOPS)) + split
     reason = f"too few calibration nodes are within {hops} hop{'s' * (hops > 1)}. "
@@ -92,8 +93,9 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
         return None
     larger = min(2 * alpha, (1 + alpha) / 2)
     return (
-        f"{reached:,} of {nodes:,} sets ({reached / nodes:.0%}) hold every label though they have support: the "
-        f"probabilities hardly tell the classes apart. Better ones would help; or lower the target: "
+        f"{reached:,} of {nodes:,} sets ({percent(reached / nodes, 0)}) contain every label although they have "
+        "support: the "
+        "probabilities hardly distinguish the classes. Use a better model, or lower the target: "
         f"{command_with(context, alpha=larger)}"
     )
 

@@ -101,7 +101,7 @@ def _refuse_unknown(path: Path, key: str, known: Iterable[str], *, what: str = "
     if key.replace("_", "-") in names:
         return
     near = difflib.get_close_matches(key.replace("_", "-"), names, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(names)}"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; known names: {', '.join(names)}"
     raise typer.BadParameter(f"{path} has an unknown {what} {where}{key!r}{hint}")
 
 
@@ -120,7 +120,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="Settings file (TOML) that fills in what flags leave open.",
+        help="Settings file (TOML). Flags take precedence over it.",
         callback=apply_config,
         is_eager=True,
         rich_help_panel=_COMMON,

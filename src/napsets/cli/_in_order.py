@@ -112,7 +112,7 @@ def order_rows(result: dict[str, Any], noun: str) -> list[tuple[str, str]]:
 
     def alarm(name: str) -> str:
         rang, evidence = result["alarms"][name]["rang"], result["alarms"][name]["log10_capital"]
-        return f"{'silent' if rang is None else f'after {rang:,} labels'} (now 10^{evidence:.1f})"
+        return f"{'not raised' if rang is None else f'raised after {rang:,} labels'} (evidence now 10^{evidence:.1f})"
 
     rows = [
         ("labels", number(result["labels"])),

@@ -185,9 +185,9 @@ class _SetExplanation(Explanation):
             )
             for row in sorted(likely, key=lambda row: -row["informed"])
         ]
-        title = f"Labels around it as evidence: for the average label here, {evidence['sentence']}"
+        title = f"Neighbours' labels as evidence: for the average label here, {evidence['sentence']}"
         # The model is one of the factors, and what it says by itself a column of its own.
-        columns = ["label", "model says", "informed", *factors]
+        columns = ["label", "model", "informed", *factors]
         note = (
             f"{len(rows)} of {len(evidence['labels'])} labels; from `{factors[0]}` on: what each adds to the log odds"
         )
@@ -211,7 +211,7 @@ def _heard(inspection: Any, inputs: Inputs) -> dict[str, Any]:
 _WORDS = {
     "constant": "constant",
     "near": "near: mean residual of {:.4g} labelled neighbours",
-    "far": "far: mean residual two hops away, of {:.4g} in shares",
+    "far": "far: mean residual two hops away, total weight {:.4g}",
 }
 
 
@@ -247,13 +247,13 @@ class _IntervalExplanation(Explanation):
     def score_table(self, result: dict[str, Any]) -> Any:
         if result["evidence"] is None:
             rows = [(row["output"], number(row["model"])) for row in result["outputs"]]
-            return table("What the model said", ["", "model says"], rows)
+            return table("The model's outputs", ["", "model"], rows)
         shifted = [
             (row["output"], number(row["model"]), number(row["used"]), signed(row["used"] - row["model"]))
             for row in result["outputs"]
         ]
-        title = "What the model said, and what the interval is made of"
-        return table(title, ["", "model says", "informed", "shift"], shifted)
+        title = "The model's outputs and the terms of the interval"
+        return table(title, ["", "model", "informed", "shift"], shifted)
 
     def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
         spoken, outputs = evidence.voices[:shown], evidence.outputs
@@ -318,7 +318,7 @@ class _IntervalExplanation(Explanation):
             for row in evidence["voices"]
         ]
         heads = ["node", "target", "hop", "residual", *(f"moves {name}" for name in outputs)]
-        title = f"Targets around it as evidence: {evidence['sentence']}"
+        title = f"Neighbours' targets as evidence: {evidence['sentence']}"
         return [table(title, columns, rows), table(_spoken(evidence), heads, voices)]
 
 

@@ -122,8 +122,8 @@ class WrittenRecord:
         for key, (what, here) in counts.items():
             if self.written.get(key, here) != here:
                 notes.append(
-                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: what it says "
-                    f"may differ from what is explained here"
+                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: its contents "
+                    "may differ from what is explained here"
                 )
         return notes
 
@@ -150,11 +150,11 @@ def _opened(path: Path) -> TableFile:
     """Open a file of sets or intervals that has a place for settings."""
     table = open_table("like", path)
     if METADATA_KEY not in table.metadata:
-        placeless = {"csv": "CSV has no place for them", "jsonl": "JSON Lines has no place for them"}
+        placeless = {"csv": "CSV cannot store them", "jsonl": "JSON Lines cannot store them"}
         reason = placeless.get(table.format, "it holds none")
         raise FileFormatError(
-            f"`like` must be a sets file or a report that says how it was made; {path} does not: {reason}. Write the "
-            f"sets as Parquet or npz, or pass the settings as flags."
+            f"`like` must be a sets file or a report that records how it was made; {path} does not: {reason}. Write "
+            "the sets as Parquet or npz, or pass the settings as flags."
         )
     return table
 
@@ -183,8 +183,8 @@ Like = Annotated[
     Path | None,
     typer.Option(
         "--like",
-        help="A file of sets or intervals (Parquet or npz), or a report, to explain: takes over its settings and which "
-        "nodes calibrated. Other flags win over it.",
+        help="A file of sets or intervals (Parquet or npz), or a report, to explain: its settings and its calibration "
+        "nodes are used. Other flags take precedence.",
         callback=_apply,
     ),
 ]
@@ -218,7 +218,7 @@ def written_otherwise(record: WrittenRecord, result: dict[str, Any], inputs: Inp
         text, same = _ROWS[type(file.prediction)](file, row, result)
         if not same or not math.isclose(threshold, result["threshold"], rel_tol=_ROUNDED):
             has = f"{text} at the threshold {_shown(threshold)}"
-            return [f"{record.path} has {has} for this node: the files or settings are others"]
+            return [f"{record.path} has {has} for this node: the files or settings differ"]
     return []
 
 

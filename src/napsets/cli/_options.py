@@ -74,7 +74,7 @@ def make_score(name: str) -> Any:
     except InvalidInputError as error:
         raise typer.BadParameter(str(error)) from error
     except TypeError as error:
-        raise typer.BadParameter(f"{name} is nothing without settings, which only Python can give it") from error
+        raise typer.BadParameter(f"{name} needs settings, which can be given only in Python") from error
 
 
 def _check_score(name: str) -> str:

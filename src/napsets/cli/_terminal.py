@@ -141,7 +141,7 @@ def _describe(error: BaseException, written: Sequence[Path]) -> str:
         return str(error)
     if isinstance(error, PrintingError):
         reason = (error.strerror or "").lower()
-        return f"standard output could not take what was to be printed ({reason}); {whole(written)}."
+        return f"cannot write to standard output ({reason}); {whole(written)}."
     if isinstance(error, OSError) and error.errno is not None:
         return _describe_system(error, written)
     if isinstance(error, MemoryError):
@@ -150,8 +150,8 @@ def _describe(error: BaseException, written: Sequence[Path]) -> str:
             "--engine spark."
         )
     return (
-        f"unexpected {type(error).__name__}: {error}. This is a fault of napsets; run the command again with --debug "
-        "and report what it prints."
+        f"unexpected {type(error).__name__}: {error}. This is a bug in napsets; please run the command again with "
+        "--debug and report the output."
     )
 
 

@@ -75,7 +75,7 @@ def _main_table(result: dict[str, Any]) -> Any:
         ("… without a labelled neighbour", number(result["without_labelled_neighbour"])),
         ("homophily Ĥ", number(result["homophily"])),
         ("… among nodes with a labelled neighbour", number(result["homophily_where_seen"])),
-        ("expected of random labels H_rand", number(result["expected_homophily"])),
+        ("expected with random labels, H_rand", number(result["expected_homophily"])),
     ]
     return table("Homophily", ["", ""], rows)
 

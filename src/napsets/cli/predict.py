@@ -77,8 +77,9 @@ class EngineOptions:
         PlanName,
         typer.Option(
             "--plan",
-            help="With --engine spark: workers map the graph, from a folder next to the output that all machines see, "
-            "or joins. By default the first, where the graph fits into the memory of each machine.",
+            help="With --engine spark: graph-on-every-worker (workers read the graph from a folder next to the output, "
+            "which all machines "
+            "must see) or joins. Default: the first, if the graph fits into the memory of each machine.",
         ),
     ] = PlanName.auto
 
@@ -111,7 +112,7 @@ class Source:
         paths = {f"--{key.replace('_', '-')}": getattr(self, key) for key in ("store", "method_file")}
         flags = [flag for flag, path in paths.items() if path is not None]
         if flags and (len(flags) > 1 or any((self.edges, self.probabilities, self.labels))):
-            message = "takes the place of --edges, --probabilities and --labels, and of any other such option"
+            message = "replaces --edges, --probabilities and --labels, and all other options of this kind"
             raise typer.BadParameter(message, param_hint=flags[0])
         if flags and is_given(context, "method"):
             raise typer.BadParameter("the method was calibrated already; leave it out", param_hint="--method")
@@ -134,8 +135,8 @@ def predict(
         typer.Option(
             "--output",
             "-o",
-            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, whole or not at all; - is standard "
-            "output.",
+            help="The sets file: .parquet, .csv, .tsv, .jsonl (.gz too) or .npz, written completely or not at all; "
+            "- is standard output.",
         ),
     ],
     nodes: Nodes = None,
@@ -308,7 +309,7 @@ def _predict_on_spark(
     # Imported by name, because it needs an extra and brings Spark with it.
     predict_files = import_module("napsets.spark").predict_files
     if engine.plan == "joins" and not import_module("napsets.spark.plans").joins_know(method):
-        raise typer.BadParameter(f"joins do not know {options.name}; leave it out", param_hint="--plan")
+        raise typer.BadParameter(f"joins do not support {options.name}; leave out this option", param_hint="--plan")
     with wrong_use("--output"):
         check_apart(target)
         import_module("napsets.spark.places").check_early(str(target))

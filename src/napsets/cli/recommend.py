@@ -126,8 +126,8 @@ _GRAPH_ALONE = {
 _VERDICTS = {
     "yes": "[bold]Neighbourhoods help: use {way}[/bold]. On held-out labels its sets are clearly smaller than those of "
     "split APS.",
-    "maybe": "[bold]Neighbourhoods make no clear difference[/bold]: use {way}.",
-    "no": "[bold]Neighbourhoods do not help[/bold]: use {way}.",
+    "maybe": "[bold]Neighbourhoods make no clear difference[/bold]: keep split APS, {way}.",
+    "no": "[bold]Neighbourhoods do not help[/bold]: keep split APS, {way}.",
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from napsets.checks.arguments import IntArray
+from napsets.checks.text import percent
 from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
@@ -175,7 +176,9 @@ def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
             f"leave out --truth: then half of --labels evaluates",
             param_hint="--truth",
         )
-    notes.append(f"{count:,} of the {count + rest:,} nodes of --labels are in --truth too: they only evaluate")
+    notes.append(
+        f"{count:,} of the {count + rest:,} nodes of --labels are also in --truth: they are used only to evaluate"
+    )
     # Numbers may have been rounded on their way into one of the files.
     others = int((~np.isclose(judged, labels, rtol=1e-6, atol=0.0)).sum())
     if others:
@@ -194,12 +197,12 @@ def _set_table(rows: list[dict[str, Any]]) -> Any:
     cells = [
         (
             row["title"],
-            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            f"{100 * row['coverage']:.1f}±{100 * row['coverage_se']:.1f}",
             f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
             number(row["size_given_coverage"], 2),
             number(row["sscv"], 3),
             number(row["pccv"], 3),
-            *(f"{row[name]:.1%}" for name in ("singleton_rate", "empty_rate", "full_rate")),
+            *(percent(row[name]) for name in ("singleton_rate", "empty_rate", "full_rate")),
         )
         for row in rows
     ]
@@ -211,11 +214,11 @@ def _interval_table(rows: list[dict[str, Any]]) -> Any:
     cells = [
         (
             row["title"],
-            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}",
             wide(row["mean_width"]),
             f"{wide(row['shared_width'])}±{wide(row['shared_width_se'])}",
             wide(row["median_width"]),
-            f"{row['infinite_rate']:.1%}",
+            percent(row["infinite_rate"]),
             *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction")),
             number(row["pccv"], 3),
         )
@@ -226,7 +229,7 @@ def _interval_table(rows: list[dict[str, Any]]) -> Any:
     title = _title(rows)
     if rows[0]["shared"] < 1.0:
         whose = whose_finite({row["title"]: row["infinite_rate"] for row in rows})
-        title += f"; the intervals of {whose} are finite on {rows[0]['shared']:.1%} of the nodes"
+        title += f"; the intervals of {whose} are finite on {percent(rows[0]['shared'])} of the nodes"
     return table(title, columns, cells)
 
 

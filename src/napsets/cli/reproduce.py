@@ -81,12 +81,14 @@ def reproduce(
         list[str] | None, typer.Option(help="Leaderboard: this method on the first model and draw only.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, max=_MOST, help="Processes that work at the same time.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="A minute's version: one model, one seed.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short version of about a minute: one model, one seed.")
+    ] = False,
     results: Annotated[Path, typer.Option(help="Folder of the rows and of trained predictions.")] = Path("results"),
     root: Annotated[Path | None, typer.Option(help="Folder of the graphs (default data, or benchmarks/data).")] = None,
     output: Annotated[Path | None, typer.Option(help="Write tables and figures into this folder.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write a page of documentation to this Markdown file.")] = None,
-    rows_only: Annotated[bool, typer.Option("--rows-only", help="Run nothing; show the rows that are there.")] = False,
+    rows_only: Annotated[bool, typer.Option("--rows-only", help="Run nothing; show the existing rows.")] = False,
 ) -> None:
     """Reproduce the paper's tables and figures next to the printed ones, or compare all methods (leaderboard).
 

@@ -50,16 +50,20 @@ class Address:
     host: Annotated[
         str,
         typer.Option(
-            "--host", help="Where to listen. Other machines can reach any but a loopback address; that needs a token."
+            "--host",
+            help="Address to listen on. An address that other machines can reach (any but a loopback address) needs a "
+            "token.",
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 is any that is free.")] = 8000
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8000
     token_file: Annotated[
         Path | None,
         typer.Option("--token-file", help="A file with the bearer token; without it, the variable NAPSETS_TOKEN."),
     ] = None
-    most_bytes: Annotated[int, typer.Option("--max-body", min=1, help="Bytes of a request's body at most.")] = 64 << 20
-    most_entries: Annotated[int, typer.Option("--max-batch", min=1, help="Entries of one batch at most.")] = 100_000
+    most_bytes: Annotated[int, typer.Option("--max-body", min=1, help="Largest request body, in bytes.")] = 64 << 20
+    most_entries: Annotated[int, typer.Option("--max-batch", min=1, help="Largest number of entries in one batch.")] = (
+        100_000
+    )
     seconds: Annotated[
         float,
         typer.Option("--timeout", min=0.001, help="Seconds that a request may take to arrive, and to be answered."),
@@ -124,7 +128,7 @@ def _files(store: Path, first: FirstFiles) -> bool:
         return False
     if there:
         raise typer.BadParameter(
-            f"{store} is there already; leave out --edges, --probabilities and --labels", param_hint="STORE"
+            f"{store} already exists; leave out --edges, --probabilities and --labels", param_hint="STORE"
         )
     if missing:
         raise typer.BadParameter(f"a new store needs {', '.join(missing)} too", param_hint=missing[0])

@@ -35,7 +35,7 @@ def status(
     run: Output,
     store: StorePath,
     fail_on: Annotated[
-        AlarmName | None, typer.Option("--fail-on", help=f"Exit with {ALARMED} where an alarm rings.")
+        AlarmName | None, typer.Option("--fail-on", help=f"Exit with code {ALARMED} if an alarm is raised.")
     ] = None,
     prometheus: Annotated[
         Path | None,
@@ -44,9 +44,9 @@ def status(
         ),
     ] = None,
 ) -> None:
-    """Say how many nodes, edges and labels a store holds, how its sets have done so far, and whether an alarm rings.
+    """Say how many nodes, edges and labels a store holds, how well its sets covered, and whether an alarm is raised.
 
-    Coverage is prequential: each label judges the set that its node had before the label came. Its interval holds at
+    Coverage is prequential: each label evaluates the set that its node had before the label came. Its interval holds at
     all times together. A store that a service writes to can be read meanwhile.
     """
     from napsets.files.places import replacing
@@ -74,8 +74,8 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(name, number(figures[name])) for name in ("nodes", "edges", "labels", "events")]
     low, high = judged["coverage_interval"]
     rows += [
-        ("labels that judged a set", number(judged["labels"])),
-        ("promised coverage", percent(1.0 - figures["alpha"])),
+        ("labels that evaluated a set", number(judged["labels"])),
+        ("target coverage", percent(1.0 - figures["alpha"])),
         ("coverage so far", percent(judged["coverage"])),
         ("… interval that holds at all times", f"{percent(low)} to {percent(high)}"),
         (f"… of the last {judged['window']} labels", percent(judged["recent_coverage"])),
@@ -83,5 +83,5 @@ def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
         ("median label delay, in labels", number(judged["label_delay"], 0)),
     ]
     for name, alarm in judged["alarms"].items():
-        rows.append((f"alarm: {name}", "no" if alarm["rang"] is None else f"rang after {alarm['rang']:,} labels"))
+        rows.append((f"alarm: {name}", "no" if alarm["rang"] is None else f"raised after {alarm['rang']:,} labels"))
     return rows

@@ -32,7 +32,7 @@ def update(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="A name for this batch: sent again under the same name, it does nothing."),
+        typer.Option("--key", help="A name for this batch. A batch that is sent again under the same name is ignored."),
     ] = None,
     read: Annotated[ReadingOptions, READ] = ReadingOptions(),
 ) -> None:
@@ -44,7 +44,7 @@ def update(
     from napsets.live.live import Live
 
     if labels is None and edges is None and nodes is None:
-        raise typer.BadParameter("there is nothing to enter; pass --labels, --edges or --nodes", param_hint="--labels")
+        raise typer.BadParameter("there is nothing to add; pass --labels, --edges or --nodes", param_hint="--labels")
     notes: list[str] = []
     with run.steps() as steps:
         steps.stage(f"opening {store}")
@@ -57,7 +57,7 @@ def update(
             status = live.status()
     counts = {name.removeprefix("add_"): len(columns[0]) if done else 0 for name, *columns in changes}
     if not done:
-        run.note(f"a batch with the key {key} is in the store already: nothing was entered")
+        run.note(f"a batch with the key {key} is already in the store: nothing was added")
     rows = [(f"{name} entered", number(count)) for name, count in counts.items()]
     rows += [(f"{name} in all", number(status[name])) for name in ("nodes", "edges", "labels", "events")]
     run.result({"entered": counts, "repeated": not done, **status}, table(str(store), ["", ""], rows))

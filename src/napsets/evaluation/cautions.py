@@ -229,10 +229,11 @@ def _on_drift(look: Drift) -> str:
     if not look.ease:
         return f"{look}; coverage may differ there"
     surer, other = (first, second) if look.easier else (second, first)
-    finding = f"the model finds the {surer} nodes easier than the {other} nodes: {look}"
+    reading = str(look)
+    finding = f"the model finds the {surer} nodes easier than the {other} nodes. {reading[:1].upper()}{reading[1:]}"
     if look.easier:
         return finding
-    return f"{finding}; if it was trained on some of the {second} nodes, leave those out (--training)"
+    return f"{finding}. If it was trained on some of the {second} nodes, leave those out (--training)"
 
 
 def _on_labels(count: int, alpha: float, consequence: str) -> tuple[list[str], list[str]]:

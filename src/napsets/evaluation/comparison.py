@@ -217,7 +217,7 @@ def compare_intervals(
     if prediction_type(chosen) is not PredictionIntervals:
         raise InvalidInputError(
             f"`score` must be one of numbers: 'cqr', 'absolute' or 'normalised'; {type(chosen).__name__} is one of "
-            f"labels. Take compare."
+            "labels. Use compare."
         )
     return compare(graph, outputs, targets, calibration, nodes, score=chosen, **options)
 
@@ -293,7 +293,7 @@ def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
     both = int(np.isin(judged, data.calibration).sum())
     if both:
         warnings.warn(
-            f"`nodes` holds {both} calibration nodes: labels that judge these sets also helped to make others",
+            f"`nodes` holds {both} calibration nodes: labels that evaluate these sets also calibrated others",
             NapsetsWarning,
             stacklevel=3,
         )

@@ -88,7 +88,7 @@ class Drift:
         size = f"(total variation distance {self.distance:.2f}, {sure})"
         if self.ease:
             own, other = (f"{abs(average):#.4g}".rstrip(".") for average in self.means)
-            return f"{self.ease} is {own}, compared with {other} {size}"
+            return f"{self.ease} is {own} for the {first} nodes and {other} for the {second} nodes {size}"
         return (
             f"the {first} nodes differ from the {second} nodes in {self.what}: nodes {self.group} make up "
             f"{100 * self.shares[0]:.0f} % of the {first} and {100 * self.shares[1]:.0f} % of the {second} nodes {size}"

@@ -76,8 +76,8 @@ def label_file(
     rows = np.flatnonzero(prediction.known(y))
     if rows.size == 0:
         raise InvalidInputError(
-            f"no node of `sets` has a {leaf.truth} in {os.fspath(truth)}. Check that both files call the nodes "
-            f"alike, and that not all {leaf.truth}s are empty or NaN."
+            f"no node of `sets` has a {leaf.truth} in {os.fspath(truth)}. Check that both files name the nodes in the "
+            f"same way, and that not all {leaf.truth}s are empty or NaN."
         )
     notes = [note for note in notes if not (silent and note.startswith("left out:"))]
     return LabelledFile(file, prediction[rows], y, notes + labels_used_twice(rows.size, file.metadata))

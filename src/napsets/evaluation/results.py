@@ -229,7 +229,7 @@ class Comparison:
         for result in self.results:
             if result.name == which:
                 return result
-        raise KeyError(f"{which!r}: compared are {', '.join(result.name for result in self)}")
+        raise KeyError(f"{which!r}: compared were {', '.join(result.name for result in self)}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one plain dictionary per method, for tables and JSON.

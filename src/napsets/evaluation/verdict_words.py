@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from napsets.checks.text import percent
 from napsets.evaluation.gains import Interval
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.weak import WeakGroup
@@ -157,7 +158,7 @@ class Verdict:
     def headline(self) -> str:
         """The method, in two or three words."""
         if not self.judged:
-            return f"{named(self.title, first=True)}{'' if self.choice is None else ' (chosen automatically)'}"
+            return f"{named(self.title, first=True)}{'' if self.choice is None else ' (method chosen automatically)'}"
         return f"{'Keep' if self.kept else 'Use'} {named(self.title)}"
 
     @property
@@ -287,10 +288,10 @@ class Verdict:
         """Return what an average size does not say: how many have no finite one."""
         if not (self.infinite or self.baseline_infinite):
             return ""
-        share, endless = _share(self.infinite or 0.0), self.prediction.endless
+        share, endless = percent(self.infinite or 0.0), self.prediction.endless
         if not self.judged:
             return f" ({share} of them are the {endless}, which is not counted in the average)"
-        plain = _share(self.baseline_infinite or 0.0)
+        plain = percent(self.baseline_infinite or 0.0)
         return f" where both are finite; {share} of them are the {endless}, compared with {plain}"
 
     def _evenly(self) -> str:
@@ -340,12 +341,14 @@ def named(title: str, *, first: bool = False) -> str:
     Examples
     --------
     >>> named("APS split"), named("APS split", first=True), named("Absolute split"), named("Auto")
-    ('split APS', 'Split APS', 'split absolute', 'Auto')
+    ('split APS', 'Split APS', 'split conformal prediction with absolute residuals', 'Auto')
     """
     score, split, rest = title.partition(" split")
     if not split:
         return title
-    return f"{'Split' if first else 'split'} {score if score.isupper() else score.lower()}{rest}"
+    start = "Split" if first else "split"
+    plain = score if score.isupper() else f"conformal prediction with {score.lower()} residuals"
+    return f"{start} {plain}{rest}"
 
 
 def _ends(change: Interval, scale: float, unit: str) -> str:
@@ -366,7 +369,3 @@ def whose_finite(whole_lines: Mapping[str, float]) -> str:
     endless = [title for title, share in whole_lines.items() if share > 0.5]
     left_out = endless if len(endless) < len(whole_lines) else []
     return "all methods" + (f" except {', '.join(left_out)}" if left_out else "")
-
-
-def _share(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -206,7 +206,8 @@ def check_width(table: TableFile, block: npt.NDArray[Any], width: int) -> None:
     """Refuse rows that are longer or shorter than those before them."""
     if block.shape[1] != width:
         raise FileFormatError(
-            f"`{table.name}` must have as many entries in each row, {width}; {table.path} has a row of {block.shape[1]}"
+            f"`{table.name}` must have the same number of entries in each row, {width}; {table.path} has a row of "
+            f"{block.shape[1]}"
         )
 
 
@@ -290,7 +291,8 @@ def _list_rows(table: TableFile, lists: Any, column: str, first: int) -> npt.NDA
     if size == 0 or (lengths != size).any():
         row = int((lengths != size).argmax())
         raise FileFormatError(
-            f"`{table.name}` must have as many entries in each row, at least one; row {first + row} of {table.path} "
+            f"`{table.name}` must have the same number of entries in each row, at least one; row {first + row} of "
+            f"{table.path} "
             f"has {lengths[row]}, row {first} has {size}"
         )
     dtype = np.float32 if values.dtype == np.float32 else np.float64

@@ -179,7 +179,7 @@ def _mixed(table: TableFile, known: Sequence[str], nameless: Sequence[str], numb
     named = [text for text in known if text not in set(nameless)]
     way = 'If all of them are numbers, say so with --labels-are indices (in Python: labels_are="indices"); otherwise'
     if numberless:
-        way = f"Nor can all be numbers, which {_listed(numberless)} {_are(numberless)} not:"
+        way = f"They cannot all be numbers either, because {_listed(numberless)} {_are(numberless)} not:"
     return (
         f"`{table.name}` must be class names or class numbers, not both; in {table.path} {_listed(named)} "
         f"{_are(named)} names of classes, but {_listed(nameless)} can only be numbers. {way} write them the same way."
@@ -200,7 +200,7 @@ def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, want
         what = "names of classes" if other == "names" else "numbers of classes"
         way = f'All labels are {what}: say so with --labels-are {other} (in Python: labels_are="{other}").'
     elif spaced:
-        way = f"Write them without spaces around: {spaced[0]!r} should be {spaced[0].strip()!r}."
+        way = f"Remove the spaces around them: {spaced[0]!r} should be {spaced[0].strip()!r}."
     elif "names" in wanted:
         way = "Name the columns of `probabilities` as the labels are named."
     else:

@@ -43,7 +43,7 @@ def read_edges(
     table.require("source", "target", *([] if meaning is None else ["weight"]))
     if meaning is None and "weight" in table.columns and notes is not None:
         notes.append(
-            f"the column weight of {table.path} does not count: say what it is with --weights-are lengths or strengths"
+            f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
         )
     strangers = UnknownIds(table, nodes.name)
     ends, weights = _read_columns(table, nodes, strangers, weighted=meaning is not None)

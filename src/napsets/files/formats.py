@@ -103,12 +103,12 @@ class TableFile:
         if ours:
             theirs, column = next(iter(ours.items()))
             return (
-                f"That {column} is called {theirs} was said by --columns; for this file alone, say "
-                f"{self.name}.{column}=…"
+                f"--columns says that {column} is called {theirs}; for this file alone, write "
+                f"--columns {self.name}.{column}=…"
             )
         spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
         if spaced:
-            return f"Write {spaced[0].strip()} without the spaces around it: {spaced[0]!r}."
+            return f"Remove the spaces around the column name {spaced[0]!r}."
         marks = [mark for mark in (";", "\t", "|", ",") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
             return f"Its columns seem to be separated by {marks[0]!r}: say so with --separator {marks[0]!r}."

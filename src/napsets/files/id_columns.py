@@ -174,7 +174,7 @@ def joined_ids(table: TableFile, parts: list[Any]) -> Any:
         guessed = ids == "auto" and not table.typed and looks_integer(column)
         if ids == "integer" and not looks_integer(column):
             raise FileFormatError(
-                f"`{table.name}` must have integer ids, as --ids integer asks; {table.path} does not. "
+                f"`{table.name}` must have integer ids, because of --ids integer; {table.path} does not. "
                 f"Leave --ids out to keep its ids as text."
             )
         if guessed or ids == "integer":

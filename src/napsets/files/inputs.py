@@ -217,7 +217,7 @@ def _with_graph(
     if both:
         notes.append(
             f"{both:,} of the nodes to predict have a {files.column}; it is left out of the threshold of its own node, "
-            f"not out of what all {files.column}s decide together: a level, evidence"
+            f"but not out of what all {files.column}s determine together (the level, the evidence)"
         )
     return Inputs(
         model.ids,

@@ -118,8 +118,8 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
     if score is None:
         raise FileFormatError(
             f"`probabilities` must have the columns lower and upper, or prediction and maybe spread, with --task "
-            f"regression; {table.path} has {', '.join(table.columns)}. Where they are called otherwise, say so: "
-            f"--columns prediction=…"
+            f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, say so with --columns "
+            "prediction=…"
         )
     parts, blocks, filled = [], [], 0
     for batch in table.batches(["node", *score.columns]):
@@ -143,7 +143,7 @@ def _crossed(table: TableFile, values: FloatArray) -> list[str]:
         return []
     return [
         f"lower is above upper in {crossed:,} of the {len(values):,} rows of `probabilities` ({table.path}): are the "
-        f"two columns swapped? Each pair is taken the right way round"
+        f"two columns swapped? Each pair is put in order"
     ]
 
 

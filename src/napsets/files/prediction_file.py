@@ -186,7 +186,7 @@ def write_prediction(
 def _classes(inputs: Inputs) -> list[str]:
     """Return the names of the classes that p-values are of."""
     if not inputs.class_names:
-        raise InvalidInputError("`p_values` must be asked of a method of labels; intervals have no candidates to list")
+        raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
     return list(inputs.class_names)
 
 

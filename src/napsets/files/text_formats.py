@@ -89,7 +89,7 @@ def csv_batches(
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
             if "invalid UTF8" in str(error):
-                raise _not_utf8(name, path, "it seems to be Latin-1 or another encoding of old") from error
+                raise _not_utf8(name, path, "it seems to be Latin-1 or another older encoding") from error
             _blame(name, path, [column for column in columns if column not in text], separator)
         raise
 

@@ -52,7 +52,7 @@ def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> Flo
 def _check(calibrated: Any) -> None:
     method, name = calibrated.method, type(calibrated.method.localiser).__name__
     if not calibrated.score.num_labels:
-        raise InvalidInputError("`p_values` must be asked of a method of labels; intervals have no candidates to list")
+        raise InvalidInputError("`p_values` must be left out for intervals, which have no list of candidates")
     if not calibrated.is_exact and not (isinstance(method.level, Nominal) and isinstance(method.localiser, Everyone)):
         raise InvalidInputError(
             f"`p_values` must be asked of a method that compares exchangeable nodes: one threshold for all, or an "

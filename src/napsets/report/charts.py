@@ -212,9 +212,9 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     wide = size.reach(rows, "size_low", "size_high", include=size.include)
     x = number(size.field, size.better, domain=wide)
     domain = [0.0, reach(rows, "gap_high", "gap", include=0.0)[1]]
-    y = number("gap", "Coverage off the target (less is more even)", form=".1%", domain=domain)
+    y = number("gap", "Distance from target (lower is more even)", form=".1%", domain=domain)
     columns = [
-        ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Off the target", ".1%"),
+        ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Distance from the target", ".1%"),
         ("gap_low", "95 % from", ".1%"), ("gap_high", "to", ".1%"), ("chance", "By chance", ".1%"),
         ("coverage", "Coverage", ".1%"),
     ]  # fmt: skip
@@ -249,32 +249,41 @@ def _names(
 ) -> dict[int, tuple[int, int, str]]:
     """Return where names stand beside their points, by row: on no other name and on no other point.
 
-    The recommended method and the baseline come first; a name without a free place is left out, and stands in the
-    legend and the tooltip alone.
+    A place off all lines is preferred: off the dashed line of chance and the intervals. The recommended method and the
+    baseline come first; a name without a free place is left out, and is in the legend and the tooltip alone.
     """
     width, height = _SMALLEST
-    spots = [
-        (
-            width * (row[field] - wide[0]) / (wide[1] - wide[0]),
-            height * (1.0 - (row["gap"] - high[0]) / (high[1] - high[0])),
-        )
-        for row in rows
-    ]
+
+    def across(size: float) -> float:
+        return width * (size - wide[0]) / (wide[1] - wide[0])
+
+    def down(gap: float) -> float:
+        return height * (1.0 - (gap - high[0]) / (high[1] - high[0]))
+
+    spots = [(across(row[field]), down(row["gap"])) for row in rows]
     boxes = [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in spots]
+    chance = down(rows[0]["chance"]) if rows else 0.0
+    lines = [(0.0, chance - 1.0, width, chance + 1.0)]
+    for row, (x, y) in zip(rows, spots, strict=True):
+        lines.append((x - 1.0, down(row["gap_high"]), x + 1.0, down(row["gap_low"])))
+        lines.append((across(row["size_low"]), y - 1.0, across(row["size_high"]), y + 1.0))
     places: dict[int, tuple[int, int, str]] = {}
     for m in sorted(range(len(rows)), key=lambda m: (not rows[m]["taken"], m)):
         x, y = spots[m]
         if not (math.isfinite(x) and math.isfinite(y)):
             continue
         long = _LETTER * len(rows[m]["method"])
+        free = {}
         for dx, dy, align in _BESIDE:
             left = x + dx - (long if align == "right" else 0.5 * long if align == "center" else 0.0)
             box = (left, y + dy - 11.0, left + long, y + dy + 4.0)
             inside = box[0] >= -4.0 and box[2] <= width + 4.0 and box[1] >= 0.0 and box[3] <= height
             if inside and not any(_overlap(box, other) for k, other in enumerate(boxes) if k != m):
-                places[m] = dx, dy, align
-                boxes.append(box)
-                break
+                free[dx, dy, align] = box
+        if free:
+            best = min(free, key=lambda place: sum(_overlap(free[place], line) for line in lines))
+            places[m] = best
+            boxes.append(free[best])
     return places
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from napsets.advice.evidence import ResidualWitnesses
 from napsets.advice.inspection import inspect_row
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.checks.text import shown_name
+from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import MethodResult
 from napsets.evaluation.kinds import groups_by_width
@@ -38,7 +38,7 @@ from napsets.report.encodings import (
 )
 from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Headline, Words, card, percent
+from napsets.report.summary import Headline, Words, card
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class IntervalsPage(PageKind):
         enough = math.isfinite(focus["mean_width"]) and math.isfinite(base["mean_width"])
         enough = enough or not math.isfinite(focus["shared_width"])
         against = beside(wide(base["shared_width"])) if math.isfinite(base["shared_width"]) else ""
-        shared = f"where all are finite {wide(focus['shared_width'])}{' against ' * bool(against)}{against}"
+        shared = f"where all are finite {wide(focus['shared_width'])}{' compared with ' * bool(against)}{against}"
         half = f"half of the intervals from {wide(focus['narrow'])} to {wide(focus['broad'])} wide"
         endless = f"intervals of {focus['nodes']:,} have no end, because too few calibration nodes are near"
         return [
@@ -344,7 +344,7 @@ def _widths(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
     ends = [row["width"] for row in rows] or [1.0]
     domain = [min(ends), max(ends)] if skewed else reach(rows, "width", include=ends[0])
     x = number_axis("width", "Width of an interval", domain=domain, **scale)
-    y = number_axis("share", "Intervals at most so wide", form="%", domain=[0.0, 1.0])
+    y = number_axis("share", "Intervals up to this width", form="%", domain=[0.0, 1.0])
     base = {"x": x, "y": y, "color": looks.colour}
     columns = [("method", "Method", None), ("width", "Width", FORM), ("share", "At most", ".1%")]
     dots = looks.dots(base | {"tooltip": tips(*columns)}, 14, opacity=0.6)

@@ -104,8 +104,8 @@ _WORDS = {
     "alarms": (
         "Alarms",
         "The line with dots is the evidence that {noun}s miss more often than {alpha:.3g} of the time, the plain line "
-        "the evidence that the order of the labels matters. An alarm rings at 2, the dashed line. A false alarm has a "
-        "chance of at most 1 %, over all time.",
+        "the evidence that the order of the labels matters. An alarm is raised where a line reaches 2, the dashed "
+        "line. A false alarm has a chance of at most 1 %, over all time.",
     ),
     "delay": (
         "Delay of labels",

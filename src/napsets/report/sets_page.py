@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from napsets.advice.evidence import Witnesses
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.checks.text import shown_name
+from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.comparison import MethodResult, finite_together
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
@@ -36,7 +36,7 @@ from napsets.report.encodings import (
 )
 from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Headline, Words, card, number, percent, size_range
+from napsets.report.summary import Headline, Words, card, number, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
 if TYPE_CHECKING:

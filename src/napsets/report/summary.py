@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.text import visible
+from napsets.checks.text import percent, visible
 from napsets.evaluation.verdict_words import named
 from napsets.report.chart_data import Row
 
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
 
-__all__ = ["FirstScreen", "Headline", "Words", "card", "cell", "code", "number", "percent", "sentence", "summarise"]
+__all__ = ["FirstScreen", "Headline", "Words", "card", "cell", "code", "number", "sentence", "summarise"]
 
 #: Weak classes and groups that are named.
 _NAMED = 4
@@ -117,7 +117,7 @@ def _method(data: ReportData, words: Words) -> str:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
         choice = f"{plain}.{rivals}"
     elif verdict.change.below:
-        even = "Across the graph, both meet the target about equally evenly."
+        even = "Neither meets the target clearly more evenly across the graph."
         if verdict.evenness.above or verdict.evenness.below:
             even = f"It meets the target {'less' if verdict.evenness.above else 'more'} evenly across the graph."
         share = abs(100 * verdict.change.value)
@@ -160,7 +160,7 @@ def _steps(data: ReportData, words: Words) -> list[str]:
         which = "class" if "class" in by else "degree"
         steps.append(
             f"If these matter, add `--by {which}` to the command below: each then meets the target, with larger "
-            f"{data.comparison.prediction.noun}s. Or collect more {words.labels} of them."
+            f"{data.comparison.prediction.noun}s. Or collect {words.labels} for more of these {words.nodes}."
         )
     if verdict.labels < 500 and not verdict.withdrawn:
         steps.append(
@@ -179,17 +179,6 @@ def size_range(sizes: np.ndarray) -> str:
     """
     low, high = (int(end) for end in np.quantile(np.maximum(sizes, 1), [0.1, 0.9], method="nearest"))
     return str(low) if low == high else f"{low} to {high}"
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share as a percentage, an en dash where there is none.
-
-    Examples
-    --------
-    >>> percent(0.9012)
-    '90.1 %'
-    """
-    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -23,49 +23,47 @@ _INTRODUCTION = """\
 
 <!-- Made from the rows in results/drift; to change it, run the command below. -->
 
-A deployed model meets nodes that arrive one after the other, and the world that they come from changes. What happens
-to prediction sets then, which alarm notices it, and what helps? Measured on {graphs} graphs whose nodes have a time,
-at alpha = {alpha:g}. Everything on this page is made from rows of results by
+This study measures what happens to prediction sets if nodes arrive one after the other and their distribution
+changes, which alarm notices it, and what helps. It uses {graphs} graphs whose nodes have a time, at alpha =
+{alpha:g}. All numbers are computed from committed rows. This command runs only what is missing:
 
 ```
 {command}
 ```
 
-which runs only what is not there yet.
-
-**How.** The first 30 % of the nodes in time train a softmax regression on their words and on the mean words of the
-neighbours that were there before them; the next 20 % calibrate; the others arrive one by one. Each gets a set (score
-THR) from the labels that have come before, and then its own label comes. The same is done in a random order, in which
-nodes are exchangeable and everything that conformal prediction promises holds.
+**Procedure.** The first 30 % of the nodes in time train a softmax regression on their words and on the mean words of
+the neighbours that arrived before them; the next 20 % calibrate; the others arrive one by one. Each gets a set (score
+THR) from the labels that have arrived before, and then its own label arrives. The same is done in a random order, in
+which nodes are exchangeable and the guarantees of conformal prediction hold.
 
 {strategies}
 
 *Worst* is the lowest coverage in a window of 200 successive nodes. The columns *coverage alarm* and *exchangeability*
-say after how many labels that [alarm](monitoring.md) rings; a dash means that it never does. The exchangeability alarm
-looks at the p-values of the labels, so it is the same for all strategies. The interval of coverage holds at all times
-together with 95 % confidence. *Evidence* is the decimal logarithm of the largest capital of each alarm, which rings
-at 2.
+say after how many labels that [alarm](monitoring.md) is raised; a dash means that it never is. The exchangeability
+alarm looks at the p-values of the labels, so it is the same for all strategies. The interval of coverage holds at all
+times together with 95 % confidence. *Evidence* is the decimal logarithm of the largest capital of each alarm, which
+is raised at 2.
 
-When an alarm rings rests on few labels. Mathlib has a cluster of misses right at the start; with a slightly different
-model, whose neighbour means leave out nodes without a label, that cluster is too small for an alarm, and the static
-sets are found out after 3,500 labels instead.
+The time of an alarm depends on few labels. Mathlib has a cluster of misses right at the start; with a slightly
+different model, whose neighbour means leave out nodes without a label, that cluster is too small for an alarm, and
+the alarm for the static sets is raised after 3,500 labels instead.
 """
 
 _ADVICE = """\
 ## What to use when
 
 - **Labels come in a random order, or nothing drifts:** use the method that you would use anyway, and let its
-  calibration grow. A steered level brings no gain there, and it promises less: only the long-run average.
-- **You do not know whether the world drifts:** keep the exact method, and watch both alarms. They ring falsely with at
-  most 1 % chance each, however long you look.
-- **The exchangeability alarm rings, the coverage alarm does not:** coverage still holds, but no theorem says that it
-  will. Let the calibration grow, and look at the worst window.
-- **The coverage alarm rings:** steer (`ns.Steered("dtaci")`). If sets become large, the model no longer knows the
-  world: train it again. Steering keeps the average right, and it cannot make a bad model good.
-- **Labels come late:** steering slows down by itself, and nothing is promised within the delay. See the table of late
-  labels: coverage may be far off for as long as the delay lasts.
-- **Labels come only for some nodes:** have a random part of the nodes labelled. If labels come only where sets are
-  small, every figure that is made from labels is about those nodes alone, and no alarm can see the others.
+  calibration grow. A steered level brings no gain there, and it guarantees less: only the long-run average.
+- **You do not know whether the distribution drifts:** keep the exact method, and watch both alarms. Each is false
+  with a probability of at most 1 %, however long you look.
+- **The exchangeability alarm is raised, the coverage alarm is not:** coverage still holds, but no theorem says that
+  it will. Let the calibration grow, and look at the worst window.
+- **The coverage alarm is raised:** steer (`ns.Steered("dtaci")`). If sets become large, the model no longer fits the
+  data: train it again. Steering keeps the average coverage right, but it cannot make a bad model good.
+- **Labels come late:** steering slows down by itself, and nothing is guaranteed within the delay. See the table of
+  late labels: coverage may be far off for as long as the delay lasts.
+- **Labels come only for some nodes:** have a random sample of the nodes labelled. If labels come only where sets are
+  small, every figure that is computed from labels is about those nodes alone, and no alarm sees the others.
 """
 
 
@@ -110,7 +108,7 @@ def findings(rows: Sequence[Row]) -> list[str]:
             sentences.append(
                 f"{graph}: calibrated once, sets cover {static['coverage']:.3f} with {static['mean_size']:.2f} labels "
                 f"on average, and {static['worst_window']:.3f} in the worst window; the exchangeability alarm "
-                f"{_rings(static['exchangeability_alarm'])}, the coverage alarm {_rings(static['coverage_alarm'])}. "
+                f"{_raised(static['exchangeability_alarm'])}, the coverage alarm {_raised(static['coverage_alarm'])}. "
                 f"`dtaci` covers {steered['coverage']:.3f} with {steered['mean_size']:.2f} labels, "
                 f"{steered['worst_window']:.3f} in the worst window."
             )
@@ -119,8 +117,8 @@ def findings(rows: Sequence[Row]) -> list[str]:
         rang = sum(row["coverage_alarm"] is not None or row["exchangeability_alarm"] is not None for row in random)
         low, high = (end(row["coverage"] for row in random) for end in (min, max))
         sentences.append(
-            f"In a random order all {len(random)} streams cover between {low:.3f} and {high:.3f}, and an alarm rings "
-            f"in {rang} of them."
+            f"In a random order all {len(random)} streams cover between {low:.3f} and {high:.3f}, and an alarm is "
+            f"raised in {rang} of them."
         )
     return sentences
 
@@ -177,7 +175,7 @@ def _late_table(rows: Sequence[Row]) -> Table:
         if row["strategy"] in strategies
     ]
     heads = ["graph", "strategy", "delay", "coverage", "worst window", "size", "full"]
-    title = "Labels that come so many sets late, in the order of time"
+    title = "Labels that come a number of sets late, in the order of time"
     return Table("drift-late", title, heads, lines, {"size": 2}, for_screen=False)
 
 
@@ -241,5 +239,5 @@ def _plain(row: Row) -> bool:
     return (row["delay"], row["labelled"]) == (0, "all")
 
 
-def _rings(alarm: int | None) -> str:
-    return "never rings" if alarm is None else f"rings after {alarm:,} labels"
+def _raised(alarm: int | None) -> str:
+    return "is never raised" if alarm is None else f"is raised after {alarm:,} labels"

@@ -80,7 +80,7 @@
     if (e < 0) return;
     const columns = [...Array(data.voices.shape[2]).keys()].filter((c) => at(data.voices, e, i, c) >= 0);
     const all = at(data.speaking, e, i);
-    const which = columns.length < all ? `The ${columns.length} ${kind.loudest} of ${group(all)}` : `All ${group(all)}`;
+    const which = columns.length < all ? `The ${columns.length} strongest of ${group(all)}` : `All ${group(all)}`;
     $("evidence-text").textContent = `${kind.evidenceText(e)}. ${all ? `${which} that count as evidence here${kind.reach}:` : "No labelled node counts as evidence here."}`;
     fillTable($("node-voices"), kind.voiceHead(), columns.map((c) => kind.voiceRow(e, i, c, at(data.voices, e, i, c))));
     $("node-voices").hidden = !columns.length;
@@ -123,7 +123,7 @@
       rows.push([String(k + 1), group(at(data.hop_nodes, i, k)), group(at(data.hop_counts, data.scored[m], i, k)),
         isLocal(m) ? at(data.weights, m, k).toFixed(3) : "–", group(at(data.hop_below, m, i, k))]);
     }
-    fillTable($("node-hops"), ["Hop", "Nodes", "Calibrating", "Weight each", "At or below the threshold"], rows);
+    fillTable($("node-hops"), ["Hop", "Nodes", "Calibration nodes", "Weight of each", "At or below the threshold"], rows);
   }
 
   function drawNeighbourhood(i, m) {
@@ -278,7 +278,7 @@
     if (position.has(chosen)) return show(position.get(chosen));
     closeMatches();
     const here = decoded(location.pathname.split("/").pop()) || "report.html";
-    $("search-message").textContent = `Node ${chosen} is not among the ${group(data.names.length)} nodes in this page; ask: napsets inspect --node ${quoted(chosen)} --like ${quoted(here)} and the files it was made from`;
+    $("search-message").textContent = `Node ${chosen} is not among the ${group(data.names.length)} nodes on this page; to see it, run: napsets inspect --node ${quoted(chosen)} --like ${quoted(here)} and the files it was made from`;
   }
 
   function step(direction) {

@@ -29,7 +29,6 @@
       showOutputs(i, m);
       showLineText(i, m);
     },
-    loudest: "strongest",
     reach: "",
     evidenceText: (e) => `${data.sentences[e][0].toUpperCase()}${data.sentences[e].slice(1)}`,
     voiceHead: () => ["Node", "Target", "Above the guess", "Hop", ...data.columns.map((name) => `Moves ${name} by`)],
@@ -95,6 +94,6 @@
 
   function showLineText(i, m) {
     const two = data.columns.includes("lower");
-    const evidence = data.informed[data.scored[m]] >= 0 ? `, and what the targets around it made of ${two ? "them" : "it"}` : "";
+    const evidence = data.informed[data.scored[m]] >= 0 ? ", and the same after the targets around it are taken as evidence" : "";
     $("line-text").textContent = `The interval of ${data.methods[m]}, ${two ? "the model's own quantiles" : "the model's own prediction"}${evidence}. The dashed line is the truth, ${written(data.target[i])}; dots are targets of labelled nodes around it, as far as they are drawn below.`;
   }

@@ -17,7 +17,6 @@
     chips: labelChips,
     explanation: () => [],
     show: showLabels,
-    loudest: "loudest",
     reach: ", within two hops",
     evidenceText: (e) => `For the average label, ${data.sentences[e]}`,
     voiceHead: () => ["Node", "Label", "Hop", "Odds of its label"],
