@@ -103,4 +103,4 @@ def test_many_weak_groups_are_counted_and_five_named() -> None:
     assert (
         "e (0 % of 50 nodes), and 2 more. What helps: `--by class` (a class needs at least 9 labels for that)" in text
     )
-    assert describe_weak(weak[:1], 0.1, 9, by_group=True).endswith("What helps: more labels in these classes")
+    assert describe_weak(weak[:1], 0.1, 9, by_group=True).endswith("What helps: more labels in this class")

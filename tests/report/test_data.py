@@ -154,7 +154,7 @@ def test_the_verdict_decides_what_the_page_is_about(world: dict[str, Any], sets_
 
 
 def test_cards_and_tables_say_what_the_rows_say(data: ReportData) -> None:
-    row = data.methods[data.explorer.focus]
+    row = data.methods[[result.name for result in data.comparison].index(data.verdict.method)]
     cards = {card["name"]: card for card in data.kind.cards(data)}
     assert cards["Coverage"]["value"] == percent(row["coverage"])
     assert cards["Worst neighbourhood"]["value"] == percent(row["lowest"])

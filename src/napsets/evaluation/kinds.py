@@ -209,8 +209,7 @@ class IntervalKind(Kind):
         for name in names:
             if isinstance(name, str) and name in METHODS and not _makes_intervals(name):
                 raise InvalidInputError(
-                    f"`methods` must make intervals, from a score of numbers; {name!r} needs labels. Methods that make "
-                    "intervals: "
+                    f"`methods` must make intervals with a score of numbers; {name!r} looks at labels. Those that do: "
                     f"{', '.join(interval_methods())}."
                 )
 

@@ -123,7 +123,8 @@ def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_gr
     own = what if what in ("class", "degree") else "FILE"
     poor = any(0 <= group.labels < needed for group in weak)
     few = f" (a {kind} needs at least {needed} labels for that)" if poor else ""
-    helps = f"more labels in these {kinds}" if by_group else f"`--by {own}`{few}, or more labels in these {kinds}"
+    where = f"this {kind}" if len(weak) == 1 else f"these {kinds}"
+    helps = f"more labels in {where}" if by_group else f"`--by {own}`{few}, or more labels in {where}"
     return (
         f"{start} covered less often than the target of {100 * (1 - alpha):g} %, by more than chance: {named}{more}. "
         f"What helps: {helps}"

@@ -209,9 +209,12 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     """Return size against gap: the further left and down, the better; below the dashed line is chance."""
     chance = rows[0]["chance"]
     rows = [row for row in rows if not math.isnan(row["gap"]) and math.isfinite(row[size.field])]
-    wide = size.reach(rows, "size_low", "size_high", include=size.include)
+    wide = size.reach(rows, "size_low", "size_high")
     x = number(size.field, size.better, domain=wide)
-    domain = [0.0, reach(rows, "gap_high", "gap", include=0.0)[1]]
+    # Few groups have intervals that dwarf everything else: those are cut off at three times the largest distance.
+    floor = 0.0 if math.isnan(chance) else chance
+    most = 3.0 * max((row["gap"] for row in rows), default=floor)
+    domain = [0.0, min(reach(rows, "gap_high", "gap", include=floor)[1], 1.1 * max(most, floor, 0.01))]
     y = number("gap", "Distance from target (lower is more even)", form=".1%", domain=domain)
     columns = [
         ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Distance from the target", ".1%"),
@@ -235,7 +238,7 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     ]
     layers = [
         target_rule(chance, "y"),
-        layer("rule", upright, strokeWidth=1.5, opacity=0.35),
+        layer("rule", upright, strokeWidth=1.5, opacity=0.35, clip=True),
         layer("rule", level, strokeWidth=1.5, opacity=0.35),
         taken,
         looks.dots(base, 120),

@@ -158,15 +158,18 @@ def _steps(data: ReportData, words: Words) -> list[str]:
     by = {group.what for group in verdict.weak} & {"class", "degree"}
     if by:
         which = "class" if "class" in by else "degree"
+        matter = "this matters" if len(verdict.weak) == 1 else "these matter"
+        each = "class" if which == "class" else "group"
         steps.append(
-            f"If these matter, add `--by {which}` to the command below: each then meets the target, with larger "
+            f"If {matter}, add `--by {which}` to the command below: each {each} then meets the target, with larger "
             f"{data.comparison.prediction.noun}s. Or collect {words.labels} for more of these {words.nodes}."
         )
     if verdict.labels < 500 and not verdict.withdrawn:
         steps.append(
             f"Collect more {words.labels}: with as few as {verdict.labels:,}, the result depends on which they are."
         )
-    return [*steps, f"{predict}{verdict.method}`."]
+    task = "".join(f" --{name} {value}" for name, value in data.kind.recorded.items())
+    return [*steps, f"{predict}{verdict.method}{task}`."]
 
 
 def size_range(sizes: np.ndarray) -> str:
@@ -231,7 +234,7 @@ def card(name: str, value: str, *notes: str) -> Row:
 
 @dataclass(frozen=True)
 class Headline:
-    """The rows of the baseline and of the method that the page is about, which may be the same."""
+    """The rows of the baseline and of the recommended method, which may be the same."""
 
     base: Row
     focus: Row
@@ -239,7 +242,8 @@ class Headline:
     @classmethod
     def of(cls, data: ReportData) -> Headline:
         """Return those of a page."""
-        return cls(data.methods[0], data.methods[data.explorer.focus])
+        names = [result.name for result in data.comparison]
+        return cls(data.methods[0], data.methods[names.index(data.verdict.method)])
 
     def beside(self, text: str) -> str:
         """Return what the baseline has, to compare a number with; nothing for the baseline itself."""
@@ -255,7 +259,8 @@ class Headline:
         if not self.focus["neighbourhoods"]:
             return []
         held = percent(self.focus["in_neighbourhoods"], 0)
-        compared = f"{self.focus['neighbourhoods']} neighbourhoods compared, with {held} of the evaluation nodes"
+        count = self.focus["neighbourhoods"]
+        compared = f"{count} neighbourhood{'s' * (count != 1)} compared, with {held} of the evaluation nodes"
         other = self.beside(percent(self.base["lowest"]))
         note = f"of its nodes covered, {other}; {compared}" if other else f"of its nodes covered; {compared}"
         return [card("Worst neighbourhood", percent(self.focus["lowest"]), note)]
