@@ -127,7 +127,7 @@ def test_serve_makes_a_store_from_files_and_says_where_it_listens(
     assert json.loads(result.stdout)["url"] == "http://127.0.0.1:1"
     again = run("serve", tmp_path / "store", *files)
     assert again.exit_code == 2
-    assert "there already" in again.stderr
+    assert "already exists" in again.stderr
     assert serve_command.serve.__doc__
 
 

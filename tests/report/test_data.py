@@ -159,7 +159,8 @@ def test_cards_and_tables_say_what_the_rows_say(data: ReportData) -> None:
     assert cards["Coverage"]["value"] == percent(row["coverage"])
     assert cards["Worst neighbourhood"]["value"] == percent(row["lowest"])
     held = sum(part.size for part in data.comparison.partition) / row["nodes"]
-    note = f"{row['neighbourhoods']} neighbourhoods compared, with {percent(held, 0)} of the evaluation nodes"
+    count = f"{row['neighbourhoods']} neighbourhood{'s' * (row['neighbourhoods'] != 1)}"
+    note = f"{count} compared, with {percent(held, 0)} of the evaluation nodes"
     assert cards["Worst neighbourhood"]["note"].endswith(note)
     assert list(cards.values())[-1]["value"] == f"{row['infinite']:,}"
     for table in (data.kind.method_table(data), data.kind.size_table(data)):

@@ -116,8 +116,9 @@ def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_gr
     what = weak[0].what
     named = ", ".join(str(group) for group in weak[:_NAMED])
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
-    kind = {"class": "class", "degree": "group by degree"}.get(what, f"group by {what}")
-    kinds = {"class": "classes", "degree": "groups by degree"}.get(what, f"groups by {what}")
+    kind, kinds = {"class": ("class", "classes"), "group": ("group", "groups")}.get(
+        what, (f"group by {what}", f"groups by {what}")
+    )
     start = f"{len(weak)} of {groups} {kinds} {'is' if len(weak) == 1 else 'are'}"
     needed = fewest_ranks(alpha)
     own = what if what in ("class", "degree") else "FILE"
