@@ -127,6 +127,10 @@ def test_thresholds_and_counts_are_those_of_all_bags():
     assert check_cases(range(200), numpy_too=2) > 1500
 
 
+def test_a_label_whose_weight_falls_as_it_is_heard_moves_judges_too():
+    assert check_cases([60_014], numpy_too=10) > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_no_bit_differs_from_all_bags_on_100_000_graphs(part):

@@ -94,7 +94,7 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
         with_near = weights * ((near + 1.0) / near) ** (exponents.near * power)
         growth = np.nan_to_num(weights * each), np.nan_to_num(with_near * each), with_near - weights
     for column, values in zip((SLOPE, NEAR_SLOPE, GROWTH), growth, strict=True):
-        facts[:, column] = values.max(axis=1) * (1.0 + 1e-9)
+        facts[:, column] = np.maximum(values.max(axis=1), 0.0) * (1.0 + 1e-9)  # all may shrink
     least, most = (1.0 - margin, 1.0 + margin) if ranked else (-1.0, -1.0)
     own = weights[rows, labels][:, None]
     counted, others = (np.where(which, weights, 0.0) for which in (weights >= least * own, weights <= most * own))
