@@ -326,7 +326,7 @@ def spoil_every_call(program: Any, tmp_path: Path, fault: str, store: Path | Non
             shutil.copytree(store, folder / "store")
         return folder
 
-    assert traced(program, fresh("first"))[0] == 0  # which may keep compiled kernels
+    assert traced(program, fresh("before"))[0] == 0  # which may keep compiled kernels
     folder = fresh("all")
     assert traced(program, folder)[0] == 0
     calls = Counter(re.findall(r"^\d+ +(\w+)\(", (folder / "calls").read_text(), flags=re.MULTILINE))
