@@ -70,7 +70,7 @@ def test_every_score_has_a_name_on_the_command_line():
 
 def test_a_score_that_needs_settings_is_refused_in_words(monkeypatch):
     monkeypatch.setitem(SCORES, "needy", lambda features: None)
-    with pytest.raises(typer.BadParameter, match="needy is nothing without settings"):
+    with pytest.raises(typer.BadParameter, match="needy needs settings, which can be given only in Python"):
         make_score("needy")
 
 

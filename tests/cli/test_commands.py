@@ -129,7 +129,7 @@ def test_an_input_is_not_overwritten(run, world):
         (["--decay", "1,-1"], "hop 2 weighs -1"),
         (["--master", "local[2]"], "needs --engine spark"),
         (["--plan", "joins"], "needs --engine spark"),
-        (["--engine", "spark", "--plan", "joins", "--method", "auto"], "joins do not know auto"),
+        (["--engine", "spark", "--plan", "joins", "--method", "auto"], "joins do not support auto"),
         (["--engine", "spark", "--skip-unknown"], "works with --engine local only"),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_fault_of_ours_is_owned_and_shown_with_debug(run, world, target, monke
     shown = run("predict", *world.files, "-o", target)
     check(
         shown,
-        "unexpected RuntimeError: a surprise. This is a fault of napsets; run the command again with --debug",
+        "unexpected RuntimeError: a surprise. This is a bug in napsets; please run the command again with --debug",
         target,
     )
     debug = run("predict", *world.files, "-o", target, "--debug")

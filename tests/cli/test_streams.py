@@ -58,7 +58,7 @@ def test_help_that_cannot_be_printed_is_one_line(shell):
     shown = napsets("--help", shell=shell)
     assert shown.returncode == 1
     assert len(shown.stderr.splitlines()) == 1
-    assert shown.stderr.startswith("napsets: error: standard output could not take")
+    assert shown.stderr.startswith("napsets: error: cannot write to standard output")
 
 
 def test_ascii_terminals_get_ascii(tmp_path):
