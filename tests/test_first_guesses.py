@@ -406,7 +406,7 @@ def test_settings_are_checked_where_they_are_written() -> None:
 
 def test_very_few_labels_are_a_warning() -> None:
     few = np.flatnonzero(KNOWN)[:10]
-    with pytest.warns(ns.NapsetsWarning, match=r"10 labels are few.*coverage could as well be 69 or 100 %"):
+    with pytest.warns(ns.NapsetsWarning, match=r"10 labels are few.*coverage could be anywhere from 69 to 100 %"):
         ns.SplitConformal().calibrate(P, Y, few).predict(REST)
     with pytest.warns(ns.NapsetsWarning, match=r"10 labels are too few.*takes 19"):
         ns.SplitConformal().calibrate(P, Y, few).predict(REST, alpha=0.05)

@@ -128,7 +128,7 @@ def test_a_stored_zero_of_a_matrix_is_no_edge():
         ([1.0, -2.0], r"`lengths` must be positive, from 1e-100 to 1e\+100; entry 1 is -2"),
         ([np.nan, 1.0], "entry 0 is nan"),
         ([1.0, np.inf], "entry 1 is inf"),
-        ([0.0, 1.0], "entry 0 is 0 .an edge of length 0 would make its two ends one node"),
+        ([0.0, 1.0], "entry 0 is 0 .an edge of length 0 would make its two ends the same node"),
         ([1.0], r"`lengths` must have one entry per edge, 2; got shape \(1,\)"),
         (["a", "b"], "`lengths` must hold numbers; got dtype <U1"),
         ([[1.0, 2.0]], r"got shape \(1, 2\)"),

@@ -443,7 +443,9 @@ def test_a_name_that_no_node_has_is_refused():
     predictor = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=NAMES)
     with pytest.raises(ns.InvalidInputError, match="names that are among the ids; 1 are not, 'user-400' first"):
         predictor.predict(["user-399", "user-400"])
-    with pytest.raises(ns.InvalidInputError, match="`nodes` must be numbers, unless the nodes' names are passed to calibrate"):
+    with pytest.raises(
+        ns.InvalidInputError, match="`nodes` must be numbers, unless the nodes' names are passed to calibrate"
+    ):
         naps().predict(["user-399"])
 
 
