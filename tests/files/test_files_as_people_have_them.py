@@ -77,6 +77,11 @@ def test_rounded_rows_and_percentages_are_normalised_on_request(tmp_path, rows, 
         Reading(logits=True, normalise=True)
 
 
+def test_two_classes_may_be_off_by_the_whole_rounding(tmp_path):
+    rows = table("1,0.51,0.5", "2,0.34,0.65", "3,1,0", "4,0,1", head="node,cat,dog")
+    np.testing.assert_allclose(read(tmp_path, rows, normalise=True).outputs[0, 0], 51 / 101)
+
+
 def test_rows_that_are_no_probabilities_are_not_normalised(tmp_path):
     with pytest.raises(FileFormatError, match=r"sums to 1\.7"):
         read(tmp_path, table("1,0.9,0.8", "2,0.5,0.5", "3,1,0", "4,0,1"), normalise=True)

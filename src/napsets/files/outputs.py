@@ -24,8 +24,8 @@ __all__ = ["NodeNumbers", "NodeProbabilities", "read_features", "read_numbers", 
 
 LIST_COLUMN = "probabilities"
 
-#: How far an entry may be off that was rounded to two decimals.
-_ROUNDING = 0.005
+#: How far an entry may be off that was rounded to two decimals, and a little more for sums of floats.
+_ROUNDING = 0.005 + 1e-6
 
 #: The scores whose columns a file of numbers may have, the more telling first.
 _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
