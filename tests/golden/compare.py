@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 #: How far numbers may be apart whose last digits depend on the processor; those of JSON are differences of means too.
-REL, ABS, JSON_ABS = 1e-9, 1e-12, 1e-10
+#: What is fitted in alternating steps that stop once the likelihood no longer grows differs by some 1e-9.
+REL, ABS, JSON_ABS = 1e-7, 1e-12, 1e-8
 
 
 @dataclass(frozen=True)
