@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,16 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_configure() -> None:
+    """Let kernels do what is no trifle from the first test on, whatever earlier runs have kept on disk.
+
+    Otherwise NumPy would stand in for them in the first tests of an empty cache, in pieces of another size.
+    """
+    from napsets.kernels import first_use
+
+    first_use._is_there = wraps(first_use._is_there)(lambda name: True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
