@@ -67,10 +67,10 @@ def batch(method: str, nodes: int) -> dict[str, Any]:
     start = time.process_time()
     calibrated = ns.make_method(method).calibrate(graph, p, labels, known)
     seconds = time.process_time() - start
-    asked = np.setdiff1d(np.arange(nodes), known)[:: max(1, nodes // 2000)][:1000]
+    queried = np.setdiff1d(np.arange(nodes), known)[:: max(1, nodes // 2000)][:1000]
     with compiling_now():
-        calibrated.predict(asked, 0.1, threads=1)
-    times = timed(lambda i: calibrated.predict(asked, 0.1, threads=1), 5)
+        calibrated.predict(queried, 0.1, threads=1)
+    times = timed(lambda i: calibrated.predict(queried, 0.1, threads=1), 5)
     return {"calibrate_s": seconds, "predict_1000": times, "peak_mib": peak()}
 
 
@@ -89,12 +89,12 @@ def living(method: str, nodes: int) -> dict[str, Any]:
     live.add_labels(known, labels[known])
     replayed = time.process_time() - start
     rest = np.setdiff1d(np.arange(nodes), known)
-    asked = rng.permutation(rest)
-    rounds = min(2000, asked.size // 2)
+    queried = rng.permutation(rest)
+    rounds = min(2000, queried.size // 2)
     figures: dict[str, Any] = {"build_s": built, "replay_s": replayed, "replayed": known.size}
-    figures["predict_1"] = timed(lambda i: live.predict([int(asked[i])]), rounds)
-    figures["label"] = timed(lambda i: live.add_labels([int(asked[i])], labels[asked[i : i + 1]]), rounds)
-    figures["edge"] = timed(lambda i: live.add_edges([int(asked[i])], [int(asked[-1 - i])]), rounds)
+    figures["predict_1"] = timed(lambda i: live.predict([int(queried[i])]), rounds)
+    figures["label"] = timed(lambda i: live.add_labels([int(queried[i])], labels[queried[i : i + 1]]), rounds)
+    figures["edge"] = timed(lambda i: live.add_edges([int(queried[i])], [int(queried[-1 - i])]), rounds)
     many = rest[:: max(1, nodes // 2000)][:1000]
     live.predict(many)
     figures["predict_1000"] = timed(lambda i: live.predict(many), 5)

@@ -35,7 +35,7 @@ def small(tmp_path):
     return make_world(tmp_path / "small", nodes=90, degree=3)
 
 
-def told_by(run, world, *flags: object) -> dict[str, Any]:
+def inspected(run, world, *flags: object) -> dict[str, Any]:
     shown = run("inspect", *world.files, *flags, "--json")
     assert shown.exit_code == 0, shown.stderr
     return json.loads(shown.stdout)
@@ -59,12 +59,12 @@ def test_a_sets_files_own_rows_are_explained(tmp_path, run, small, flags, suffix
     file = read_sets(target)
     ids = file.ids.values.to_pylist()
     for row in [*range(0, len(ids), 12), int(file.sets.thresholds.argmax()), int(file.sets.support.argmax())]:
-        told = told_by(run, small, "--node", ids[row], "--like", target)
-        assert number(told["threshold"]) == file.sets.thresholds[row]
-        assert told["support"] == file.sets.support[row]
-        assert told["effective_size"] == file.sets.effective_size[row]
-        assert told["set"] == [CLASSES[y] for y in np.flatnonzero(file.sets.member[row])]
-        assert (told["calibration"], told["labelled"]) == (45, 45)
+        answer = inspected(run, small, "--node", ids[row], "--like", target)
+        assert number(answer["threshold"]) == file.sets.thresholds[row]
+        assert answer["support"] == file.sets.support[row]
+        assert answer["effective_size"] == file.sets.effective_size[row]
+        assert answer["set"] == [CLASSES[y] for y in np.flatnonzero(file.sets.member[row])]
+        assert (answer["calibration"], answer["labelled"]) == (45, 45)
 
 
 def explorer_of(path: Path) -> dict[str, Any]:
@@ -95,17 +95,17 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
         like = ["--node", page["names"][i], "--like", target]
         for method, flags in METHOD_FLAGS.items():
             m = page["methods"].index(method)
-            told = told_by(run, small, *like, *flags)
-            assert number(told["threshold"]) == page["thresholds"][m, i]
-            assert told["support"] == page["support"][m, i]
-            assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][m, i])]
-            assert told["calibration"] == (45 if truth else 22)
+            answer = inspected(run, small, *like, *flags)
+            assert number(answer["threshold"]) == page["thresholds"][m, i]
+            assert answer["support"] == page["support"][m, i]
+            assert answer["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][m, i])]
+            assert answer["calibration"] == (45 if truth else 22)
     # What stands in for a missing threshold is that of the baseline.
-    told = told_by(run, small, "--node", page["names"][short[0]], "--like", target, "--fallback", "global")
+    answer = inspected(run, small, "--node", page["names"][short[0]], "--like", target, "--fallback", "global")
     aps = page["methods"].index("RAPS split")
-    assert number(told["threshold"]) == page["thresholds"][aps, short[0]]
-    assert told["support"] == page["support"][aps, short[0]]
-    assert told["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]
+    assert number(answer["threshold"]) == page["thresholds"][aps, short[0]]
+    assert answer["support"] == page["support"][aps, short[0]]
+    assert answer["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]
 
 
 def test_a_report_of_an_earlier_version_is_explained_too(tmp_path, run, small):
@@ -119,7 +119,7 @@ def test_a_report_of_an_earlier_version_is_explained_too(tmp_path, run, small):
         re.sub(r'(id="data-record">).*?(</script>)', rf"\g<1>{json.dumps(record)}\2", text), encoding="utf-8"
     )
     node = explorer_of(target)["names"][0]
-    explained = [told_by(run, small, "--node", node, "--like", path) for path in (target, old)]
+    explained = [inspected(run, small, "--node", node, "--like", path) for path in (target, old)]
     assert explained[0]["threshold"] == explained[1]["threshold"]
     assert explained[0]["calibration"] == explained[1]["calibration"] == 22
 
@@ -141,11 +141,11 @@ def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run, s
     row = file.ids.values.to_pylist().index(node)
     threshold = file.sets.thresholds[row]
     has = ", ".join(CLASSES[y] for y in np.flatnonzero(file.sets.member[row]))
-    told = f"note: {target} has {{{has}}} at the threshold {threshold:.6g} for this node: the files or settings differ"
+    note = f"note: {target} has {{{has}}} at the threshold {threshold:.6g} for this node: the files or settings differ"
     few = pq.read_table(small.labels_file)[20:]
     pq.write_table(few, small.labels_file)
     shown = run(*flags)
-    assert told in shown.stderr
+    assert note in shown.stderr
     assert f"Calibrated on all {len(few)} labelled nodes.\n" in shown.stdout
     # A node without a row has nothing that could differ.
     labelled = few["node"][0].as_py()
@@ -163,8 +163,8 @@ def test_sets_are_not_explained_as_intervals(tmp_path, run, small):
         assert f"--task: must be classification, or left out: {path} {holds} sets" in plain(shown)
     settings = tmp_path / "napsets.toml"
     settings.write_text('task = "regression"\n', encoding="utf-8")
-    told = told_by(run, small, "--node", small.ids[0], "--like", sets, "--config", settings)
-    assert told["task"] == "classification"
+    answer = inspected(run, small, "--node", small.ids[0], "--like", sets, "--config", settings)
+    assert answer["task"] == "classification"
 
 
 def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path, run, small):
@@ -174,9 +174,9 @@ def test_flags_win_over_the_record_and_the_record_over_a_settings_file(tmp_path,
     settings.write_text(f'alpha = 0.05\nhops = 1\n[inspect]\nlike = "{target}"\n', encoding="utf-8")
     node = ["--node", small.ids[small.rest[0]]]
     for order in (["--like", target, "--config", settings], ["--config", settings, "--like", target]):
-        told = told_by(run, small, *node, *order)
-        assert (told["alpha"], len(told["hops"])) == (0.3, 3)
-    assert told_by(run, small, *node, "--config", settings)["alpha"] == 0.3
+        answer = inspected(run, small, *node, *order)
+        assert (answer["alpha"], len(answer["hops"])) == (0.3, 3)
+    assert inspected(run, small, *node, "--config", settings)["alpha"] == 0.3
     shown = run("inspect", *node, *small.files, "--like", target, "--alpha", 0.2)
     assert "Node" in shown.stdout
     assert "alpha = 0.2" in shown.stdout
@@ -188,10 +188,10 @@ def test_the_order_of_rows_does_not_change_who_calibrates(tmp_path, run, small):
     target = tmp_path / "r.html"
     assert run("report", *small.files, "-o", target).exit_code == 0
     node = explorer_of(target)["names"][0]
-    before = told_by(run, small, "--node", node, "--like", target, "--neighbours", 100)
+    before = inspected(run, small, "--node", node, "--like", target, "--neighbours", 100)
     table = pq.read_table(small.probabilities_file)
     pq.write_table(table.take(np.random.default_rng(1).permutation(len(table))), small.probabilities_file)
-    assert told_by(run, small, "--node", node, "--like", target, "--neighbours", 100) == before
+    assert inspected(run, small, "--node", node, "--like", target, "--neighbours", 100) == before
 
 
 def test_other_files_than_those_of_the_record_are_noticed(tmp_path, run, small):

@@ -15,13 +15,14 @@ from napsets.live.ear import Ear
 from napsets.live.hearing import Hearing
 from napsets.live.state import State
 from napsets.localisers import Reference
-from napsets.methods.auto import SIZED, AutoMethod, evenly
+from napsets.methods.auto import SIZED, AutoMethod
 from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
 from napsets.randomness import node_uniforms
 from napsets.scores import Labelled
 from napsets.scores.base import BoundAround, BoundRows
+from napsets.scores.evidence import evenly
 from napsets.scores.exponents import Learned
 from napsets.scores.informed import BoundInformed, evidence_of
 

@@ -84,7 +84,7 @@ class Hearing:
         entries["rescore"][:] = True
         self._changed()
 
-    # -- changes --------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
     def _changed(self, scores: int = -1) -> None:
         """Note that at most this many scores have changed; −1 where their number is not known."""
@@ -232,7 +232,7 @@ class Hearing:
             thresholds[some] = values
         return thresholds
 
-    # -- results -------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
 
     def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes)."""

@@ -52,7 +52,7 @@ from napsets.scores.evidence import Evidence, evenly
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
 
-__all__ = ["AutoMethod", "evenly"]
+__all__ = ["AutoMethod"]
 
 #: Below this many labels none is held out.
 FEWEST = 100

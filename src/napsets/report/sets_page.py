@@ -149,8 +149,8 @@ class SetsPage(PageKind):
         """Return how long the lists are, and that each node got one."""
         most = size_range(prediction.sizes)
         average = f"{number(float(prediction.sizes.mean()), 1)} on average, out of {len(self.class_names)}"
-        listed = f"{most} {words.labels} ({average})"
-        if most == "1":
+        listed = f"1 {words.label}, rarely more ({average})" if most == "1" else f"{most} {words.labels} ({average})"
+        if prediction.sizes.max(initial=0) <= 1:
             listed = f"1 {words.label} (out of {len(self.class_names)})"
         return (
             f"the true {words.label} is in a list of {listed}",

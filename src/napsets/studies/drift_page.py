@@ -31,10 +31,10 @@ changes, which alarm notices it, and what helps. It uses {graphs} graphs whose n
 {command}
 ```
 
-**Procedure.** The first 30 % of the nodes in time train a softmax regression on their words and on the mean words of
-the neighbours that arrived before them; the next 20 % calibrate; the others arrive one by one. Each gets a set (score
-THR) from the labels that have arrived before, and then its own label arrives. The same is done in a random order, in
-which nodes are exchangeable and the guarantees of conformal prediction hold.
+**Procedure.** The first 30 % of the nodes in time train a softmax regression on the word features of each node and on
+their average over the neighbours that arrived before it; the next 20 % calibrate; the others arrive one by one. Each
+gets a set (score THR) from the labels that have arrived before, and then its own label arrives. The same is done in a
+random order, in which nodes are exchangeable and the guarantees of conformal prediction hold.
 
 {strategies}
 
