@@ -42,7 +42,7 @@ import napsets as ns
 from napsets.localisers.decay import hop_weights
 from napsets.spark.arrow import SparkSettings
 from napsets.spark.batches import Checkpoints, stored_edges
-from napsets.spark.predict import Job
+from napsets.spark.job import Job
 from napsets.spark.session import start_session
 from napsets.spark.tables import as_tables
 from napsets.spark.walk import PAIRS_PER_PART, Walker

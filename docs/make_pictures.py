@@ -19,7 +19,8 @@ from picture_growing import growing
 from sklearn.linear_model import LogisticRegression
 
 import napsets as ns
-from napsets.advice.inspection import hop_rings, inspect_node
+from napsets.advice.inspection import inspect_node
+from napsets.advice.threshold import hop_rings
 from napsets.evaluation.comparison import compare
 from napsets.methods import PAPER, make_method, title
 

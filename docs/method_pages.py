@@ -11,8 +11,6 @@ from typing import Any
 from napsets.evaluation.comparison import interval_methods
 from napsets.methods import make_method, methods, title
 
-__all__ = ["filled", "method_table"]
-
 ROOT = Path(__file__).parents[1]
 #: Marks the place of a method's header, or of its measured results, in a page.
 MARK = re.compile(r"<!-- (method|measured) ([a-z-]+) -->")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["page_of"]
-
 
 def page_of(path: Path) -> tuple[str, dict[str, str]]:
     """Return the page of a notebook in Markdown, and its pictures by file name."""

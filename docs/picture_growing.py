@@ -11,8 +11,6 @@ from scipy.special import softmax
 
 import napsets as ns
 
-__all__ = ["growing"]
-
 ALPHA = 0.1
 _DRAWS = 5
 _FIRST, _LABELLED = 3000, 1500

@@ -20,7 +20,7 @@ ENTERED = ("add", "command", "callback")
 
 
 def names_read(tree: ast.AST) -> Counter[str]:
-    """Count the names that code reads or imports; those in `__all__` are texts, and do not count."""
+    """Count the names that code reads or imports."""
     return Counter(
         name
         for node in ast.walk(tree)

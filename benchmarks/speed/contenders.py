@@ -18,16 +18,6 @@ from napsets.graph import Graph
 from napsets.localisers import Cut, PathLengths, Reference
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 
-__all__ = [
-    "DECAYS",
-    "by_napsets",
-    "by_networkx",
-    "by_path_lengths",
-    "by_sparse_products",
-    "decay_weights",
-    "to_networkx",
-]
-
 DECAYS = ("uniform", "hyperbolic", "geometric")
 _BATCH = 32  # sources whose dense rows are held at once
 

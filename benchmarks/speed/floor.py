@@ -12,8 +12,6 @@ import numpy as np
 from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
 
-__all__ = ["compile_floor", "settle", "traverse"]
-
 _FOLDER = Path(__file__).parent.parent
 
 

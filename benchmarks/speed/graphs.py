@@ -10,8 +10,6 @@ import numpy as np
 
 from napsets.graph import Graph
 
-__all__ = ["GRAPHS", "GraphSpec", "build", "load", "node_series"]
-
 
 @dataclass(frozen=True)
 class GraphSpec:

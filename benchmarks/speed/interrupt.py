@@ -13,8 +13,6 @@ import numpy as np
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
-__all__ = ["seconds_to_stop"]
-
 
 def seconds_to_stop(bench: Bench, name: str, hops: int, wait: float) -> Spec:
     """Start a search over all nodes, send SIGINT after `wait` seconds of it, and time how long it takes to end."""

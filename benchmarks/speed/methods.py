@@ -15,8 +15,6 @@ from benchmarks.speed import graphs
 from napsets.methods import AutoMethod, CalibrationData, Method
 from napsets.scores.informed import informed_probabilities
 
-__all__ = ["WORK", "run_method"]
-
 CLASSES = 10
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from benchmarks.speed.summary import grouped
 from napsets.files.places import replacing
 
-__all__ = ["NAMES", "write_plots"]
-
 NAMES = {
     "floor": "bare traversal in C",
     "napsets": "napsets",

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FIRST_USES", "first_use", "predict_files", "write_files"]
-
 _CLASSES = 4
 
 #: Prints the seconds of processor time that compiling took.

@@ -21,8 +21,6 @@ from napsets.localisers.neighbourhoods import (
     split_thresholds,
 )
 
-__all__ = ["repeat_protocol"]
-
 _STRATA = [(0, 1), (2, 3), (4, 10)]
 _HOPS, _CUTOFF, _DRAWN, _ALPHA = 2, 50, 1000, 0.1
 

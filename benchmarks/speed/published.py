@@ -15,8 +15,6 @@ from benchmarks.speed import graphs
 from benchmarks.speed.methods import World
 from napsets.methods import CalibrationData, make_method
 
-__all__ = ["GROWING", "answer"]
-
 #: Methods whose cost is measured on growing graphs; the first is what the others stand beside.
 GROWING = ("naps", "edge-ex", "pagerank", "rlcp")
 

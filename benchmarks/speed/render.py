@@ -10,8 +10,6 @@ from benchmarks.speed import plots
 from benchmarks.speed.summary import Group, Spread, grouped, per_round, quotient
 from napsets.files.places import replacing
 
-__all__ = ["write_results"]
-
 _PACE = ["bare traversal", "napsets", "ns per touched edge", "ratio", "CPU ratio"]
 _INTRODUCTION = """# Speed
 

@@ -16,8 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.speed.floor import compile_floor
 from benchmarks.speed.tasks import Spec
 
-__all__ = ["Bench"]
-
 _ROOT = Path(__file__).parents[2]
 
 

@@ -14,8 +14,6 @@ from benchmarks.speed.published import GROWING
 from benchmarks.speed.runner import Bench
 from benchmarks.speed.tasks import Spec
 
-__all__ = ["SECTIONS", "Effort"]
-
 
 @dataclass(frozen=True)
 class Effort:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-__all__ = ["Group", "Spread", "grouped", "per_round", "quotient"]
-
 
 @dataclass(frozen=True)
 class Spread:

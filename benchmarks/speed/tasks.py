@@ -16,8 +16,6 @@ from benchmarks.speed.published import answer
 from napsets.checks.arguments import IntArray
 from napsets.graph import Graph
 
-__all__ = ["TASKS", "Spec", "peak_bytes", "warm_up"]
-
 #: The name of the task, its graph and settings, as JSON carries them.
 Spec = dict[str, Any]
 T = TypeVar("T")

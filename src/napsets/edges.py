@@ -15,18 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    as_array,
-    as_column,
-    check_count,
-    check_flag,
-    check_integers,
-    plain,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, as_column, check_integers
 from napsets.checks.compressed import (
     WeightsAre,
     WeightsMean,
@@ -38,13 +27,12 @@ from napsets.checks.compressed import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.optional import imported
+from napsets.checks.values import check_count, check_flag, plain, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-__all__ = ["EdgeList", "compress", "node_names", "undirected_too", "way_to_graph"]
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,15 +17,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "FileFormatError",
-    "InvalidInputError",
-    "MissingDependencyError",
-    "NapsetsError",
-    "NapsetsWarning",
-    "NotCalibratedError",
-]
-
 #: The arguments that a topic of the guide is about; what no topic names is a setting.
 _ARGUMENTS = {
     "probabilities": "probabilities score_matrix u model",

@@ -13,26 +13,22 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
-    check_count,
-    check_flag,
     check_index,
     check_integers,
     check_labels,
     check_node,
     check_table,
-    check_threads,
 )
 from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
 from napsets.checks.frozen import frozen, sealed
 from napsets.checks.names import choose
+from napsets.checks.values import check_count, check_flag, check_threads
 from napsets.edges import EdgeList, compress, undirected_too, way_to_graph
 from napsets.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import networkx
     import scipy.sparse
-
-__all__ = ["Direction", "Graph", "as_graph", "check_direction", "check_graph"]
 
 #: Which way edges are followed: as they are, the other way, or both.
 Direction = Literal["out", "in", "both"]

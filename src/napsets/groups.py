@@ -26,23 +26,17 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_column,
-    check_count,
     check_index,
     check_integers,
     check_known,
-    check_number,
-    check_seed,
-    shown,
 )
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Registry, choose
 from napsets.checks.optional import imported
+from napsets.checks.values import check_count, check_number, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.localisers.base import Reference, check_reference
-
-__all__ = ["GROUPS", "ByClass", "ByCommunity", "ByDegree", "ByGroup", "Clustered", "Grouping", "Groups"]
-__all__ += ["by_quantiles", "make_groups"]
 
 #: Groupings by the name that settings, files and the command line call them by.
 GROUPS: Registry[Any] = Registry("GROUPS")

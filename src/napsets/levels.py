@@ -30,26 +30,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_count,
-    check_list,
-    check_scores,
-    check_share,
-    plain,
-    shown,
-)
+from napsets.checks.arguments import FloatArray, IntArray, check_scores
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Registry
+from napsets.checks.values import check_alpha, check_count, check_list, check_share, plain, shown
 from napsets.errors import InvalidInputError
 from napsets.localisers.base import Cut, LocalThresholds, Reference, check_reference
 from napsets.localisers.everyone import Everyone
 from napsets.quantile import ROUNDING
-
-__all__ = ["LEVELS", "Exact", "FittedExact", "FittedLevel", "Full", "Level", "Nominal", "Rank"]
-__all__ += ["coverage_spread", "few_labels", "fewest_ranks", "rank_place"]
 
 #: Levels by the name that files call them by.
 LEVELS: Registry[Any] = Registry("LEVELS")

@@ -9,20 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_alpha, check_scores
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_scores
+from napsets.checks.values import check_alpha
 from napsets.errors import InvalidInputError
-
-__all__ = [
-    "LARGEST_WEIGHT",
-    "ROUNDING",
-    "effective_size",
-    "hop_quantile",
-    "local_rank",
-    "required_mass",
-    "summed_quantile",
-    "summed_rank",
-    "weighted_quantile",
-]
 
 #: The part of the required mass that rounding may cost: what is reached exactly must count as reached.
 ROUNDING = 1e-9

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column, check_seed
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_column
+from napsets.checks.values import check_seed
 from napsets.errors import InvalidInputError
-
-__all__ = ["hash_ids", "node_uniforms", "split_hashes", "split_order", "split_seed"]
 
 UInt64Array = npt.NDArray[np.uint64]
 

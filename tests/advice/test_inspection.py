@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.inspection import hop_rings, inspect_node
+from napsets.advice.inspection import inspect_node
+from napsets.advice.threshold import hop_rings
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.methods import make_method, methods
 

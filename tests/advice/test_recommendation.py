@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.inspection import hop_rings
 from napsets.advice.recommendation import recommend
+from napsets.advice.threshold import hop_rings
 from napsets.errors import InvalidInputError
 
 

@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import napsets as ns
-from napsets.advice.inspection import hop_rings, inspect_node
+from napsets.advice.inspection import inspect_node
 from napsets.advice.recommendation import recommend
+from napsets.advice.threshold import hop_rings
 from napsets.datasets import NodeDataset
 from napsets.datasets.dataset import random_split
 from napsets.datasets.synthetic import dcsbm_graph, sbm_graph

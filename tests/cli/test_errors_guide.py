@@ -12,17 +12,19 @@ from napsets import errors
 from napsets.cli.errors import guide
 
 ROOT = Path(__file__).parents[2]
+CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 
 
 def test_every_topic_that_an_error_can_have_is_in_the_guide():
-    of_classes = {getattr(errors, name).__dict__.get("topic") for name in errors.__all__}
+    of_classes = {vars(kind).get("topic") for kind in CLASSES}
     topics = {topic for topic in of_classes if isinstance(topic, str)} | set(errors._ARGUMENTS) | {"settings"}
     assert topics | set(errors._WARNINGS.values()) | {"other-warnings"} <= set(guide())
 
 
 def test_every_class_of_errors_and_warnings_is_in_the_guide():
     text = (Path(napsets.__file__).parent / "cli" / "errors.md").read_text(encoding="utf-8")
-    assert [name for name in errors.__all__ if f"| `{name}` |" not in text] == []
+    assert CLASSES
+    assert [kind.__name__ for kind in CLASSES if f"| `{kind.__name__}` |" not in text] == []
 
 
 @pytest.mark.parametrize("name", guide())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.results import Comparison
 from worlds import make_ring
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.evaluation.comparison import Comparison, compare, compare_intervals
+from napsets.evaluation.comparison import compare, compare_intervals
+from napsets.evaluation.results import Comparison
 from worlds import make_numbers, make_ring
 
 

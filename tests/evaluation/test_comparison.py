@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals, size_strata
-from napsets.evaluation.kinds import interval_methods
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.kinds import interval_methods, size_strata
+from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS, make_method
 from worlds import FOUR, make_numbers, never_supported
 

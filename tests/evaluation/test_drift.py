@@ -8,7 +8,7 @@ from scipy.stats import binom, chi2_contingency
 
 import napsets as ns
 from napsets.evaluation.drift import ALARM, WORTH, drift_of, drifts
-from napsets.evaluation.verdict import predicted_classes
+from napsets.evaluation.kinds import predicted_classes
 
 NODES = 1200
 

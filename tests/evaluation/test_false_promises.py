@@ -13,7 +13,8 @@ from napsets.evaluation.cautions import accuracy_on
 from napsets.evaluation.comparison import compare
 from napsets.evaluation.drift import ALARM, drifts
 from napsets.evaluation.kinds import INTERVALS, SETS
-from napsets.evaluation.verdict import Verdict, foresee
+from napsets.evaluation.verdict import foresee
+from napsets.evaluation.verdict_words import Verdict
 from worlds import amazon_by_heart, make_numbers
 
 

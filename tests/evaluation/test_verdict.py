@@ -12,17 +12,12 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation import verdict
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals
-from napsets.evaluation.verdict import (
-    Interval,
-    Verdict,
-    coverage_band,
-    evenness,
-    foresee,
-    gaps_of,
-    judge_methods,
-    size_change,
-)
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.gains import Interval, evenness, gaps_of, size_change
+from napsets.evaluation.promises import coverage_band
+from napsets.evaluation.results import Comparison
+from napsets.evaluation.verdict import foresee, judge_methods
+from napsets.evaluation.verdict_words import Verdict
 from napsets.levels import Exact
 from napsets.localisers import Everyone
 from napsets.methods import METHODS, Method

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.checks.values import check_threads
 from napsets.kernels import csr, deep, jobs, plan
 from napsets.kernels.threads import Crew, available_threads, run
-from napsets.localisers.neighbourhoods import check_threads
 from oracles import same_bits
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import napsets as ns
-from napsets.live.monitoring import Jumper, MissAlarm, Monitor, interval_from_counts
+from napsets.live.alarms import Jumper, MissAlarm
+from napsets.live.monitoring import Monitor, interval_from_counts
 from oracles import same_bits
 
 monitoring = ns.monitoring

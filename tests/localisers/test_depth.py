@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.inspection import hop_rings, inspect_node
+from napsets.advice.inspection import inspect_node
 from napsets.advice.recommendation import recommend
+from napsets.advice.threshold import hop_rings
 from napsets.evaluation.comparison import compare
 from napsets.localisers import neighbourhoods
 from napsets.localisers.neighbourhoods import useful_hops

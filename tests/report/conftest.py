@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.results import Comparison
 from napsets.levels import Exact
 from napsets.localisers import Hops, LocalThresholds, Reference
 from napsets.methods import METHODS, Method

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse.csgraph
 
 from napsets.advice.inspection import inspect_node
-from napsets.evaluation.comparison import Comparison, compare
+from napsets.evaluation.comparison import compare
+from napsets.evaluation.results import Comparison
 from napsets.report import ReportData
 from napsets.report.explorer import EXPLORED_NODES, TOO_LITTLE, Explorer, affordable, explore
 from napsets.report.kind import VOICES

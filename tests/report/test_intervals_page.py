@@ -12,7 +12,8 @@ from scipy.stats import binom
 import napsets as ns
 from napsets.advice.inspection import inspect_node
 from napsets.cli.report import comparison_table
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare_intervals
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
+from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
 from napsets.report.intervals_page import is_skewed

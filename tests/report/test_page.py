@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import COMPARED, CURVE_ALPHAS, compare
+from napsets.evaluation.results import Comparison
 from worlds import make_numbers
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import chance_band

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.results import Comparison
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import chance_band
 from napsets.report.charts import charts

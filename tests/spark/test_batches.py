@@ -30,7 +30,7 @@ def case() -> Case:
 
 def job_of(case: Case, spark: Any, hops: int, **settings: Any) -> Any:
     from napsets.spark.arrow import SparkSettings
-    from napsets.spark.predict import Job
+    from napsets.spark.job import Job
     from napsets.spark.tables import as_tables
 
     tables = as_tables(**case.tables(spark))

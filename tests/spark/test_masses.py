@@ -12,7 +12,8 @@ import napsets as ns
 from napsets.levels import Exact, FittedExact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import hop_weights
-from napsets.methods.method import Calibrated, Method
+from napsets.methods.calibrated import Calibrated
+from napsets.methods.method import Method
 
 from .cases import Case, random_case
 

@@ -14,8 +14,6 @@ from napsets.localisers.decay import DECAYS, hop_weights
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
 from napsets.quantile import ROUNDING, effective_size
 
-__all__ = ["Candidate", "Candidates", "hop_counts", "label_counts", "mean_and_error"]
-
 
 @dataclass(frozen=True)
 class Candidate:

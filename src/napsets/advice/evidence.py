@@ -23,9 +23,6 @@ from napsets.scores.exponents import PRIOR, Exponents
 from napsets.scores.informed import BoundInformed, evidence_of
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals, residual_sums
 
-__all__ = ["IntervalEvidence", "LabelledAround", "NodeEvidence", "ResidualVoice", "ResidualWitnesses", "Voice"]
-__all__ += ["Witnesses", "labelled_around", "witnesses_of"]
-
 #: The hops at which labels are counted one by one; the exponents say which of them count.
 _HOPS = 2
 #: What the terms of residuals are called, by hop.

@@ -10,24 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from napsets.advice.evidence import IntervalEvidence, NodeEvidence, witnesses_of
-from napsets.advice.threshold import HopSummary, NodeInspection, hop_rings, inspect_threshold
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_node,
-)
+from napsets.advice.threshold import NodeInspection, inspect_threshold
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_node
 from napsets.checks.frames import find_nodes
-from napsets.checks.values import in_digits
+from napsets.checks.values import check_alpha, in_digits
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.methods import NAPS, Auto, Calibrated, RandomisedNAPS, SplitConformal
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores.informed_intervals import BoundInformedIntervals
-
-__all__ = ["HopSummary", "IntervalInspection", "NodeInspection", "SetInspection", "hop_rings", "inspect_node"]
-__all__ += ["inspect_row"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -26,24 +26,13 @@ import numpy as np
 from napsets.advice.candidates import Candidate, Candidates, hop_counts, label_counts, mean_and_error
 from napsets.advice.theory import expected_homophily
 from napsets.advice.trials import Trials, try_methods
-from napsets.checks.arguments import (
-    ArrayLike,
-    as_column,
-    check_alpha,
-    check_count,
-    check_hops,
-    check_index,
-    check_labels,
-    check_progress,
-    check_seed,
-)
+from napsets.checks.arguments import ArrayLike, as_column, check_index, check_labels
 from napsets.checks.frames import label_numbers, named_columns
 from napsets.checks.text import percent
+from napsets.checks.values import check_alpha, check_count, check_hops, check_progress, check_seed
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
-
-__all__ = ["Candidate", "Recommendation", "recommend"]
 
 #: Depths that are compared at most; nobody would read a longer table.
 _DEEPEST = 256

@@ -9,34 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_count,
-    check_integers,
-    check_number,
-    check_numbers,
-    check_share,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers, check_numbers
+from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING
-
-__all__ = [
-    "BlockModelVerdict",
-    "Homophily",
-    "coverage_gap_bound",
-    "expected_homophily",
-    "fewest_labels",
-    "gap_bound",
-    "measure_homophily",
-    "node_homophily",
-    "sbm_favours_naps",
-    "weighted_gap_bound",
-]
-
 
 LARGEST_COUNT = 2.0**63  # of nodes at a hop
 

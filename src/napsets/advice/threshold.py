@@ -12,16 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_count, check_hops, check_node, plain
-from napsets.checks.values import in_digits
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray, check_node
+from napsets.checks.values import check_count, check_hops, in_digits, plain
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS
 from napsets.localisers import Everyone, HopsLocal, PathLengthsLocal, Reference, WeighedLocal
 from napsets.localisers.weights import WeightsLocal
 from napsets.methods import Calibrated
 from napsets.quantile import required_mass
-
-__all__ = ["HopSummary", "NodeInspection", "hop_rings", "inspect_threshold", "rings_around"]
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from napsets.advice.theory import fewest_labels
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_alpha, check_labels, check_seed
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_labels
 from napsets.checks.text import percent
+from napsets.checks.values import check_alpha, check_seed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.gaps import gap_within
 from napsets.evaluation.groups import FIFTHS, groups_of_partition
@@ -32,8 +33,6 @@ from napsets.localisers.decay import Decay
 from napsets.methods import AutoMethod, CalibrationData, Choice, Settings, make_method, title
 from napsets.methods.auto import FEWEST
 from napsets.methods.choice import Prefer
-
-__all__ = ["FOLDS", "TRIED", "Trial", "Trials", "try_methods"]
 
 #: What is tried, by the names of the table of methods; the first is what the others are compared with.
 TRIED: tuple[str, ...] = ("split", "thr", "naps", "naps-exact", "informed", "auto", "auto-small")

@@ -11,23 +11,11 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, shown
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers
 from napsets.checks.frozen import sealed
 from napsets.checks.names import choose
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsWarning
-
-__all__ = [
-    "LONGEST",
-    "SHORTEST",
-    "WeightsAre",
-    "WeightsMean",
-    "check_compressed",
-    "check_lengths",
-    "check_weights_are",
-    "id_dtype",
-    "lengths_from",
-    "weights_mean",
-]
 
 #: The meanings of edge weights: the length of an edge, or its strength, which gives the length 1 / strength.
 WeightsAre = Literal["lengths", "strengths"]

@@ -13,19 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, as_column, check_integers, check_names, plain, shown
+from napsets.checks.arguments import IntArray, as_column, check_integers
+from napsets.checks.values import check_names, plain, shown
 from napsets.errors import InvalidInputError
-
-__all__ = [
-    "align",
-    "counts_from_0",
-    "find_nodes",
-    "find_rows",
-    "has_own_index",
-    "index_of",
-    "label_numbers",
-    "named_columns",
-]
 
 Names = npt.NDArray[Any]
 

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Sealed", "frozen", "sealed"]
-
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 

@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from napsets.checks.arguments import shown
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
-
-__all__ = ["Registry", "choose"]
 
 Value = TypeVar("Value")
 Named = TypeVar("Named")

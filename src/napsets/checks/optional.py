@@ -7,8 +7,6 @@ from typing import Any
 
 from napsets.errors import MissingDependencyError
 
-__all__ = ["arrow", "imported"]
-
 
 def imported(module: str, extra: str, package: str | None = None) -> Any:
     """Return a module that is optional, or say which extra brings it, and the package where it has another name."""

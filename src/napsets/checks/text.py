@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["percent", "shown_name", "visible", "visible_json"]
-
 #: What is obeyed or hidden instead of shown: control characters, old and new; marks without width; what turns text
 #: around or breaks lines; half characters, which no file can hold; and what is not a character.
 _UNSEEN = r"\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff"

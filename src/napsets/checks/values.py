@@ -20,30 +20,6 @@ import numpy as np
 
 from napsets.errors import InvalidInputError
 
-__all__ = [
-    "LARGEST_HOPS",
-    "check_alpha",
-    "check_count",
-    "check_finite",
-    "check_flag",
-    "check_hops",
-    "check_kind",
-    "check_list",
-    "check_names",
-    "check_number",
-    "check_path",
-    "check_progress",
-    "check_seed",
-    "check_settings",
-    "check_share",
-    "check_size",
-    "check_threads",
-    "in_digits",
-    "is_several",
-    "plain",
-    "shown",
-]
-
 Kind = TypeVar("Kind")
 
 #: More hops than this are a mistake; fewer are walked as far as there are nodes.

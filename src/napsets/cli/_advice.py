@@ -12,8 +12,6 @@ from napsets.checks.text import percent
 from napsets.methods.table import settings_of
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["command_with", "full_note", "support_note"]
-
 #: A smaller share of sets without a threshold of their own is not worth a word.
 _WORTH_SAYING = 0.1
 

@@ -42,8 +42,6 @@ from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, protecting, recording
 from napsets.version import __version__
 
-__all__ = ["PATHS", "Command", "Commands", "add_command", "apply_config", "guarded", "version_option"]
-
 #: The options of each command that are paths; whoever adds a command enters them.
 PATHS: dict[str, set[str]] = {}
 

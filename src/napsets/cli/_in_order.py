@@ -15,9 +15,8 @@ from napsets.evaluation.files import LabelledFile
 from napsets.files.formats import open_table
 from napsets.files.id_columns import NodeRows
 from napsets.files.reading import Reading
-from napsets.live.monitoring import Monitor, smoothed_p_values
-
-__all__ = ["follow_labels", "order_rows", "order_table"]
+from napsets.live.alarms import smoothed_p_values
+from napsets.live.monitoring import Monitor
 
 #: The name that stands for the order of the rows.
 ROWS = "rows"

@@ -12,8 +12,6 @@ from napsets.cli._output import number, percent, signed, table
 from napsets.files import Inputs
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["explanation_of"]
-
 #: Labels whose evidence the terminal shows; JSON has all of them.
 _SHOWN_LABELS = 8
 

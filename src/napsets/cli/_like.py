@@ -11,18 +11,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from napsets.checks.arguments import IntArray, shown
+from napsets.checks.arguments import IntArray
+from napsets.checks.values import shown
 from napsets.cli._options import DEFAULT_SCORE
 from napsets.cli._output import number
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs, PredictionFile, Reading, read_prediction
-from napsets.files.formats import METADATA_KEY, TableFile, open_table
+from napsets.files.formats import TableFile, open_table
+from napsets.files.npz_format import METADATA_KEY
 from napsets.files.prediction_columns import COLUMNS_OF
 from napsets.files.settings import check_recorded
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
-
-__all__ = ["Like", "WrittenRecord", "read_record", "written_otherwise"]
 
 #: Numbers that differ by a smaller share, ends by a smaller share of the width, were rounded on another machine.
 _ROUNDED = 1e-6

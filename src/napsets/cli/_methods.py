@@ -35,18 +35,6 @@ from napsets.methods.table import settings_of, with_groups
 from napsets.predictions import Prediction, PredictionSets
 from napsets.scores import SCORES, Similarity, prediction_type
 
-__all__ = [
-    "ComparisonOptions",
-    "MethodOptions",
-    "compares_nodes",
-    "groups_file",
-    "ignored",
-    "is_given",
-    "names_of",
-    "recorded",
-    "score_of",
-]
-
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
 DEFAULT_METHOD = "auto"
 #: What they use where a setting of neighbourhoods or a score is asked for, or the engine knows no other.

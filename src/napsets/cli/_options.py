@@ -14,36 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from napsets import scores
-from napsets.checks.arguments import LARGEST_HOPS
+from napsets.checks.values import LARGEST_HOPS
 from napsets.errors import InvalidInputError
 from napsets.localisers.decay import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
-
-__all__ = [
-    "DEFAULT_SCORE",
-    "LARGEST_COUNT",
-    "LARGEST_SEED",
-    "AllowEmpty",
-    "Alpha",
-    "DecayOption",
-    "Edges",
-    "FailOn",
-    "FailOnOption",
-    "FallbackName",
-    "FallbackOption",
-    "FeaturesOption",
-    "Hops",
-    "InputFiles",
-    "Labels",
-    "Nodes",
-    "Only",
-    "Radius",
-    "ScoreOption",
-    "Seed",
-    "TrainingOption",
-    "make_decay",
-    "make_score",
-]
 
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
 LARGEST_SEED = 2**64 - 1

@@ -24,8 +24,6 @@ from napsets.cli._places import STANDARD
 from napsets.cli._terminal import flush, printing_error, silence
 from napsets.scores import training_progress
 
-__all__ = ["Output", "Steps", "number", "percent", "signed", "table"]
-
 #: The exit code of --fail-on warning.
 WARNED = 3
 #: Width of tables that go to a file or a pipe, which has no width of its own.

@@ -15,17 +15,6 @@ import typer
 from napsets.errors import InvalidInputError
 from napsets.files.places import check_output, temporary_folder
 
-__all__ = [
-    "REPORT_SUFFIXES",
-    "STANDARD",
-    "check_standard_output",
-    "inputs_of",
-    "standard_streams",
-    "writable_file",
-    "writable_folder",
-    "wrong_use",
-]
-
 #: What stands for standard input or output in place of a path.
 STANDARD = "-"
 

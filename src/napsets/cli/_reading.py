@@ -13,8 +13,6 @@ from napsets.files.reading import FORMATS, Reading
 from napsets.graph import Direction
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["FILES_PANEL", "LabelsAre", "LabelsName", "ReadingOptions"]
-
 
 class IdKindName(str, Enum):
     """How ids are read."""

@@ -16,8 +16,6 @@ from typing import Any
 
 from napsets.checks.text import visible
 
-__all__ = ["INTERRUPTED", "Interrupted", "at_work", "listen", "stopped", "unwinding", "whole", "wind_down"]
-
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 #: The exit code of Ctrl-C; that of SIGTERM likewise is 128 and its number.

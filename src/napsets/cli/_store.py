@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from napsets.checks.arguments import IntArray
+from napsets.checks.optional import arrow
 from napsets.cli._options import Only
 from napsets.cli._output import Output
 from napsets.cli._places import wrong_use
@@ -18,7 +19,6 @@ from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files import check_writable, describe_settings, write_prediction
 from napsets.files.classes import class_indices
 from napsets.files.edges import read_edges
-from napsets.files.formats import arrow
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_inputs
 from napsets.files.labels import read_label_rows, read_nodes
@@ -27,8 +27,6 @@ from napsets.files.reading import Reading
 
 if TYPE_CHECKING:
     from napsets.live.live import Live
-
-__all__ = ["READ", "StorePath", "live_from_files", "one_kind", "predict_saved", "read_changes"]
 
 StorePath = Annotated[Path, typer.Argument(help="The folder of a living graph.", show_default=False)]
 Stage = Callable[[str], None]

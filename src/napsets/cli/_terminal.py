@@ -23,8 +23,6 @@ from napsets.checks.text import visible
 from napsets.cli._signals import INTERRUPTED, whole
 from napsets.errors import NapsetsError
 
-__all__ = ["PrintingError", "flush", "prepare_streams", "report_error", "silence", "tell"]
-
 #: For streams that know only a few letters: what our own words use beyond ASCII.
 _PLAIN = {
     "∞": "inf", "–": "-", "−": "-", "…": "...", "±": "+/-", "≤": "<=", "≥": ">=", "τ": "tau", "•": "*", "←": "<-",

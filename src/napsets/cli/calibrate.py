@@ -14,8 +14,6 @@ from napsets.cli._places import writable_file
 from napsets.cli._reading import ReadingOptions
 from napsets.files import read_inputs
 
-__all__ = ["EXAMPLES", "calibrate"]
-
 EXAMPLES = [
     "napsets calibrate --edges edges.parquet --probabilities p.parquet --labels y.parquet -o method.npz",
     "napsets calibrate -e edges.csv -p p.csv -l y.csv --method naps --pool 20 -o method.npz",

@@ -17,8 +17,6 @@ from napsets.cli._places import REPORT_SUFFIXES, writable_file
 from napsets.cli._reading import ReadingOptions
 from napsets.cli.report import comparison_table
 
-__all__ = ["EXAMPLES", "demo"]
-
 EXAMPLES = ["napsets demo", "napsets demo --alpha 0.05 --model shadow-sage --output demo.html", "napsets demo --json"]
 
 DATASET = "amazon-computers"

@@ -12,8 +12,6 @@ from napsets.checks.names import choose
 from napsets.cli._output import Output, table
 from napsets.cli._places import wrong_use
 
-__all__ = ["EXAMPLES", "Topic", "errors", "guide"]
-
 EXAMPLES = ["napsets errors", "napsets errors alpha"]
 
 _HEADING = re.compile(r"^## (?P<title>.+?) \{ #(?P<name>[a-z-]+) \}$", re.M)

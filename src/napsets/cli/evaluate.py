@@ -18,8 +18,6 @@ from napsets.cli._reading import LabelsAre, LabelsName, ReadingOptions
 from napsets.files import read_graph_around, read_groups, read_prediction
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["EXAMPLES", "evaluate"]
-
 EXAMPLES = [
     "napsets evaluate sets.parquet --labels truth.csv",
     "napsets evaluate sets.parquet --labels truth.csv --edges edges.parquet --strata 0-1,2-3,4-10",

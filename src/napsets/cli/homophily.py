@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from napsets.advice.theory import Homophily
     from napsets.graph import Graph
 
-__all__ = ["EXAMPLES", "homophily"]
-
 EXAMPLES = [
     "napsets homophily --edges edges.parquet --labels y.parquet",
     "napsets homophily -e edges.csv.gz -l y.csv --json",

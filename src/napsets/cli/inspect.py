@@ -15,8 +15,6 @@ from napsets.cli._reading import ReadingOptions
 from napsets.files import read_inputs
 from napsets.scores import SCORES
 
-__all__ = ["EXAMPLES", "inspect"]
-
 EXAMPLES = [
     "napsets inspect --node 42 --like sets.parquet --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets inspect --node 42 --like report.html -e edges.csv -p p.csv -l y.csv --method naps-h",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from napsets.cli._output import Output, table
 
-__all__ = ["EXAMPLES", "methods"]
-
 EXAMPLES = ["napsets methods", "napsets methods --json"]
 
 

@@ -25,8 +25,6 @@ from napsets.files.places import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 
-__all__ = ["EXAMPLES", "predict"]
-
 EXAMPLES = [
     "napsets predict --edges edges.parquet --probabilities p.parquet --labels y.parquet -o sets.parquet",
     "napsets predict -e edges.csv.gz -p p.csv -l y.csv -n ask.csv --alpha 0.05 --decay hyperbolic -o sets.csv",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from napsets.checks.arguments import LARGEST_HOPS
+from napsets.checks.values import LARGEST_HOPS
 from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Alpha, Edges, Labels, Nodes, Only
 from napsets.cli._output import Output, number, percent, table
 from napsets.cli._reading import ReadingOptions
@@ -18,8 +18,6 @@ from napsets.files import read_graph, read_inputs
 if TYPE_CHECKING:
     from napsets.advice.recommendation import Recommendation
     from napsets.advice.trials import Trials
-
-__all__ = ["EXAMPLES", "recommend"]
 
 EXAMPLES = [
     "napsets recommend --edges edges.parquet --probabilities p.parquet --labels y.parquet",

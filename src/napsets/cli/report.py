@@ -33,8 +33,6 @@ from napsets.files import Inputs, read_features, read_inputs, read_truth
 from napsets.methods import make_method
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["EXAMPLES", "comparison_table", "report"]
-
 EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
     "napsets report -e edges.csv -p p.csv -l y.csv --methods split,naps,naps-h --hops 3 -o report.html",

@@ -17,8 +17,6 @@ from napsets.cli._signals import unwinding
 if TYPE_CHECKING:
     from napsets.studies.study import Findings, Study
 
-__all__ = ["EXAMPLES", "reproduce"]
-
 EXAMPLES = [
     "napsets reproduce all --quick",
     "napsets reproduce table2 --dataset amazon-computers --seeds 1",

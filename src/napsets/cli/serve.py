@@ -15,8 +15,6 @@ from napsets.cli._reading import ReadingOptions
 from napsets.cli._store import READ, StorePath, live_from_files
 from napsets.errors import InvalidInputError
 
-__all__ = ["EXAMPLES", "serve"]
-
 EXAMPLES = [
     "napsets serve store --edges edges.parquet --probabilities p.parquet --labels y.parquet",
     "napsets serve store --port 8000",

@@ -12,8 +12,6 @@ from napsets.cli._output import Output, number, percent, table
 from napsets.cli._places import writable_file
 from napsets.cli._store import StorePath
 
-__all__ = ["EXAMPLES", "status"]
-
 EXAMPLES = [
     "napsets status store",
     "napsets status store --json",

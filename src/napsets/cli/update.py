@@ -11,8 +11,6 @@ from napsets.cli._output import Output, number, table
 from napsets.cli._reading import ReadingOptions
 from napsets.cli._store import READ, StorePath, read_changes
 
-__all__ = ["EXAMPLES", "update"]
-
 EXAMPLES = [
     "napsets update store --labels new.csv",
     "napsets update store --nodes p.parquet --edges edges.parquet --labels y.parquet --key 2026-11-17",

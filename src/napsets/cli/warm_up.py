@@ -6,8 +6,6 @@ import time
 
 from napsets.cli._output import Output
 
-__all__ = ["EXAMPLES", "warm_up"]
-
 EXAMPLES = ["napsets warm-up"]
 
 

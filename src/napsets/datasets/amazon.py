@@ -21,8 +21,6 @@ from napsets.files.places import replacing
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 
-__all__ = ["amazon_computers", "amazon_predictions", "pack", "round_rows", "unpack"]
-
 
 def amazon_computers(seed: int = 0, sizes: Sequence[float] = (752, 1000, 12_000)) -> NodeDataset:
     """Return Amazon Computers with the paper's split sizes.

@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_flag, check_path, check_seed
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_flag, check_path, check_seed
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import reading
 from napsets.graph import Graph
-
-__all__ = ["COLLECTION", "TIMED", "by_quantiles", "file_name", "read_collected"]
 
 #: Classes that a number is cut into.
 _CUTS = 5

@@ -11,23 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    IntArray,
-    as_array,
-    as_column,
+from napsets.checks.arguments import IntArray, as_array, as_column, check_index, check_integers, check_labels
+from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.optional import imported
+from napsets.checks.values import (
     check_count,
-    check_index,
-    check_integers,
     check_kind,
-    check_labels,
     check_list,
     check_names,
     check_number,
     check_seed,
     check_settings,
 )
-from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.checks.optional import imported
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, check_graph
 
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     Features: TypeAlias = npt.NDArray[np.float32] | scipy.sparse.csr_array
-
-__all__ = ["SPLIT_NAMES", "NodeDataset", "from_pyg", "random_split", "to_pyg"]
 
 _MOST_CLASSES = 2**31 - 1
 

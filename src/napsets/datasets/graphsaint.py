@@ -15,15 +15,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, check_path
+from napsets.checks.arguments import IntArray
 from napsets.checks.frozen import sealed
 from napsets.checks.optional import imported
+from napsets.checks.values import check_path
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsError
 from napsets.files.places import reading
 from napsets.graph import Graph
-
-__all__ = ["flickr", "read_graphsaint", "reddit2"]
 
 RAW_FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
 

@@ -16,8 +16,6 @@ from napsets.datasets.graphsaint import flickr, reddit2
 from napsets.datasets.synthetic import dcsbm, sbm
 from napsets.errors import InvalidInputError
 
-__all__ = ["DATASETS", "DatasetEntry", "load"]
-
 
 @dataclass(frozen=True)
 class DatasetEntry:

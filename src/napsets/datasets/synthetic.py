@@ -7,21 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    IntArray,
-    check_count,
-    check_finite,
-    check_list,
-    check_number,
-    check_seed,
-    check_share,
-)
+from napsets.checks.arguments import IntArray
 from napsets.checks.frozen import sealed
+from napsets.checks.values import check_count, check_finite, check_list, check_number, check_seed, check_share
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-
-__all__ = ["dcsbm", "dcsbm_graph", "sbm", "sbm_graph"]
 
 _MOST_FEATURES = 10**6
 

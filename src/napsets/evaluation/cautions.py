@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison
     from napsets.methods import Calibrated
 
-__all__ = ["SHORT", "Accuracy", "Cautions", "accuracy_on", "checked", "drifts_in", "find_cautions"]
-
 #: A method is said to fall short where chance would make it cover so little less often than this.
 SHORT = 0.001
 #: A smaller share of nodes without a threshold of their own is not worth a word.

@@ -14,25 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_hops,
-    check_index,
-    check_list,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index
 from napsets.checks.frames import find_nodes
 from napsets.checks.frozen import frozen, sealed
+from napsets.checks.values import check_alpha, check_hops, check_list, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.groups import groups_of_partition
 from napsets.evaluation.judgement import check_groups, judge_rows
-from napsets.evaluation.kinds import SETS, Kind, interval_methods, kind_of, size_strata
+from napsets.evaluation.kinds import SETS, Kind, kind_of
+from napsets.evaluation.kinds import interval_methods as interval_methods
 from napsets.evaluation.metrics import neighbourhood_partition, rows_of_parts
-from napsets.evaluation.results import Comparison, MethodResult, finite_together
+from napsets.evaluation.results import Comparison, MethodResult
 from napsets.graph import check_graph
 from napsets.localisers import LocalThresholds
 from napsets.localisers.neighbourhoods import useful_hops
@@ -50,9 +43,6 @@ from napsets.methods.predicts import Calibrates
 from napsets.methods.table import known_settings
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type
-
-__all__ = ["COMPARED", "CURVE_ALPHAS", "Comparison", "IntervalComparison", "IntervalResult", "MethodResult"]
-__all__ += ["compare", "compare_intervals", "finite_together", "interval_methods", "size_strata"]
 
 #: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = SETS.compared

@@ -25,10 +25,8 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.evaluation.groups import named_fifths
-from napsets.evaluation.kinds import SETS, Kind, predicted_classes
+from napsets.evaluation.kinds import SETS, Kind
 from napsets.graph import Graph
-
-__all__ = ["ALARM", "WORTH", "Drift", "drift_of", "drifts", "predicted_classes"]
 
 #: False alarms are as rare as this, over all differences that are looked at together.
 ALARM = 0.001

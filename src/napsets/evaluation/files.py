@@ -27,8 +27,6 @@ from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["LabelledFile", "evaluate_file", "label_file", "labels_used_twice"]
-
 PathLike = str | os.PathLike[str]
 
 

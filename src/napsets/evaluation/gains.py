@@ -24,8 +24,6 @@ from napsets.levels import rank_place
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison, MethodResult
 
-__all__ = ["MISS", "Interval", "endless_change", "evenness", "gaps_of", "paired_sizes", "size_change"]
-
 #: How often an interval misses.
 MISS = 0.05
 

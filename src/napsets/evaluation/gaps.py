@@ -23,8 +23,6 @@ from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names
 from napsets.predictions import Per, Prediction
 
-__all__ = ["CoverageGap", "binomial_deviation", "coverage_gap", "gap_within", "own_groups", "worst_deviation"]
-
 
 @dataclass(frozen=True, eq=False)
 class CoverageGap(Sealed):

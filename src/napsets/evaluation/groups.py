@@ -14,33 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    check_count,
-    check_index,
-    check_integers,
-    check_probabilities,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, check_integers, check_probabilities
+from napsets.checks.values import check_count
 from napsets.evaluation.metrics import neighbourhood_partition
 from napsets.graph import Graph, check_graph
 from napsets.groups import by_quantiles
-
-__all__ = [
-    "FIFTHS",
-    "Ease",
-    "agreement",
-    "ease_of_labels",
-    "ease_of_numbers",
-    "groups_by_class",
-    "groups_by_confidence",
-    "groups_by_degree",
-    "groups_by_neighbourhood",
-    "groups_of_partition",
-    "named_fifths",
-    "usual_groups",
-]
 
 #: Into this many groups of about equal size nodes are cut by a number.
 FIFTHS = 5

@@ -1,5 +1,6 @@
 """Where `compare_intervals` and its kin were documented before `napsets.evaluation.comparison` did both tasks."""
 
-from napsets.evaluation.comparison import IntervalComparison, IntervalResult, compare_intervals, interval_methods
-
-__all__ = ["IntervalComparison", "IntervalResult", "compare_intervals", "interval_methods"]
+from napsets.evaluation.comparison import IntervalComparison as IntervalComparison
+from napsets.evaluation.comparison import IntervalResult as IntervalResult
+from napsets.evaluation.comparison import compare_intervals as compare_intervals
+from napsets.evaluation.kinds import interval_methods as interval_methods

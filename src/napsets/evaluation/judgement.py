@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, IntArray, check_integers, check_kind, check_seed, shown
+from napsets.checks.arguments import ArrayLike, IntArray, check_integers
+from napsets.checks.values import check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.evaluation.gaps import CoverageGap, gap_within, own_groups, worst_deviation
 from napsets.evaluation.kinds import SETS, Strata, kind_of
 from napsets.evaluation.metrics import check_prediction, mean, rows_of_parts, worst_violation
 from napsets.predictions import Per, Prediction
-
-__all__ = ["METRICS", "Judgement", "check_groups", "halves", "judge", "judge_rows"]
 
 #: Names of the metrics of sets that are one number, in the order of a row.
 METRICS = SETS.metrics

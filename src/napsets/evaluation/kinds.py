@@ -25,8 +25,6 @@ from napsets.methods import METHODS, CalibrationData, make_method
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import CQR, prediction_type
 
-__all__ = ["INTERVALS", "SETS", "Kind", "Strata", "interval_methods", "kind_of", "predicted_classes", "size_strata"]
-
 Strata = list[tuple[int, int]]
 
 

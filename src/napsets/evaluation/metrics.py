@@ -17,47 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_count,
-    check_hops,
-    check_index,
-    check_integers,
-    check_kind,
-    check_list,
-    check_seed,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index, check_integers
+from napsets.checks.values import check_count, check_hops, check_kind, check_list, check_seed, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph, as_graph, check_graph
 from napsets.predictions import Per, Prediction, PredictionIntervals, PredictionSets
-
-__all__ = [
-    "GroupCoverage",
-    "check_prediction",
-    "check_strata",
-    "coverage",
-    "coverage_by_class",
-    "coverage_by_degree",
-    "empty_rate",
-    "full_rate",
-    "mean",
-    "mean_and_error",
-    "mean_size",
-    "mean_width",
-    "neighbourhood_partition",
-    "pccv",
-    "rows_of_parts",
-    "singleton_rate",
-    "size_given_coverage",
-    "size_violation",
-    "sscv",
-    "worst_violation",
-]
 
 _MOST_BINS = 10**6
 #: Sizes that differ by a smaller share only differ in how they are rounded.

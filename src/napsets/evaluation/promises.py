@@ -17,8 +17,6 @@ from napsets.levels import rank_place
 if TYPE_CHECKING:
     from napsets.methods import Calibrated
 
-__all__ = ["coverage_band", "falls_short", "is_proven", "is_shifted", "level_labels", "level_nodes"]
-
 #: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
 _MANY = 1_000_000
 

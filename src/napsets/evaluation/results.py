@@ -21,9 +21,7 @@ from napsets.methods import Calibrated, CalibrationData, Settings
 from napsets.predictions import Prediction
 
 if TYPE_CHECKING:
-    from napsets.evaluation.verdict import Verdict
-
-__all__ = ["Comparison", "MethodResult", "finite_together"]
+    from napsets.evaluation.verdict_words import Verdict
 
 #: Methods that are printed, and how wide, so that a comparison fits a screen.
 _SHOWN, _WIDTH = 20, 80

@@ -23,31 +23,16 @@ from napsets.evaluation.cautions import SHORT, accuracy_on, checked, drifts_in, 
 from napsets.evaluation.drift import Drift, drifts
 from napsets.evaluation.gains import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.gaps import CoverageGap, gap_within
-from napsets.evaluation.kinds import kind_of, predicted_classes
+from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
 from napsets.evaluation.promises import coverage_band, falls_short, is_proven, is_shifted, level_labels, level_nodes
-from napsets.evaluation.verdict_words import Alternative, IntervalVerdict, Verdict
+from napsets.evaluation.verdict_words import Alternative, Verdict
 from napsets.evaluation.weak import WeakGroup, degree_names, describe_weak, weak_groups
 from napsets.methods import title
 
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison, MethodResult
     from napsets.methods import Calibrated
-
-__all__ = [
-    "Interval",
-    "IntervalVerdict",
-    "Verdict",
-    "coverage_band",
-    "evenness",
-    "falls_short",
-    "foresee",
-    "gaps_of",
-    "is_proven",
-    "judge_methods",
-    "predicted_classes",
-    "size_change",
-]
 
 #: Groupings whose groups have no names, or no threshold of their own that would help.
 _UNNAMED = ("neighbourhood", "confidence", "prediction", "width")

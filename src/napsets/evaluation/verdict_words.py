@@ -16,8 +16,6 @@ from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.weak import WeakGroup
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["Alternative", "IntervalVerdict", "Verdict", "named", "whose_finite", "wide"]
-
 #: A width as it is written.
 wide = PredictionIntervals.size_text
 
@@ -329,10 +327,6 @@ class Verdict:
             f"{start}. Before looking at these nodes, {expected} was expected, compared with {plain} for "
             f"{named(self.baseline)}{_ends(self.change, 100.0, ' %')}"
         )
-
-
-#: The name that verdicts on intervals had.
-IntervalVerdict = Verdict
 
 
 def named(title: str, *, first: bool = False) -> str:

@@ -19,8 +19,6 @@ from napsets.evaluation.gaps import CoverageGap
 from napsets.evaluation.promises import falls_short
 from napsets.levels import fewest_ranks
 
-__all__ = ["ALARM", "WeakGroup", "degree_names", "describe_weak", "weak_groups"]
-
 #: How often chance alone names any group of a grouping.
 ALARM = 0.01
 #: A group is worth a word where it is missed this much more often than the target allows.

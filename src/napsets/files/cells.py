@@ -9,27 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, shown
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.frozen import sealed
+from napsets.checks.optional import arrow
+from napsets.checks.values import shown
 from napsets.errors import FileFormatError
-from napsets.files.formats import TableFile, arrow
+from napsets.files.formats import TableFile
 from napsets.files.npz_format import npz_arrays
 from napsets.files.places import reading
 from napsets.files.text_formats import number_advice
-
-__all__ = [
-    "check_width",
-    "class_codes",
-    "cuts",
-    "label_lists",
-    "named_fields",
-    "number_rows",
-    "numbers_or_nan",
-    "p_value_fields",
-    "p_value_matrix",
-    "predicted_names",
-    "whole_columns",
-]
 
 
 def label_lists(table: TableFile, lists: Any) -> Any:

@@ -17,8 +17,6 @@ from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile
 from napsets.files.reading import LabelsAre
 
-__all__ = ["ClassNames", "class_indices", "sorted_names"]
-
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")

@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray
 from napsets.checks.compressed import WeightsAre, check_lengths
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.formats import TableFile, open_table
 from napsets.files.id_columns import UnknownIds, id_column, known_places, one_width
 from napsets.files.ids import NodeIds
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
-
-__all__ = ["read_edges", "read_graph_around"]
 
 
 def read_edges(

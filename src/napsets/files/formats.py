@@ -23,16 +23,6 @@ from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
 from napsets.files.text_formats import csv_batches, csv_header, jsonl_batches, jsonl_header
 
-__all__ = [
-    "BATCH_ROWS",
-    "METADATA_KEY",
-    "SIDECAR",
-    "TableFile",
-    "about_fault",
-    "arrow",
-    "open_table",
-]
-
 #: Rows that are decoded at a time.
 BATCH_ROWS = 1 << 16
 

@@ -14,8 +14,6 @@ from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile
 from napsets.files.ids import CANONICAL_INTEGER, NodeIds, listed, looks_integer
 
-__all__ = ["NodeRows", "UnknownIds", "all_ids", "id_column", "joined_ids", "known_places", "one_width"]
-
 
 class UnknownIds:
     """Ids of one file that another lacks: counted over the whole file, the first few kept to be listed."""

@@ -22,8 +22,6 @@ from napsets.randomness import UInt64Array, hash_ids
 if TYPE_CHECKING:
     from napsets.kernels.texts import Texts, TextTable
 
-__all__ = ["CANONICAL_INTEGER", "NodeIds", "listed", "looks_integer"]
-
 #: An integer below 922·10¹⁶, which 64 bits hold, as Python would write it: what does not look so (``007``, ``+1``)
 #: would not come back as it was.
 CANONICAL_INTEGER = r"^(0|-?([1-9][0-9]{0,17}|[1-8][0-9]{18}|9[01][0-9]{17}|92[01][0-9]{16}))$"

@@ -24,8 +24,6 @@ from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-__all__ = ["Inputs", "read_graph", "read_inputs", "read_truth"]
-
 PathLike = str | os.PathLike[str]
 Stage = Callable[[str], None]
 

@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
 from napsets.files.cells import numbers_or_nan
 from napsets.files.classes import class_indices
-from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.formats import TableFile, open_table
 from napsets.files.id_columns import NodeRows
 from napsets.files.ids import NodeIds, looks_integer
 from napsets.files.reading import PLAIN, Reading
-
-__all__ = ["LabelRows", "NodeLabels", "read_groups", "read_label_rows", "read_labels", "read_nodes", "read_targets"]
 
 PathLike = str | os.PathLike[str]
 

@@ -18,8 +18,6 @@ from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
 from napsets.files.places import reading, replacing
 
-__all__ = ["METADATA_KEY", "npz_array", "npz_arrays", "npz_batches", "npz_header", "read_archive", "write_archive"]
-
 #: The key in a file's metadata under which napsets keeps its settings, as JSON.
 METADATA_KEY = b"napsets"
 

@@ -20,8 +20,6 @@ from napsets.files.ids import NodeIds
 from napsets.files.reading import PLAIN, Reading
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
 
-__all__ = ["NodeNumbers", "NodeProbabilities", "read_features", "read_numbers", "read_probabilities"]
-
 LIST_COLUMN = "probabilities"
 
 #: How far an entry may be off that was rounded to two decimals, and a little more for sums of floats.

@@ -23,23 +23,6 @@ from pathlib import Path
 from napsets.checks.values import check_path
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-__all__ = [
-    "STALE",
-    "check_apart",
-    "check_output",
-    "discard_drafts",
-    "draft_mark",
-    "drafting",
-    "is_abandoned",
-    "note_written",
-    "protecting",
-    "reading",
-    "recording",
-    "replacing",
-    "sweep",
-    "temporary_folder",
-]
-
 #: From this many seconds without a change on, a draft counts as left behind, whoever wrote it.
 STALE = 24 * 3600.0
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
+from napsets.checks.optional import arrow
 from napsets.checks.values import check_size
 from napsets.errors import FileFormatError
 from napsets.files import places
@@ -32,11 +33,9 @@ from napsets.files.cells import (
     predicted_names,
 )
 from napsets.files.classes import sorted_names
-from napsets.files.formats import METADATA_KEY, TableFile, arrow
-from napsets.files.npz_format import npz_array
+from napsets.files.formats import TableFile
+from napsets.files.npz_format import METADATA_KEY, npz_array
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
-
-__all__ = ["COLUMNS_OF", "SETS", "PredictionColumns", "PredictionRows", "columns_of", "with_first_choices"]
 
 #: What a column's numbers must be: where they are, and in words.
 Rule = tuple[BoolArray, str]

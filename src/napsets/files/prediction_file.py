@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray
+from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning
-from napsets.files.formats import TableFile, arrow, open_table
+from napsets.files.formats import TableFile, open_table
 from napsets.files.id_columns import id_column, joined_ids
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs
@@ -30,17 +31,6 @@ from napsets.files.settings import check_recorded
 from napsets.files.writers import ROW_GROUP, writing_rows
 from napsets.predictions import Prediction, PredictionSets, Summary
 from napsets.version import __version__
-
-__all__ = [
-    "CHUNK",
-    "PredictionFile",
-    "PredictionSource",
-    "describe_settings",
-    "memory_bound",
-    "read_prediction",
-    "read_sets",
-    "write_prediction",
-]
 
 #: Nodes predicted at a time: a few row groups, so that what a search needs to start is paid for rarely.
 CHUNK = 4 * ROW_GROUP

@@ -17,26 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    IntArray,
-    as_column,
-    check_integers,
-    check_labels,
-    check_names,
-    check_path,
-    check_probabilities,
-    check_settings,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, IntArray, as_column, check_integers, check_labels, check_probabilities
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
+from napsets.checks.optional import arrow
+from napsets.checks.values import check_names, check_path, check_settings, shown
 from napsets.errors import InvalidInputError
 from napsets.files.cells import whole_columns
-from napsets.files.formats import METADATA_KEY, about_fault, arrow, open_table
+from napsets.files.formats import about_fault, open_table
+from napsets.files.npz_format import METADATA_KEY
 from napsets.files.places import reading, replacing
-
-__all__ = ["NodePredictions"]
 
 COLUMNS = ("node", "label", "split", "probabilities")
 SPLITS = ("train", "validation", "test", "")

@@ -18,8 +18,6 @@ from napsets.checks.compressed import WeightsAre, check_weights_are
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 
-__all__ = ["COLUMNS", "FORMATS", "PLAIN", "SUFFIXES", "Format", "IdKind", "LabelsAre", "Reading", "key_of"]
-
 Format = Literal["parquet", "csv", "jsonl", "npz"]
 IdKind = Literal["auto", "integer", "string"]
 LabelsAre = Literal["auto", "names", "indices"]

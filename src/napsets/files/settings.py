@@ -7,12 +7,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from napsets.checks.arguments import LARGEST_HOPS, shown
+from napsets.checks.values import LARGEST_HOPS, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.localisers.decay import check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
-
-__all__ = ["check_recorded"]
 
 _COUNT = 2**63 - 1
 

@@ -19,8 +19,6 @@ from typing import Any
 from napsets.checks.optional import arrow
 from napsets.errors import FileFormatError
 
-__all__ = ["csv_batches", "csv_header", "jsonl_batches", "jsonl_header", "number_advice"]
-
 #: What Arrow takes for a number.
 _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"
 

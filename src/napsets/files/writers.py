@@ -22,8 +22,6 @@ from napsets.checks.optional import arrow
 from napsets.files.places import check_output, replacing
 from napsets.files.reading import PLAIN, Reading
 
-__all__ = ["ROW_GROUP", "check_writable", "writing_rows"]
-
 #: Rows of a Parquet row group.
 ROW_GROUP = 1 << 16
 

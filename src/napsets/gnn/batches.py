@@ -23,21 +23,6 @@ from napsets.gnn.settings import Settings
 from napsets.graph import Graph
 from napsets.kernels.sampling import dense_rows, neighbours, shadow, with_self_loops
 
-__all__ = [
-    "Batch",
-    "FeatureTable",
-    "FullSampler",
-    "NeighbourSampler",
-    "Sampler",
-    "ShadowSampler",
-    "batch_key",
-    "chunks",
-    "csr_tensor",
-    "graph_tensor",
-    "make_sampler",
-    "prefetch",
-]
-
 Item = TypeVar("Item")
 
 

@@ -14,24 +14,15 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    as_array,
-    check_alpha,
-    check_index,
-    check_integers,
-    check_kind,
-    count_trained,
-)
+from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers, count_trained
 from napsets.checks.names import choose
+from napsets.checks.values import check_alpha, check_kind
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.gnn.inference import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, make_method
 from napsets.methods.predicts import Calibrates
 from napsets.predictions import PredictionSets
-
-__all__ = ["predict_sets", "probabilities_of"]
 
 
 def predict_sets(

@@ -15,12 +15,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from napsets.checks.arguments import FloatArray, IntArray, check_list
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.values import check_list
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
-
-__all__ = ["Goal", "LabelGoal", "NodeQuantiles", "QuantileGoal", "make_goal"]
 
 
 class Goal(Protocol):

@@ -16,8 +16,6 @@ from napsets.gnn.models import GCN, SageMean, Stack
 from napsets.gnn.settings import Settings
 from napsets.graph import Graph
 
-__all__ = ["evaluating", "exact_logits", "sampled_logits"]
-
 #: Entries of an adjacency that are worked on at once: bounds memory, changes no result.
 ENTRIES_AT_ONCE = 4_000_000
 

@@ -18,8 +18,6 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 from napsets.checks.names import choose
 from napsets.gnn.settings import Settings
 
-__all__ = ["MODELS", "ModelEntry", "Stack", "build_model"]
-
 
 class Stack(nn.Module):
     """Layers with batch normalisation, ReLU and dropout between them.

@@ -9,8 +9,6 @@ from typing import Any
 from napsets.checks.names import choose
 from napsets.errors import InvalidInputError
 
-__all__ = ["PRESETS", "Settings", "settings_for"]
-
 SAMPLERS = ("neighbours", "shadow", "full", "auto")
 
 

@@ -31,8 +31,6 @@ from napsets.graph import Graph
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["NodeView", "Trainer", "fingerprint", "load_checkpoint", "save_checkpoint"]
-
 
 @dataclass(frozen=True)
 class NodeView:

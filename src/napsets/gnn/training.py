@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from napsets.checks.arguments import check_count, check_progress, check_seed
 from napsets.checks.names import choose
+from napsets.checks.values import check_count, check_progress, check_seed
 from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
@@ -26,8 +26,6 @@ from napsets.gnn.trainer import NodeView, Trainer, fingerprint, load_checkpoint,
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
-
-__all__ = ["TrainedModel", "fit", "predict", "train"]
 
 #: Torch cuts its sums among threads, so their number changes the last bits, and training carries these into the result.
 #: It is therefore a setting with one default, not whatever the machine has.

@@ -19,20 +19,6 @@ from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, overload
 
-__all__ = [
-    "borrowed",
-    "by_type",
-    "count_bits",
-    "count_bits_of_eight",
-    "inlined",
-    "is_kept",
-    "jit",
-    "keep_in",
-    "lowest_bit",
-    "part",
-    "prefetch",
-]
-
 #: Nobody calls kernels from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 

@@ -16,8 +16,6 @@ from napsets.kernels.drawing import hash64, to_unit
 from napsets.kernels.walk import walk
 from napsets.kernels.weighed import ascending, write_answer
 
-__all__ = ["anchor_answers", "ball_radii", "ball_sizes", "draw_anchors", "whose_ball_holds"]
-
 
 @jit
 def ball_radii(first, last, indptr, indices, least, furthest, stamps, queue, radii):

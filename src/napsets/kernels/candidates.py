@@ -34,8 +34,6 @@ from napsets.kernels.judges import (
     WITH_NEAR,
 )
 
-__all__ = ["list_moves"]
-
 
 @part
 def _sums(tables, i, label, before, old, least, most):

@@ -22,23 +22,6 @@ from napsets.kernels.first_use import Kernels
 from napsets.kernels.layout import edges_of, read_only
 from napsets.kernels.threads import Stop, run
 
-__all__ = [
-    "RANGE_EDGES",
-    "bucket_by_column",
-    "compress_few",
-    "deduplicate",
-    "fill_vectors",
-    "mirror",
-    "one_way_edge",
-    "renumbered",
-    "reversed_rows",
-    "row_ranges",
-    "rows_from_buckets",
-    "sorted_by_numpy",
-    "subgraph",
-]
-
-
 Array = npt.NDArray[Any]
 
 #: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.

@@ -22,8 +22,6 @@ from napsets.kernels.endings import Pairs, room_for
 from napsets.kernels.layout import read_only
 from napsets.kernels.selection import finish
 
-__all__ = ["WORDS", "active_edges", "finish_all", "pull", "push", "start", "transpose"]
-
 WORDS = 8  # 512 sources
 
 

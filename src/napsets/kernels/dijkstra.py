@@ -23,8 +23,6 @@ import numpy.typing as npt
 from napsets.kernels._jit import borrowed, jit, lowest_bit, part
 from napsets.kernels.selection import needed, others_of, shares_of, with_others
 
-__all__ = ["Met", "Roads", "find_near", "rank_near", "room_for_search", "select_near"]
-
 Array = npt.NDArray[Any]
 
 #: Nodes settled between two looks at whether to stop.

@@ -9,8 +9,6 @@ import numpy as np
 
 from napsets.kernels._jit import jit, part
 
-__all__ = ["below", "draw_edges", "hash64", "to_unit"]
-
 
 @jit
 def hash64(word):

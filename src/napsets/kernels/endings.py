@@ -15,22 +15,6 @@ import numpy.typing as npt
 
 from napsets.kernels.layout import BLOCK_WORDS, Layout, read_only
 
-__all__ = [
-    "ABOVE",
-    "AT_LEAST",
-    "NOMINAL",
-    "Counting",
-    "Ending",
-    "Job",
-    "Pairs",
-    "Pooling",
-    "Room",
-    "Selection",
-    "needed_mass",
-    "room_for",
-    "seen_by_kernels",
-]
-
 Array = npt.NDArray[Any]
 Record = TypeVar("Record", bound=tuple[Any, ...])
 

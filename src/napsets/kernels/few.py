@@ -20,8 +20,6 @@ from napsets.kernels.endings import NOMINAL, Counting, Job, Pairs, Pooling, Sele
 from napsets.kernels.layout import Layout, count_bits, edges_of
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 
-__all__ = ["few_nanoseconds", "search_few"]
-
 Array = npt.NDArray[Any]
 Words = npt.NDArray[np.uint64]
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-__all__ = ["Kernels", "compiling_now"]
-
 #: Nanoseconds of work that are done sooner than a kernel is loaded.
 _TRIFLE = 2e6
 

@@ -14,8 +14,6 @@ from napsets.kernels._jit import jit, part
 from napsets.kernels.ordered import count_pairs, pair_at
 from napsets.kernels.selection import needed
 
-__all__ = ["HeldOut", "Known", "Question", "Rows", "Walk"]
-
 
 class Rows(NamedTuple):
     """A graph with room to grow; see `growing`."""

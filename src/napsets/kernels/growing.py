@@ -10,8 +10,6 @@ import numpy as np
 
 from napsets.kernels._jit import jit, part
 
-__all__ = ["insert_edges", "remove_edges"]
-
 _LEAST_ROOM = 4
 
 

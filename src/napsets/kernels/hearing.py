@@ -12,8 +12,6 @@ import numpy as np
 
 from napsets.kernels._jit import jit, part
 
-__all__ = ["Entries", "Scratch", "Speakers"]
-
 _UNIT = 2.0**-30
 
 

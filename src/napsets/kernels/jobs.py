@@ -19,8 +19,6 @@ from napsets.kernels.plan import Batch, is_trifle, plan
 from napsets.kernels.selection import finish
 from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
 
-__all__ = ["DEEP_BYTES", "handling_order", "search"]
-
 #: What the bit vectors of all batches under way may take together.
 DEEP_BYTES = 2 << 30
 #: Parts into which the steps of a batch are cut for each thread, so that none waits long for another.

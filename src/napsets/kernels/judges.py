@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cuts", "Heard", "Judges", "Moves", "Room", "Rule", "choose_listed", "room_for"]
-
 #: Columns of `Judges.tables`: the weights of labels that a score sees, and those with the label added near; labels
 #: counted near and far, with what is added to all counts.
 WEIGHT, WITH_NEAR, NEAR, FAR = range(4)

@@ -18,22 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BLOCK_WORDS",
-    "FEW_HOPS",
-    "NO_VECTORS",
-    "Adjacency",
-    "HubRows",
-    "Layout",
-    "count_bits",
-    "edges_of",
-    "hub_rows",
-    "least_hub_degree",
-    "lined_zeros",
-    "pack",
-    "read_only",
-]
-
 #: Words in a block: the bits of one are counted by a single instruction, where there is one.
 BLOCK_WORDS = 8
 #: Hops that are walked as they are. Beyond them it pays to look up first how deep the graph is, and a bit vector per

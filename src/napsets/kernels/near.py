@@ -17,8 +17,6 @@ from napsets.kernels.layout import Layout, read_only
 from napsets.kernels.search import pooling_of
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
 
-__all__ = ["NearThresholds", "Weigh", "near_distances", "near_masses", "near_thresholds"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]

@@ -14,8 +14,6 @@ from napsets.kernels.first_use import Kernels
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 
-__all__ = ["neighbour_labels", "neighbour_sums", "same_label_shares"]
-
 Array = npt.NDArray[Any]
 
 _KERNELS = Kernels(0.4, "neighbour_sums._add_rows", "neighbour_sums._count_rows")

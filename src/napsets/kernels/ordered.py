@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
 
-__all__ = ["BLOCK", "Blocks", "OrderedPairs", "count_pairs", "insert_pair", "pair_at", "remove_pair"]
-
 BLOCK = 512
 _FEWEST_BLOCKS = 4
 

@@ -13,8 +13,6 @@ import numpy as np
 from napsets.kernels._jit import jit, part
 from napsets.kernels.weighed import ascending, write_answer
 
-__all__ = ["pagerank_answers", "pagerank_of"]
-
 
 @part
 def _push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched):

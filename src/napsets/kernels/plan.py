@@ -16,8 +16,6 @@ import numpy.typing as npt
 from napsets.kernels.layout import Adjacency
 from napsets.kernels.shallow import count_touched
 
-__all__ = ["BATCH", "STRATEGIES", "Batch", "is_trifle", "plan"]
-
 #: Sources planned together; the bit-parallel search takes them all at once.
 BATCH = 512
 STRATEGIES = ("dense", "sparse", "deep")

@@ -9,8 +9,6 @@ import numpy as np
 from napsets.kernels._jit import jit, part
 from napsets.kernels.ordered import count_pairs, insert_pair, pair_at, remove_pair
 
-__all__ = ["Lists", "Ranking"]
-
 
 class Ranking(NamedTuple):
     """How scores are ranked among those of the reference; see `napsets.scores.by_label`.

@@ -14,8 +14,6 @@ from napsets.kernels._jit import jit, part
 from napsets.kernels.first_use import Kernels
 from napsets.kernels.layout import read_only
 
-__all__ = ["rank_all", "rank_labels"]
-
 #: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.
 _ALL, _LABELS = Kernels(1.5, "ranking._rank_all"), Kernels(1.5, "ranking._rank_labels")
 _RANKED, _SUMMED = 120.0, 30.0

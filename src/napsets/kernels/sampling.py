@@ -13,8 +13,6 @@ import numpy as np
 from napsets.kernels._jit import jit, part
 from napsets.kernels.drawing import below, hash64
 
-__all__ = ["dense_rows", "neighbours", "shadow", "with_self_loops"]
-
 
 @part
 def _grown(array, needed):

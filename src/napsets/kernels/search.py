@@ -17,8 +17,6 @@ from napsets.kernels.first_use import Kernels
 from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Progress
 
-__all__ = ["count_below", "find_thresholds", "pooling_of"]
-
 #: The kernels of one search and one ending.
 _KERNELS = Kernels(5.0, "shallow._dense", "shallow._sparse", "deep._finish_all", "walk.far_search")
 

@@ -24,8 +24,6 @@ from napsets.kernels._jit import by_type, count_bits, count_bits_of_eight, inlin
 from napsets.kernels.endings import needed_mass
 from napsets.kernels.layout import BLOCK_WORDS
 
-__all__ = ["count_blocks", "finish", "needed", "others_of", "select", "shares_of", "weigh", "with_others"]
-
 needed = part(needed_mass)
 
 

@@ -21,8 +21,6 @@ from napsets.kernels.endings import Pairs, room_for
 from napsets.kernels.layout import BLOCK_WORDS, HubRows, lined_zeros, read_only
 from napsets.kernels.selection import finish
 
-__all__ = ["Rows", "best_connected_neighbours", "count_touched", "dense_search", "sparse_search"]
-
 Array = npt.NDArray[Any]
 
 _AHEAD = 4  # rows between asking the cache for a row and reading it

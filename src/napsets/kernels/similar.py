@@ -21,8 +21,6 @@ from napsets.kernels._jit import jit, part
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 
-__all__ = ["similar_dense", "similar_sparse"]
-
 Array = npt.NDArray[Any]
 
 #: Cosines of some rows with all others that are held at a time.

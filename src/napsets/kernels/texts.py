@@ -16,8 +16,6 @@ from napsets.kernels._jit import jit, part, prefetch
 from napsets.kernels.drawing import hash64
 from napsets.kernels.layout import read_only
 
-__all__ = ["TextTable", "Texts", "hash_texts"]
-
 UInt64Array = npt.NDArray[np.uint64]
 
 _AT_ONCE = 64  # strings looked for side by side

@@ -15,8 +15,6 @@ from threading import Event, Lock, Semaphore
 from types import TracebackType
 from typing import Any
 
-__all__ = ["MOST_THREADS", "Crew", "Piece", "Progress", "Stop", "available_threads", "run", "stages"]
-
 #: Called with (units done, units in all) from the thread that asked for the work.
 Progress = Callable[[int, int], None]
 #: Tells a piece of work whether to stop early.

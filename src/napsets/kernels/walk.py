@@ -13,8 +13,6 @@ import numpy as np
 from napsets.kernels._jit import jit, part
 from napsets.kernels.selection import needed, others_of, shares_of, weigh, with_others
 
-__all__ = ["component_reach", "cut_balls", "deepest_search", "far_search", "walk"]
-
 
 @part
 def walk(source, indptr, indices, hops, mark, stamps, queue, ends):

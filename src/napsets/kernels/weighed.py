@@ -15,8 +15,6 @@ import numpy.typing as npt
 from napsets.kernels._jit import jit, lowest_bit, part
 from napsets.kernels.endings import AT_LEAST, NOMINAL
 
-__all__ = ["Answer", "Question", "ascending", "background_answers", "empty_answer", "write_answer"]
-
 Array = npt.NDArray[Any]
 
 

@@ -22,17 +22,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    as_array,
-    check_alpha,
-    check_numbers,
-    check_scores,
-    check_share,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, as_array, check_numbers, check_scores
+from napsets.checks.values import check_alpha, check_share, shown
 from napsets.errors import InvalidInputError
 from napsets.randomness import node_uniforms
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities, shown
+from napsets.checks.arguments import IntArray, as_array, as_column, check_known, check_probabilities
 from napsets.checks.frames import label_numbers
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 from napsets.live.events import Change, as_ids
 from napsets.live.nodes import unknown

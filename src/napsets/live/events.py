@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import as_column, refuse_masked, shown
+from napsets.checks.arguments import as_column, refuse_masked
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 
 __all__ = ["KINDS", "Change", "as_ids", "pack", "unpack"]

@@ -11,15 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    check_alpha,
-    check_count,
-    check_flag,
-    check_integers,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, check_integers
+from napsets.checks.values import check_alpha, check_count, check_flag, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import as_graph
 from napsets.live.events import Change, as_ids

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from napsets.checks.arguments import check_flag, shown
+from napsets.checks.values import check_flag, shown
 from napsets.errors import InvalidInputError
 from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change

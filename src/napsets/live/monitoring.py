@@ -18,16 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_count,
-    check_scores,
-    check_share,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_scores
+from napsets.checks.values import check_alpha, check_count, check_share, shown
 from napsets.errors import InvalidInputError
 from napsets.live.alarms import (
     ALARM,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, shown
+from napsets.checks.arguments import IntArray
+from napsets.checks.values import shown
 from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from napsets.checks.arguments import check_alpha, check_flag, check_names, check_seed, shown
+from napsets.checks.values import check_alpha, check_flag, check_names, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.levels import Exact, Nominal
 from napsets.live.steering import Steered

@@ -26,16 +26,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    as_array,
-    check_alpha,
-    check_integers,
-    check_number,
-    plain,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, as_array, check_integers
+from napsets.checks.values import check_alpha, check_number, plain, shown
 from napsets.errors import InvalidInputError
 from napsets.live.alarms import check_unit
 from napsets.live.monitoring import Window

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from napsets.checks.arguments import check_path, shown
+from napsets.checks.values import check_path, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.places import draft_mark
 from napsets.live.events import KINDS, Change, pack, unpack

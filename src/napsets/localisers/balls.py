@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_count, check_node, check_progress, check_threads
+from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.values import check_count, check_progress, check_threads
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import stages
@@ -18,8 +19,6 @@ from napsets.localisers.weighed import WeighedLocal, in_pieces, running
 
 if TYPE_CHECKING:
     from napsets.kernels.weighed import Answer, Question
-
-__all__ = ["Balls", "BallsLocal"]
 
 #: A ball with a larger radius is the whole graph, as good as always.
 _FURTHEST = 100

@@ -21,24 +21,19 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
-    check_count,
     check_index,
     check_integers,
-    check_kind,
-    check_list,
     check_scores,
-    shown,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import Registry, choose
+from napsets.checks.values import check_count, check_kind, check_list, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings
 from napsets.localisers.neighbourhoods import CalibrationIndex
 from napsets.predictions import NodeThresholds
 from napsets.randomness import node_uniforms
-
-__all__ = ["LOCALISERS", "Cut", "Local", "LocalThresholds", "Localiser", "Reference"]
 
 #: What is said where a graph is missing.
 NO_GRAPH = "`graph` must be given to a method that looks at neighbourhoods; got None"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node, check_progress
+from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.values import check_progress
 from napsets.kernels.layout import read_only
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference, with_graph
 from napsets.localisers.weighed import WeighedLocal, in_pieces, running
@@ -21,8 +22,6 @@ from napsets.quantile import ROUNDING
 
 if TYPE_CHECKING:
     from napsets.kernels.weighed import Answer, Question
-
-__all__ = ["Everyone", "ImportanceLocal", "InverseDegree", "needed_count"]
 
 _PIECE = 1 << 18  # nodes handled between two reports
 _WEIGHED_PIECE = 1 << 14  # the same, where each node has a threshold of its own to look for

@@ -13,15 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    as_array,
-    check_hops,
-    check_number,
-    check_progress,
-    check_threads,
-)
+from napsets.checks.arguments import FloatArray, IntArray, as_array
+from napsets.checks.values import check_hops, check_number, check_progress, check_threads
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
 from napsets.kernels.search import count_below, find_thresholds
@@ -29,20 +22,6 @@ from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Ref
 from napsets.localisers.decay import Decay, check_decay, hop_weights
 from napsets.localisers.neighbourhoods import CalibrationIndex, check_room, useful_hops
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING, effective_size
-
-__all__ = [
-    "Counts",
-    "Hops",
-    "HopsLocal",
-    "Sizes",
-    "Weighting",
-    "counts_below",
-    "pooled_counts",
-    "pooled_sizes",
-    "share_ranks",
-    "share_search",
-    "weighted_thresholds",
-]
 
 
 @LOCALISERS.add("hops")

@@ -13,40 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_alpha,
-    check_index,
-    check_kind,
-    check_list,
-    check_progress,
-    check_scores,
-    check_threads,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index, check_scores
 from napsets.checks.frozen import frozen
+from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.kernels.layout import FEW_HOPS, Adjacency, Layout
 from napsets.localisers.decay import hop_weights as decay_weights
 from napsets.quantile import ROUNDING, effective_size
-
-__all__ = [
-    "CalibrationIndex",
-    "HopThresholds",
-    "adjacency_of",
-    "check_room",
-    "check_strategy",
-    "check_threads",
-    "hop_thresholds",
-    "neighbourhood_thresholds",
-    "split_thresholds",
-    "useful_hops",
-]
 
 _SOURCES_AT_ONCE = 256  # between two looks at whether Ctrl-C was pressed
 _MOST_BYTES = 1 << 33  # that counts and bits by hop may take in a deep search

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node, check_number
+from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
 from napsets.localisers.base import LOCALISERS, Reference, with_graph
@@ -17,8 +18,6 @@ from napsets.quantile import LARGEST_WEIGHT
 
 if TYPE_CHECKING:
     from napsets.kernels.weighed import Answer, Question
-
-__all__ = ["PageRank"]
 
 
 @LOCALISERS.add("pagerank")

@@ -10,31 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    check_node,
-    check_number,
-    check_numbers,
-    check_progress,
-    check_threads,
-    shown,
-)
+from napsets.checks.arguments import FloatArray, IntArray, check_node, check_numbers
 from napsets.checks.names import choose
+from napsets.checks.values import check_number, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction, check_direction
 from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
 from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING
-
-__all__ = [
-    "LENGTH_DECAYS",
-    "LengthDecay",
-    "PathLengths",
-    "PathLengthsLocal",
-    "near_radii",
-    "share_length_search",
-]
 
 #: A name from `LENGTH_DECAYS`, or a function of distances: an array in, as many weights out.
 LengthDecay = str | Callable[[FloatArray], Any]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_node, check_progress, check_threads
+from napsets.checks.arguments import FloatArray, IntArray, check_node
+from napsets.checks.values import check_progress, check_threads
 from napsets.graph import Graph
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import stages
@@ -25,8 +26,6 @@ from napsets.quantile import ROUNDING
 if TYPE_CHECKING:
     from napsets.kernels.threads import Stop
     from napsets.kernels.weighed import Answer, Question
-
-__all__ = ["NodeWeights", "WeighedLocal"]
 
 #: Nodes handled between two looks at whether to stop.
 _PIECE = 512

@@ -20,24 +20,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_node,
-    check_number,
-    check_numbers,
-    check_progress,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_node, check_numbers
+from napsets.checks.values import check_number, check_progress
 from napsets.errors import InvalidInputError
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference
 from napsets.localisers.everyone import ImportanceLocal
 from napsets.localisers.weighed import NodeWeights
 from napsets.quantile import LARGEST_WEIGHT, ROUNDING
-
-__all__ = ["CovariateShift", "LabelShift", "Weights"]
-
 
 #: Nodes between two reports.
 _REPORTED = 256

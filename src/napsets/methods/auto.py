@@ -25,8 +25,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, check_alpha, check_count, check_flag, check_seed
+from napsets.checks.arguments import FloatArray
 from napsets.checks.names import choose
+from napsets.checks.values import check_alpha, check_count, check_flag, check_seed
 from napsets.errors import InvalidInputError
 from napsets.groups import describe_groups, make_groups, rebuild_groups
 from napsets.levels import Exact, Full, Nominal, fewest_ranks, rank_place
@@ -51,8 +52,6 @@ from napsets.scores.by_label import BoundByLabel
 from napsets.scores.evidence import Evidence, evenly
 from napsets.scores.informed import evidence_of
 from napsets.scores.residuals import IntervalScore
-
-__all__ = ["AutoMethod"]
 
 #: Below this many labels none is held out.
 FEWEST = 100

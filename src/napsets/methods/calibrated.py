@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index
+from napsets.checks.frames import find_nodes
+from napsets.checks.frozen import frozen, sealed
+from napsets.checks.values import (
     check_alpha,
     check_flag,
-    check_index,
     check_kind,
     check_list,
     check_progress,
@@ -30,8 +29,6 @@ from napsets.checks.arguments import (
     is_several,
     shown,
 )
-from napsets.checks.frames import find_nodes
-from napsets.checks.frozen import frozen, sealed
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Graph
 from napsets.kernels.threads import stages
@@ -43,8 +40,6 @@ from napsets.methods.p_values import p_values
 from napsets.methods.predicts import Predicts, Wanted, smoothing
 from napsets.predictions import NodeThresholds, Prediction
 from napsets.scores import prediction_type
-
-__all__ = ["Calibrated", "find_thresholds", "predict_in_parts"]
 
 PredictionT = TypeVar("PredictionT", bound=Prediction)
 

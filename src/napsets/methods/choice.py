@@ -14,8 +14,6 @@ from napsets.methods.method import Method
 from napsets.predictions import Prediction
 from napsets.scores.informed import BoundInformed
 
-__all__ = ["Candidate", "Choice", "Prefer"]
-
 Prefer = Literal["even", "small"]
 
 

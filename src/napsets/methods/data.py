@@ -16,15 +16,14 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_column,
-    check_flag,
     check_index,
-    check_names,
     check_row_count,
     check_scores,
     count_trained,
 )
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
 from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.values import check_flag, check_names
 from napsets.edges import node_names
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, as_graph
@@ -35,8 +34,6 @@ from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind, prediction_type
 from napsets.scores.base import hears_bag
-
-__all__ = ["CalibrationData", "Scored", "Step"]
 
 
 def _no_nodes() -> IntArray:

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_progress
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_progress
 from napsets.kernels.first_use import Kernels
 from napsets.kernels.judges import NEIGHBOUR, Heard
 from napsets.kernels.layout import read_only
@@ -30,8 +31,6 @@ from napsets.methods.moves import TAUGHT, Rows, Search
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
 from napsets.scores.steadiness import judge_tables
-
-__all__ = ["BagLevel", "FullLevel", "full_level"]
 
 Self = TypeVar("Self", bound="BagLevel")
 

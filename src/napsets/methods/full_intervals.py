@@ -25,13 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_progress
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.values import check_progress
 from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
 from napsets.methods.full import BagLevel
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
-
-__all__ = ["FullIntervals", "full_intervals"]
 
 #: Pairs of a node and a judge that hears it which are looked at at a time.
 _PAIRS = 1 << 20

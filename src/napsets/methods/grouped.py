@@ -23,8 +23,6 @@ from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
 from napsets.localisers import LocalThresholds
 
-__all__ = ["Grouped"]
-
 #: The calibrations of groups are kept for the next who asks, as long as they hold no more entries than this.
 _KEPT_ENTRIES = 20_000_000
 #: The number of the group of all that is left.

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, check_flag, check_kind, check_seed, shown
+from napsets.checks.arguments import FloatArray
+from napsets.checks.values import check_flag, check_kind, check_seed, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction
 from napsets.groups import Grouping, describe_groups, make_groups, rebuild_groups
@@ -22,8 +23,6 @@ from napsets.methods.predicts import Calibrates
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
 from napsets.scores.base import hears_bag
 from napsets.scores.similarity import check_features
-
-__all__ = ["Method", "Settings"]
 
 
 @dataclass(frozen=True)

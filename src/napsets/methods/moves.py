@@ -22,8 +22,6 @@ from napsets.kernels.threads import Stop, available_threads, run
 from napsets.scores.informed import Change
 from napsets.scores.steadiness import limited
 
-__all__ = ["TAUGHT", "Rows", "Search"]
-
 #: What stands for the label of a reference node, which no candidate replaces.
 TAUGHT = -2
 #: How many places on either side of the threshold the first cuts have, and how many times more the next have.

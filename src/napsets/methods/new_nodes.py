@@ -17,8 +17,6 @@ from napsets.randomness import node_uniforms
 from napsets.scores.base import BoundRows
 from napsets.scores.residuals import BoundIntervals
 
-__all__ = ["with_new_nodes"]
-
 Array = npt.NDArray[Any]
 
 

@@ -18,8 +18,6 @@ from napsets.levels import FittedExact, Nominal
 from napsets.localisers import Everyone
 from napsets.randomness import node_uniforms
 
-__all__ = ["p_values"]
-
 #: What tells the uniform numbers of smoothed p-values from those of scores with the same seed.
 _SALT = 0x9E3779B97F4A7C15
 _ENTRIES = 1 << 20

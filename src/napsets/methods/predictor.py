@@ -9,16 +9,15 @@ from dataclasses import fields
 from operator import is_
 from typing import Any, ClassVar, TypeVar
 
-from napsets.checks.arguments import ArrayLike, shown
+from napsets.checks.arguments import ArrayLike
 from napsets.checks.names import choose
+from napsets.checks.values import shown
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
 from napsets.methods.predicts import Calibrates, Predicts
 from napsets.methods.saving import Saved, read_saved, save
-
-__all__ = ["Predictor"]
 
 Self = TypeVar("Self", bound="Predictor[Any]")
 Kind = TypeVar("Kind")

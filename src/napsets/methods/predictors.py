@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import Any, ClassVar, Literal, overload
 
-from napsets.checks.arguments import ArrayLike, check_flag
+from napsets.checks.arguments import ArrayLike
+from napsets.checks.values import check_flag
 from napsets.errors import InvalidInputError, NotCalibratedError
 from napsets.graph import Direction
 from napsets.groups import make_groups
@@ -23,8 +24,6 @@ from napsets.methods.method import Method
 from napsets.methods.predictor import Predictor
 from napsets.methods.saving import Saved, read_saved, save
 from napsets.scores import APS, learns, make_score
-
-__all__ = ["NAPS", "Auto", "RandomisedNAPS", "SplitConformal", "load"]
 
 
 @dataclass(eq=False)

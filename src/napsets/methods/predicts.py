@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
-from napsets.checks.arguments import ArrayLike, check_flag, check_progress, shown
+from napsets.checks.arguments import ArrayLike
+from napsets.checks.values import check_flag, check_progress, shown
 from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
 from napsets.graph import check_graph
 from napsets.methods.data import CalibrationData
@@ -16,8 +17,6 @@ from napsets.predictions import Predicted
 
 if TYPE_CHECKING:
     from napsets.methods.calibrated import Calibrated
-
-__all__ = ["Calibrates", "Predicts", "Wanted", "smoothing"]
 
 Result = TypeVar("Result")
 

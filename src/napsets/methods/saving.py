@@ -8,17 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    as_column,
-    check_flag,
-    check_index,
-    check_integers,
-    check_scores,
-    shown,
-)
+from napsets.checks.arguments import FloatArray, IntArray, as_column, check_index, check_integers, check_scores
 from napsets.checks.names import choose
+from napsets.checks.values import check_flag, shown
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.npz_format import read_archive, write_archive
 from napsets.graph import Graph
@@ -35,8 +27,6 @@ from napsets.scores import BOUND, SCORES, BoundScore, InformedIntervals, RowScor
 from napsets.scores.base import hears_bag
 from napsets.scores.informed import Bag, evidence_of
 from napsets.scores.informed_intervals import BoundInformedIntervals, ResidualBag
-
-__all__ = ["Saved", "read_saved", "save"]
 
 #: What a file can be loaded as: a predictor, or a calibrated method.
 KINDS = ("NAPS", "SplitConformal", "Auto", "RandomisedNAPS", "Method")

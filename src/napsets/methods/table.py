@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from napsets.checks.arguments import check_kind
 from napsets.checks.names import Registry, choose
+from napsets.checks.values import check_kind
 from napsets.groups import ByClass, ByCommunity, ByDegree, Clustered, make_groups
 from napsets.levels import LEVELS, Exact, Full, Nominal
 from napsets.localisers import Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
@@ -41,8 +41,6 @@ from napsets.scores import (
     make_score,
 )
 from napsets.scores.residuals import IntervalScore
-
-__all__ = ["METHODS", "PAPER", "Settings", "describe", "make_method", "methods", "settings_of", "title"]
 
 AnyMethod = TypeVar("AnyMethod", Method, AutoMethod)
 

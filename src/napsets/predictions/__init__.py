@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from napsets.predictions.intervals import IntervalsSummary, PredictionIntervals
-from napsets.predictions.prediction import Per, Prediction, Summary
+from napsets.predictions.prediction import Per, Prediction
 from napsets.predictions.sets import PredictionSets, SetsSummary
+from napsets.predictions.summary import Summary
 from napsets.predictions.thresholds import NodeThresholds, members
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from napsets.checks.frozen import frozen, sealed
 from napsets.checks.optional import imported
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
-from napsets.predictions.prediction import Prediction, Summary
-
-__all__ = ["IntervalsSummary", "PredictionIntervals"]
+from napsets.predictions.prediction import Prediction
+from napsets.predictions.summary import Summary
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, TypeVar
 
-__all__ = ["Summary"]
-
 Self = TypeVar("Self", bound="Summary")
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 
-__all__ = ["NodeThresholds", "members"]
-
 
 @dataclass(frozen=True, eq=False)
 class NodeThresholds:

@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray
-from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.evaluation.gains import evenness, gaps_of
 from napsets.evaluation.metrics import GroupCoverage, rows_of_parts
 from napsets.evaluation.promises import coverage_band, level_labels
-from napsets.evaluation.verdict import Verdict, evenness, gaps_of
-
-__all__ = ["Row", "Table", "Z", "band_rows", "chance_band", "curve_rows", "finite_mean", "front_rows", "group_rows"]
-__all__ += ["method_rows", "range_names", "share_row", "wilson"]
+from napsets.evaluation.results import Comparison, MethodResult
+from napsets.evaluation.verdict_words import Verdict
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]

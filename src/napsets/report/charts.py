@@ -21,19 +21,6 @@ from napsets.report.encodings import (
     tips,
 )
 
-__all__ = [
-    "charts",
-    "curve",
-    "front",
-    "funnel",
-    "gap",
-    "map_chart",
-    "method_coverage",
-    "method_size",
-    "score_distribution",
-    "tradeoff",
-]
-
 #: Coverage minus target, where the colours of the map change.
 STEPS = [-0.1, -0.05, -0.02, 0.02, 0.05]
 #: Hops that have a colour of their own in a node's scores.

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison
-from napsets.evaluation.verdict import Verdict
+from napsets.evaluation.comparison import CURVE_ALPHAS
+from napsets.evaluation.results import Comparison
+from napsets.evaluation.verdict_words import Verdict
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.report.chart_data import Row, Table, band_rows, curve_rows, front_rows, method_rows
 from napsets.report.explorer import Explorer, explore
@@ -23,8 +24,6 @@ from napsets.report.record import record_of
 from napsets.report.sets_page import SetsPage
 from napsets.report.summary import Words
 from napsets.version import __version__
-
-__all__ = ["PAGES", "ReportData", "page_data"]
 
 #: What a page shows of each kind of prediction: the one place that asks for it.
 PAGES: Mapping[type[Prediction], type[PageKind]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}

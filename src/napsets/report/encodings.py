@@ -13,9 +13,6 @@ from typing import Any
 
 from napsets.report.chart_data import Row
 
-__all__ = ["CHANCE_TIPS", "INTERVAL_TIPS", "LOOKS", "Columns", "Looks", "Measure", "Spec", "coverage", "layer"]
-__all__ += ["grouped", "number", "ordinal", "reach", "target_rule", "ticks", "tips"]
-
 Spec = dict[str, Any]
 #: Columns of a tooltip: field, title, number format or None.
 Columns = Sequence[tuple[str, str, str | None]]

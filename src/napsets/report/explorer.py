@@ -15,13 +15,11 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.checks.text import shown_name
-from napsets.evaluation.comparison import Comparison, MethodResult
+from napsets.evaluation.results import Comparison, MethodResult
 from napsets.localisers import HopsLocal
 from napsets.methods import Scored
 from napsets.report.kind import VOICES, PageKind, VoiceColumn, walked_graph
 from napsets.report.neighbourhoods import BINS, DRAWN_NODES, CalibrationScores, walk_around
-
-__all__ = ["EXPLORED_NODES", "FOCUS_COVERS", "TOO_LITTLE", "Explorer", "affordable", "explore"]
 
 #: How many nodes can be explored, at most, and how many of them are shown for each reason.
 EXPLORED_NODES, NODES_PER_REASON = 600, 40

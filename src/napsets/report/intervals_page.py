@@ -16,9 +16,9 @@ from napsets.advice.inspection import inspect_row
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import MethodResult
 from napsets.evaluation.kinds import groups_by_width
 from napsets.evaluation.metrics import GroupCoverage
+from napsets.evaluation.results import MethodResult
 from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
@@ -44,8 +44,6 @@ from napsets.scores.informed_intervals import BoundInformedIntervals
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
     from napsets.report.explorer import Explorer
-
-__all__ = ["IntervalsPage", "is_skewed", "width_rows"]
 
 #: Points of the curve that says how many intervals are at most so wide.
 WIDTH_POINTS = 81

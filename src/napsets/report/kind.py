@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.evaluation.comparison import Comparison, MethodResult
-from napsets.evaluation.verdict import Verdict, is_proven
+from napsets.evaluation.promises import is_proven
+from napsets.evaluation.results import Comparison, MethodResult
+from napsets.evaluation.verdict_words import Verdict
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
@@ -27,18 +28,6 @@ from napsets.report.summary import Words
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
     from napsets.report.explorer import Explorer
-
-__all__ = [
-    "VOICES",
-    "Cells",
-    "PageKind",
-    "ShownMethod",
-    "VoiceColumn",
-    "each_once",
-    "focus",
-    "shown_methods",
-    "walked_graph",
-]
 
 Kind = Literal["hops", "everyone", "other"]
 

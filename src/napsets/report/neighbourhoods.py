@@ -10,25 +10,11 @@ import numpy as np
 
 from napsets.advice.threshold import rings_around
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.evaluation.comparison import Comparison
 from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.results import Comparison
 from napsets.graph import Graph
 from napsets.methods import Scored
 from napsets.report.chart_data import Row, finite_mean
-
-__all__ = [
-    "BINS",
-    "DRAWN_NODES",
-    "DRAWN_SIZE",
-    "JUDGED_SIZE",
-    "CalibrationScores",
-    "NeighbourhoodMap",
-    "ball_of_nodes",
-    "force_layout",
-    "neighbourhood_map",
-    "quotient",
-    "walk_around",
-]
 
 #: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
 DRAWN_SIZE, JUDGED_SIZE = 10, 30

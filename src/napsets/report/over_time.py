@@ -14,8 +14,6 @@ from napsets.report.encodings import Spec, coverage, number, reach, target_rule,
 from napsets.report.page import ASSETS, check_place, library
 from napsets.report.record import as_json
 
-__all__ = ["over_time_charts", "write_over_time"]
-
 #: The decimal logarithm of the capital at which an alarm rings.
 _RINGS = 2.0
 _TIPS = tips(

@@ -11,7 +11,8 @@ from napsets.checks.arguments import ArrayLike
 from napsets.checks.optional import imported
 from napsets.checks.text import visible
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import CURVE_ALPHAS, Comparison, compare
+from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.results import Comparison
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
 from napsets.report.charts import charts
@@ -20,8 +21,6 @@ from napsets.report.encodings import LOOKS
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
 from napsets.report.record import as_json
 from napsets.report.summary import cell, code, sentence, summarise
-
-__all__ = ["render", "write_page", "write_report"]
 
 ASSETS = Path(__file__).parent / "assets"
 #: Puts the charts library where the page's script finds it, and nothing else of it in the way.

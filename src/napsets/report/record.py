@@ -20,7 +20,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import visible
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.evaluation.comparison import Comparison
+from napsets.evaluation.results import Comparison
 from napsets.files.places import reading
 from napsets.localisers.decay import hop_weights
 from napsets.methods import Method
@@ -28,8 +28,6 @@ from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.kind import focus
 from napsets.scores import SCORES, make_score
 from napsets.version import __version__
-
-__all__ = ["as_json", "calibrating_nodes", "packed", "read_record", "record_of", "unpacked"]
 
 
 def packed(array: npt.NDArray[Any]) -> dict[str, Any]:

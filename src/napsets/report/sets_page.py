@@ -16,8 +16,8 @@ from napsets.advice.evidence import Witnesses
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
-from napsets.evaluation.comparison import MethodResult, finite_together
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
+from napsets.evaluation.results import MethodResult, finite_together
 from napsets.report.chart_data import Row, Z, chance_band, group_rows, range_names, share_row, wilson
 from napsets.report.encodings import (
     CHANCE_TIPS,
@@ -42,8 +42,6 @@ from napsets.scores.informed import BoundInformed, evidence_of
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
     from napsets.report.explorer import Explorer
-
-__all__ = ["FIRST_CLASSES", "SetsPage", "node_bytes", "size_groups"]
 
 #: Set sizes with fewer nodes are not drawn.
 LEAST_NODES = 10

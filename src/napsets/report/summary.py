@@ -19,8 +19,6 @@ from napsets.report.chart_data import Row
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
 
-__all__ = ["FirstScreen", "Headline", "Words", "card", "cell", "code", "number", "sentence", "summarise"]
-
 #: Weak classes and groups that are named.
 _NAMED = 4
 

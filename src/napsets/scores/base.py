@@ -23,21 +23,17 @@ from napsets.checks.arguments import (
     as_array,
     check_index,
     check_integers,
-    check_kind,
     check_known,
     check_probabilities,
     check_row_count,
     check_scores,
-    shown,
 )
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Registry, choose
+from napsets.checks.values import check_kind, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionSets
-
-__all__ = ["SCORES", "BoundLabels", "BoundRows", "BoundScore", "Labelled", "RowScore", "Score", "learns", "make_score"]
-__all__ += ["hears_bag", "prediction_type"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,22 +20,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    check_integers,
-    check_kind,
-    check_labels,
-    check_scores,
-    check_share,
-)
+from napsets.checks.arguments import FloatArray, IntArray, check_integers, check_labels, check_scores
 from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.values import check_kind, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, make_score
 from napsets.scores.rows import APS
-
-__all__ = ["ByLabel"]
 
 #: So many reference nodes of a label count as much as all others do for it.
 SHRINK = 20.0

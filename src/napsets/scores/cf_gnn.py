@@ -35,25 +35,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    check_alpha,
-    check_count,
-    check_flag,
-    check_number,
-    check_seed,
-    plain,
-)
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.frozen import Sealed, sealed
 from napsets.checks.optional import imported
+from napsets.checks.values import check_alpha, check_count, check_flag, check_number, check_seed, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.quantile import ROUNDING
 from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_around, make_score
 from napsets.scores.rows import APS
-
-__all__ = ["CFGNN", "BoundCorrected", "Correction", "training_progress"]
 
 #: Share of the reference labels that validate.
 _VALIDATED = 0.25

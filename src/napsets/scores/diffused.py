@@ -16,23 +16,18 @@ from napsets.checks.arguments import (
     FloatArray,
     IntArray,
     as_array,
-    check_alpha,
-    check_count,
     check_index,
     check_known,
-    check_list,
     check_probabilities,
     check_scores,
-    check_share,
 )
 from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.values import check_alpha, check_count, check_list, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.quantile import weighted_quantile
 from napsets.scores.base import BOUND, SCORES, BoundLabels, BoundScore, Labelled, bind, check_around, learns, make_score
 from napsets.scores.rows import APS
-
-__all__ = ["Diffused", "TunedDiffused"]
 
 _ROWS = 1 << 16  # nodes scored at a time
 

@@ -41,9 +41,6 @@ from napsets.scores.exponents import (
     weighed,
 )
 
-__all__ = ["CROWD", "Evidence", "evenly", "fitted_rows", "label_shares", "label_weights", "log_floored", "normalised"]
-__all__ += ["passed_shares", "recalibration_inputs", "sums_over_way_back"]
-
 #: A probability below it counts as this much: one confident mistake must not outweigh all evidence.
 _LEAST = 1e-6
 #: So many labels with the mean predicted shares are added to the reference labels for the shares of labels.

@@ -14,9 +14,6 @@ from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.scores.base import Labelled
 
-__all__ = ["PRIOR", "RIDGE", "Exponents", "Learned", "alike_table", "conditional_logit", "fit_recalibration"]
-__all__ += ["log_likelihoods", "recalibrated", "weighed"]
-
 #: κ of each kind of evidence: this many labels weigh as much as the shares of labels in general.
 PRIOR = {"near": 2.0, "far": 1.0, "alike": 10.0, "wide": 0.3}
 #: Strength of the ridge, in the units of the log likelihood: what a handful of labels can move.

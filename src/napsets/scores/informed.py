@@ -32,17 +32,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    check_count,
-    check_flag,
-    check_index,
-    check_labels,
-    check_probabilities,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, check_labels, check_probabilities
 from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.values import check_count, check_flag
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
 from napsets.scores.base import (
@@ -59,8 +51,6 @@ from napsets.scores.base import (
 from napsets.scores.evidence import Evidence, label_weights, normalised
 from napsets.scores.exponents import Exponents, Learned
 from napsets.scores.rows import APS
-
-__all__ = ["Bag", "BoundInformed", "Change", "Informed", "evidence_of", "informed_probabilities"]
 
 
 @SCORES.add("informed")

@@ -21,26 +21,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    FloatArray,
-    IntArray,
-    as_array,
-    check_count,
-    check_index,
-    check_scores,
-    check_share,
-    plain,
-)
+from napsets.checks.arguments import FloatArray, IntArray, as_array, check_index, check_scores
 from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled, check_around, make_score
 from napsets.scores.evidence import CROWD, sums_over_way_back
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
-
-__all__ = ["RESIDUAL_PRIOR", "BoundInformedIntervals", "InformedIntervals", "ResidualBag", "residual_means"]
-__all__ += ["residual_sums"]
 
 #: κ: this many labelled neighbours without a residual every node is thought to have.
 RESIDUAL_PRIOR = 1.0

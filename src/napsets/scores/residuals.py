@@ -21,8 +21,6 @@ from napsets.graph import Graph
 from napsets.predictions import NodeThresholds, Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled
 
-__all__ = ["CQR", "AbsoluteResidual", "BoundIntervals", "IntervalScore", "NormalisedResidual"]
-
 
 class IntervalScore(ABC):
     """A score of numbers that sees a node's own row of outputs."""

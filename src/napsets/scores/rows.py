@@ -13,21 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_count,
-    check_flag,
-    check_number,
-    check_probabilities,
-    plain,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_probabilities
+from napsets.checks.values import check_count, check_flag, check_number, plain
 from napsets.errors import InvalidInputError
 from napsets.scores.base import SCORES, RowScore, checks, known_labels, make_score, unchecked_form
-
-__all__ = ["APS", "RAPS", "SAPS", "THR", "RankScore", "Ranked", "Sharpened", "aps_scores"]
 
 #: A larger price of a rank would drown the probabilities, and in the end overflow.
 LARGEST_PENALTY = 1e100

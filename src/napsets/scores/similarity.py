@@ -14,24 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    as_array,
-    check_count,
-    check_share,
-    check_threads,
-    shown,
-)
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
 from napsets.checks.frozen import sealed
+from napsets.checks.values import check_count, check_share, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.scores.base import SCORES, Labelled, bind, check_around, learns, make_score
 from napsets.scores.diffused import BoundMatrix, matrix_of
 from napsets.scores.rows import APS
-
-__all__ = ["Features", "Similarity", "check_features", "similar_nodes"]
 
 
 class Features(str):

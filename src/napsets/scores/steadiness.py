@@ -37,8 +37,6 @@ from napsets.scores.exponents import PRIOR
 from napsets.scores.informed import BoundInformed
 from napsets.scores.rows import APS, THR, Sharpened
 
-__all__ = ["judge_tables", "limited"]
-
 #: δ*: shares beyond it are not bounded.
 _LARGEST = 0.25
 #: What rounding, and probabilities too small to count, may change a score by, for each unit of the power.

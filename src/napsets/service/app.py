@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any
 
-from napsets.checks.arguments import shown
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
 
 try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from napsets.checks.arguments import shown
+from napsets.checks.values import shown
 from napsets.service.guard import RefusedError
 
 __all__ = ["FAILURES", "EdgesBody", "Failure", "LabelsBody", "NodesBody", "ProbabilitiesBody", "Receipt"]

@@ -6,7 +6,7 @@ import hmac
 import ipaddress
 from dataclasses import dataclass
 
-from napsets.checks.arguments import check_count
+from napsets.checks.values import check_count
 from napsets.errors import InvalidInputError
 
 __all__ = ["Limits", "check_token", "is_loopback", "same_token"]

@@ -30,8 +30,6 @@ from napsets.spark.mapped import Folder, offsets_of
 from napsets.spark.numbering import NumberedPart, RowsPart
 from napsets.spark.tables import Tables, with_kinds
 
-__all__ = ["Arrays", "Numbered", "Route", "is_local"]
-
 #: Entries of the graph that one task sorts: a few hundred megabytes while it does.
 _ENTRIES_PER_PART = 1 << 24
 #: Numbers that are put into their place without a task.

@@ -26,18 +26,6 @@ from napsets.randomness import node_uniforms
 from napsets.scores import RowScore
 from napsets.spark.masses import AllScores, NearScores, Split, WeightedScores, signed_words
 
-__all__ = [
-    "SparkSettings",
-    "calibration_scores",
-    "checked_probabilities",
-    "keys",
-    "label_indices",
-    "prediction_sets",
-    "ranks",
-    "thresholds",
-    "words",
-]
-
 Batches = Iterator[pa.RecordBatch]
 
 

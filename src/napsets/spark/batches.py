@@ -34,21 +34,6 @@ from napsets.version import __version__
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = [
-    "Checkpoints",
-    "Content",
-    "batch_count",
-    "contents",
-    "file_system",
-    "fingerprint_of",
-    "hadoop_path",
-    "in_batches",
-    "literally",
-    "report_caps",
-    "sampled_cost",
-    "stored_edges",
-]
-
 #: Pairs that one task of a batch should make: enough to outweigh its start, little enough to lose.
 PAIRS_PER_TASK = 4_000_000
 

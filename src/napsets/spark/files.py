@@ -16,8 +16,8 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.checks.arguments import check_progress
 from napsets.checks.names import choose
+from napsets.checks.values import check_progress
 from napsets.errors import FileFormatError
 from napsets.files.formats import SIDECAR, open_table
 from napsets.files.ids import CANONICAL_INTEGER
@@ -42,8 +42,6 @@ from napsets.spark.tables import LabelsAre, Result, as_tables, named
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
-
-__all__ = ["predict_files"]
 
 _ID_COLUMNS = ("node", "source", "target")
 _TEXT_COLUMNS = (*_ID_COLUMNS, "label")

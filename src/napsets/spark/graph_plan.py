@@ -34,8 +34,6 @@ from napsets.spark.tables import Result, sets_columns, with_level
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["GraphJob"]
-
 #: Nodes of a share: enough to outweigh what a search needs to start, little enough to lose.
 _LARGEST_SHARE, _SMALLEST_SHARE = 1 << 18, 1 << 14
 #: Shares per core: the last ones to end leave few cores idle, and progress can be shown.

@@ -39,8 +39,6 @@ from napsets.spark.walk import PAIRS_PER_PART, Walker, adjacency
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
 
-__all__ = ["Job"]
-
 _THRESHOLDS = "threshold double, support bigint, effective_size double"
 
 

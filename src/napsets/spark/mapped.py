@@ -31,9 +31,6 @@ from pyspark.cloudpickle import CloudPickler
 
 from napsets.checks.frozen import Sealed, sealed
 
-__all__ = ["Folder", "PartWriter", "draft_folder", "drafted", "offsets_of", "pack", "part_name", "read_part", "unpack"]
-
-
 #: Bytes that are copied at a time.
 _BLOCK = 1 << 24
 

@@ -26,8 +26,6 @@ from napsets.localisers.hops import Counts, Sizes, Weighting
 from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms, split_hashes
 
-__all__ = ["AllScores", "NearScores", "Split", "WeightedScores", "signed_words"]
-
 
 @dataclass(frozen=True, eq=False)
 class NearScores:

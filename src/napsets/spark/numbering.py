@@ -20,23 +20,6 @@ from napsets.errors import InvalidInputError
 from napsets.spark import arrow
 from napsets.spark.mapped import Folder, PartWriter, draft_folder, part_name, read_part
 
-__all__ = [
-    "MOST_NODES",
-    "NumberedPart",
-    "Numbers",
-    "RowsPart",
-    "fill_nodes",
-    "fill_rows",
-    "merge_rows",
-    "node_ids",
-    "row_bounds",
-    "sort_keys",
-    "write_edges",
-    "write_labels",
-    "write_nodes",
-    "write_targets",
-]
-
 Batches = Iterator[pa.RecordBatch]
 
 #: An edge is one 64-bit word here, the row above and the column below: of more nodes it could not be.

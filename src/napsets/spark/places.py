@@ -17,13 +17,12 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from napsets.checks.optional import arrow
 from napsets.errors import InvalidInputError
-from napsets.files.formats import SIDECAR, arrow
+from napsets.files.formats import SIDECAR
 from napsets.files.places import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
 from napsets.files.prediction_columns import SETS
 from napsets.spark.batches import file_system, hadoop_path
-
-__all__ = ["UNREADABLE", "absolute", "beside", "check_early", "check_target", "claimed", "local_path", "write_text"]
 
 #: What Spark raises where there is no table, or one that is damaged.
 UNREADABLE = (AnalysisException, Py4JJavaError)

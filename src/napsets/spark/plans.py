@@ -31,19 +31,6 @@ from napsets.scores import RowScore, learns, prediction_type
 from napsets.spark.arrays import Route, is_local
 from napsets.spark.numbering import MOST_NODES
 
-__all__ = [
-    "GRAPH_PLAN",
-    "JOINS",
-    "PLANS",
-    "Plan",
-    "PlanChoice",
-    "Size",
-    "check_method",
-    "choose_plan",
-    "joins_know",
-    "mapped_bytes",
-]
-
 Plan = Literal["auto", "graph-on-every-worker", "joins"]
 GRAPH_PLAN = "graph-on-every-worker"
 JOINS = "joins"

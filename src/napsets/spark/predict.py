@@ -14,8 +14,8 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.checks.arguments import check_alpha, check_count, check_flag, check_progress
 from napsets.checks.names import choose
+from napsets.checks.values import check_alpha, check_count, check_flag, check_progress
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction
 from napsets.groups import make_groups
@@ -23,7 +23,7 @@ from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
-from napsets.methods.table import Settings as MethodSettings
+from napsets.methods.method import Settings as MethodSettings
 from napsets.methods.table import make_method, with_groups
 from napsets.scores import APS
 from napsets.spark import arrow, batches
@@ -39,8 +39,6 @@ from napsets.spark.tables import LabelsAre, Result, Tables, as_tables
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
-
-__all__ = ["Options", "hops_method", "named_method", "predict", "predict_sets"]
 
 _ALREADY = "`checkpoint_dir` must serve one job at a time; another is doing the same in {}"
 

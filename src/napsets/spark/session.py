@@ -17,8 +17,6 @@ from pyspark.sql import SparkSession
 
 from napsets.errors import InvalidInputError, NapsetsError
 
-__all__ = ["MissingJavaError", "check_java", "plain_errors", "start_session"]
-
 #: The oldest Java that Spark 4 runs on.
 _OLDEST_JAVA = 17
 

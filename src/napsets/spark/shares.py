@@ -31,18 +31,6 @@ from napsets.predictions import SetsSummary
 from napsets.spark.mapped import Folder, drafted, pack, read_part, unpack
 from napsets.spark.numbering import node_ids
 
-__all__ = [
-    "CalibrationResult",
-    "CalibrationTask",
-    "PredictionTask",
-    "calibrate",
-    "forget",
-    "predict_carried",
-    "predict_share",
-    "share_path",
-    "summary_of",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class CalibrationTask:
@@ -178,7 +166,7 @@ def calibrate(task: CalibrationTask) -> CalibrationResult:
 def _laid_out(part: Any) -> None:
     """Make what searches read, once for all workers: the graph by number, and its hubs as vectors."""
     if isinstance(part, HopsLocal) and part.localiser.hops:
-        from napsets.localisers.neighbourhoods import check_threads
+        from napsets.checks.values import check_threads
 
         layout = part.reference.index.layout
         layout.renumber(check_threads(None))

@@ -20,8 +20,6 @@ from napsets.errors import InvalidInputError
 from napsets.files.ids import CANONICAL_INTEGER
 from napsets.predictions import SetsSummary
 
-__all__ = ["LabelsAre", "Result", "Tables", "as_tables", "named", "sets_columns", "with_kinds", "with_level"]
-
 LabelsAre = Literal["auto", "names", "indices"]
 
 #: A whole number with a decimal point, as pandas writes integers that have gaps.

@@ -17,9 +17,6 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-__all__ = ["PAIRS_PER_PART", "EdgeTables", "Keep", "WalkedPairs", "Walker", "adjacency", "parts_of", "place_of"]
-
-
 #: Pairs (target, neighbour) that one part of one node's neighbours may give: seconds of a task's time.
 PAIRS_PER_PART = 1 << 24
 

@@ -18,10 +18,8 @@ from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.datasets import NodeDataset
 from napsets.datasets.collection import split_seed, time_split
 from napsets.levels import rank_place
-from napsets.live.monitoring import smoothed_p_values
+from napsets.live.alarms import smoothed_p_values
 from napsets.live.steering import Mark, Steered
-
-__all__ = ["ORDERS", "STRATEGIES", "Arrivals", "Stream", "train_softmax"]
 
 ORDERS = ("time", "random")
 #: How thresholds follow the labels that have come.

@@ -33,8 +33,6 @@ from napsets.scores import APS
 from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Cell, Row, columns
 from napsets.studies.tables import Entry, Spread, Table
 
-__all__ = ["BlockCell", "BlockGrid", "block_figures", "block_paragraph", "block_tables", "simulate"]
-
 #: The classifier's belief in the label that only ν draws; every other label gets at least as much.
 _LEAST = 0.05
 _OTHERS = 3

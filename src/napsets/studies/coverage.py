@@ -30,8 +30,6 @@ from napsets.studies.protocols import (
 )
 from napsets.studies.study import POSITIVE, SHARE, Cell, ModelCell, Row, columns
 
-__all__ = ["INFERENCES", "METRICS", "MODELS", "PROTOCOLS", "CoverageCell", "DatasetCell", "dataset_row", "measure"]
-
 #: The paper's models, and what its tables call them.
 MODELS = {
     "graphsage-mean": "GS-Mean",

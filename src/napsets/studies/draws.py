@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, check_alpha
+from napsets.checks.arguments import IntArray
 from napsets.checks.names import choose
+from napsets.checks.values import check_alpha
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
 from napsets.datasets.collection import COLLECTION
@@ -36,11 +37,6 @@ from napsets.studies.study import ModelCell, Row, Study
 
 if TYPE_CHECKING:
     from napsets.studies.store import RowStore
-
-__all__ = [
-    "GRAPHS", "KINDS", "MODELS", "TRAINING", "Draw", "DrawCell", "DrawScope", "DrawStudy", "PredictedGraph", "draw",
-    "measure_draw", "scaled",
-]  # fmt: skip
 
 #: The groupings over which coverage is to be even: those of `usual_groups`.
 KINDS = ("neighbourhood", "class", "degree", "confidence")

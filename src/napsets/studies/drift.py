@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.arguments import check_alpha
+from napsets.checks.values import check_alpha
 from napsets.datasets import NodeDataset
 from napsets.datasets.collection import TIMED, file_name, read_collected
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.predictions import NodePredictions
-from napsets.live.monitoring import coverage_interval, first_alarm, jumper, miss_alarm, worst_window
+from napsets.live.alarms import first_alarm, jumper, miss_alarm
+from napsets.live.monitoring import coverage_interval, worst_window
 from napsets.studies.arrivals import ORDERS, RIDGE, STRATEGIES, Arrivals, follow, train_softmax
 from napsets.studies.drift_page import figures, page_text, tables
 from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Row, Study, columns
@@ -31,8 +32,6 @@ from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Ro
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory
     from napsets.studies.store import RowStore
-
-__all__ = ["DriftCell", "DriftScope", "DriftStudy"]
 
 #: Points of a curve over time.
 _POINTS = 40

@@ -10,8 +10,6 @@ from napsets.studies.arrivals import ORDERS, STRATEGIES
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Table, join_page
 
-__all__ = ["COMMAND", "figures", "page_text", "tables"]
-
 #: What makes the committed rows and the page.
 COMMAND = "napsets reproduce drift --page docs/drift.md"
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napsets.checks.arguments import check_count
+from napsets.checks.values import check_count
 from napsets.datasets import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.places import note_written
@@ -30,8 +30,6 @@ from napsets.studies.study import Cell, ModelCell, Row, Study
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress
-
-__all__ = ["STUDIES", "Laboratory", "cell_kinds"]
 
 #: Studies by the name that `napsets reproduce` knows them by.
 STUDIES: dict[str, Study] = {

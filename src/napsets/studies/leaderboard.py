@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory
     from napsets.studies.store import RowStore
 
-__all__ = ["LeaderboardCell", "LeaderboardStudy", "figures", "findings", "page_text", "tables"]
-
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce leaderboard --repetitions 1 --sparing cf-gnn --jobs 2 --page docs/leaderboard.md"
 

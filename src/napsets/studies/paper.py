@@ -8,8 +8,8 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from napsets.checks.arguments import check_alpha
 from napsets.checks.names import choose
+from napsets.checks.values import check_alpha
 from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.studies.paper_claims import claims_table, paragraph
@@ -22,8 +22,6 @@ from napsets.studies.tables import Table, join_page
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory
     from napsets.studies.store import RowStore
-
-__all__ = ["FULL", "QUICK", "TARGETS", "PaperStudy", "Scope", "cells_of", "figures_of", "sentences_of", "tables_of"]
 
 TARGETS = ("table1", "table2", "table3", "ablation", "sbm", "all")
 #: The command that writes the committed rows, tables, figures and page.

@@ -18,8 +18,6 @@ from napsets.studies.tables import Entry, Spread, Table
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
 
-__all__ = ["CLAIMS", "Claim", "ClaimVerdict", "claims_table", "judge", "paragraph"]
-
 
 @dataclass(frozen=True)
 class Claim:

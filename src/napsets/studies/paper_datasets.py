@@ -17,11 +17,6 @@ from napsets.checks.names import choose
 from napsets.datasets import NodeDataset, dcsbm_graph, load, random_split
 from napsets.datasets.graphsaint import RAW_FILES
 
-__all__ = [
-    "CUTOFF_HOPS", "PAPER_DATASETS", "SETUPS", "Setup", "is_available", "load_dataset", "loading", "reddit2_like",
-    "setup_of",
-]  # fmt: skip
-
 #: The datasets of the paper's tables, in its order.
 PAPER_DATASETS = ("reddit2", "flickr", "amazon-computers")
 #: Depth of the count that makes a node eligible, whatever the depth of calibration, as in the ablation.

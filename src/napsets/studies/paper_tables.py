@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, check_alpha, check_count
+from napsets.checks.arguments import FloatArray
 from napsets.checks.optional import imported
+from napsets.checks.values import check_alpha, check_count
 from napsets.quantile import required_mass
 from napsets.studies.coverage import MODELS
 from napsets.studies.paper_datasets import PAPER_DATASETS, SETUPS
@@ -20,8 +21,6 @@ from napsets.studies.tables import Entry, Spread, Table
 
 if TYPE_CHECKING:
     from napsets.studies.paper import Scope
-
-__all__ = ["ablation", "ablation_figure", "accuracy", "coverage_law", "median_band", "metric", "printed", "table1"]
 
 #: What tables call the metrics, and digits after the point.
 METRIC_NAMES = {

@@ -37,8 +37,6 @@ from napsets.randomness import node_uniforms
 from napsets.scores import APS
 from napsets.studies.paper_datasets import CUTOFF_HOPS, Setup
 
-__all__ = ["BASELINE", "METHODS", "Protocol", "ScoredGraph", "Thresholds", "eligible_nodes", "protocol_of"]
-
 #: The paper's methods and the decay that each uses, None for the one that does without the graph.
 METHODS: dict[str, str | None] = {
     printed: getattr(make_method(name).localiser, "decay", None) for printed, name in PAPER.items()
@@ -209,7 +207,7 @@ class Protocol(ABC):
         return thresholds
 
 
-class Strict(Protocol):
+class _Strict(Protocol):
     """No evaluation label calibrates anything; exact quantiles; the paper's text where it and its code differ."""
 
     name = "strict"
@@ -225,7 +223,7 @@ class Strict(Protocol):
         return [ball for ball in scored.balls(half, repetition) if ball.size >= MIN_BALL]
 
 
-class AsPublished(Protocol):
+class _AsPublished(Protocol):
     """What the released code did (see the module's text)."""
 
     name = "as-published"
@@ -261,4 +259,4 @@ class AsPublished(Protocol):
 
 def protocol_of(name: str) -> Protocol:
     """Return a new protocol by its name; what it remembers goes with it."""
-    return choose("protocol", name, {kind.name: kind for kind in (Strict, AsPublished)})()
+    return choose("protocol", name, {kind.name: kind for kind in (_Strict, _AsPublished)})()

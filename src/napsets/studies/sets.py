@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory
     from napsets.studies.store import RowStore
 
-__all__ = ["SetsCell", "SetsStudy", "page_text", "tables"]
-
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce sets --page docs/sets.md"
 METHODS = ("split", "naps", "naps-exact", "daps", "informed", "auto", "auto-small")

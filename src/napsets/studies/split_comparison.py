@@ -14,8 +14,6 @@ from napsets.errors import InvalidInputError
 from napsets.studies.draws import KINDS
 from napsets.studies.study import Row
 
-__all__ = ["Average", "Place", "averages", "compare_with_split", "coverage_tests", "goals", "is_comparable"]
-
 
 class Place(NamedTuple):
     """What an average is about."""

@@ -20,8 +20,6 @@ from napsets.studies.draws import KINDS
 from napsets.studies.study import Row
 from napsets.studies.tables import MeanInterval, interval, mean
 
-__all__ = ["BASELINE", "Overall", "Standing", "front", "front_figure", "overall", "standings"]
-
 #: What all others are compared with: split conformal prediction with the paper's score.
 BASELINE = PAPER["APS"]
 #: A mean coverage this many standard errors below 1 − alpha is not due to chance.

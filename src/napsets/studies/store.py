@@ -16,15 +16,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from napsets.checks.optional import arrow
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, NapsetsError
-from napsets.files.formats import arrow, open_table
+from napsets.files.formats import open_table
 from napsets.files.places import replacing
 from napsets.files.predictions import NodePredictions
 from napsets.studies import study as versions
 from napsets.studies.study import ModelCell, Row, digest
-
-__all__ = ["PredictionCache", "RowStore"]
 
 
 class RowStore:

@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     from napsets.studies.store import RowStore
     from napsets.studies.tables import Table
 
-__all__ = [
-    "DIFFERENCE",
-    "POSITIVE",
-    "RESULTS_VERSION",
-    "SHARE",
-    "Cell",
-    "Findings",
-    "ModelCell",
-    "Page",
-    "Row",
-    "Study",
-]
-
 #: What was measured, by column.
 Row = dict[str, Any]
 #: The least and the most that a column can be.

@@ -20,11 +20,6 @@ from napsets.checks.optional import imported
 from napsets.files.places import replacing
 from napsets.studies.study import Page
 
-__all__ = [
-    "FORMATS", "Entry", "MeanInterval", "Spread", "Table", "interval", "write_figures", "write_page",
-    "write_tables",
-]  # fmt: skip
-
 #: The forms that are files, and their suffixes.
 FORMATS = {"markdown": ".md", "csv": ".csv", "latex": ".tex"}
 
