@@ -7,7 +7,7 @@ import os
 import pytest
 
 from napsets.errors import InvalidInputError
-from napsets.files.places import check_apart, check_output, note_written, protecting, recording, replacing
+from napsets.files.places import check_apart, check_output, note_written, recording, replacing
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_an_input_is_refused_under_any_name(tmp_path, source, how, monkeypatch):
 
 
 def test_what_is_protected_is_an_input_of_everything_that_is_written(tmp_path, source):
-    with protecting(None, source):
+    with recording(None, source):
         for write in (check_output, lambda path: check_apart(path, [])):
             with pytest.raises(InvalidInputError, match=r"`output` would overwrite the input .*in\.html"):
                 write(source)

@@ -39,7 +39,7 @@ from napsets.cli._reading import FILES_PANEL
 from napsets.cli._signals import Interrupted, at_work, stopped
 from napsets.cli._terminal import report_error
 from napsets.errors import NapsetsWarning
-from napsets.files.places import discard_drafts, protecting, recording
+from napsets.files.places import discard_drafts, recording
 from napsets.version import __version__
 
 #: The options of each command that are paths; whoever adds a command enters them.
@@ -210,10 +210,10 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
         check_standard_output(inputs)
-        with warnings.catch_warnings(), _heard(output), protecting(*inputs):
+        with warnings.catch_warnings(), _heard(output):
             warnings.simplefilter("once", NapsetsWarning)
             warnings.showwarning = lambda message, *rest: output.note(_warned(message))
-            guarded(name, functools.partial(_call, function, output, records), debug=output.debug)(**options)
+            guarded(name, functools.partial(_call, function, output, records), *inputs, debug=output.debug)(**options)
 
     common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
     options = declared + [(key, hint, None if key == "config" else False) for key, hint in common.items()]
@@ -317,12 +317,12 @@ class _Notes(logging.Handler):
         self.output.note(record.getMessage())
 
 
-def guarded(name: str, function: Callable[..., None], *, debug: bool = False) -> Callable[..., None]:
-    """Wrap a command's function: whatever it raises becomes a message and an exit code."""
+def guarded(name: str, function: Callable[..., None], *inputs: Path, debug: bool = False) -> Callable[..., None]:
+    """Wrap a command's function: whatever it raises becomes a message and an exit code; it may not write to inputs."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
-        with recording() as written:
+        with recording(*inputs) as written:
             at_work(name, written, discard_drafts)
             try:
                 function(*arguments, **options)

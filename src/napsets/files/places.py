@@ -119,10 +119,8 @@ def _remove(draft: Path) -> None:
 
 AnyPath = str | os.PathLike[str]
 
-_WRITTEN: ContextVar[list[Path] | None] = ContextVar("written", default=None)
-
-#: Inputs that whoever writes does not know of, such as the settings file of a command.
-_PROTECTED: ContextVar[tuple[Path, ...]] = ContextVar("protected", default=())
+#: What runs meanwhile must not write to, such as the settings file of a command; and the list of what it has written.
+_RUN: ContextVar[tuple[tuple[Path, ...], list[Path]]] = ContextVar("run")
 
 
 @contextmanager
@@ -153,31 +151,22 @@ def replacing(path: AnyPath) -> Iterator[Path]:
 
 
 @contextmanager
-def protecting(*paths: AnyPath | None) -> Iterator[None]:
-    """Keep files from being written to meanwhile: `check_apart` takes them for inputs wherever it is called."""
-    token = _PROTECTED.set((*_PROTECTED.get(), *(Path(path) for path in paths if path is not None)))
-    try:
-        yield
-    finally:
-        _PROTECTED.reset(token)
+def recording(*protected: AnyPath | None) -> Iterator[list[Path]]:
+    """Give the list of what is written from here on, so that an error can say truly what is there.
 
-
-@contextmanager
-def recording() -> Iterator[list[Path]]:
-    """Give the list of what is written from here on, so that an error can say truly what is there."""
+    Meanwhile, `check_apart` takes what is `protected` for inputs, wherever it is called.
+    """
     written: list[Path] = []
-    token = _WRITTEN.set(written)
+    token = _RUN.set((tuple(Path(path) for path in protected if path is not None), written))
     try:
         yield written
     finally:
-        _WRITTEN.reset(token)
+        _RUN.reset(token)
 
 
 def note_written(path: AnyPath) -> None:
     """Note that a file or folder is there now, whole."""
-    written = _WRITTEN.get()
-    if written is not None:
-        written.append(Path(path))
+    _RUN.get(((), []))[1].append(Path(path))
 
 
 @contextmanager
@@ -243,8 +232,8 @@ def check_output(
     path : path
         The file to write. One that is there is replaced, unless it is an input or no plain file.
     inputs : iterable of path or None
-        What is read: `path` may be none of these, under whatever name, and lie inside none of them. What is being
-        protected (see `protecting`) counts too.
+        What is read: `path` may be none of these, under whatever name, and lie inside none of them. What is
+        protected (see `recording`) counts too.
     suffixes : iterable of str
         Endings of which the name must have one, in capital letters or small; any where there are none.
     name : str
@@ -274,7 +263,7 @@ def check_apart(output: AnyPath, inputs: Iterable[AnyPath | None] = (), *, name:
     target = Path(os.path.realpath(output))
     if any(path.is_symlink() for path in (target, *target.parents)):  # what is followed to the end is not a link
         raise InvalidInputError(f"`{name}` must be a file; {output} is a link that leads back to itself")
-    for path in (*inputs, *_PROTECTED.get()):
+    for path in (*inputs, *_RUN.get(((), []))[0]):
         if path is None:
             continue
         source = Path(os.path.realpath(path))

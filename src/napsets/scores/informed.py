@@ -25,9 +25,10 @@ in the bag. What was learned from the reference stays as it is.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +53,58 @@ from napsets.scores.evidence import Evidence, label_weights, normalised
 from napsets.scores.exponents import Exponents, Learned
 from napsets.scores.rows import APS
 
+BoundT = TypeVar("BoundT")
+
+
+class InformedScore(ABC, Generic[BoundT]):
+    """A score that hears what is known of the nodes around a node: labels, or numbers. Needs an exact level."""
+
+    learns: ClassVar[bool] = True
+
+    def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> BoundT:
+        """Learn from the reference labels, and return the score with their evidence."""
+        return self.hear(outputs, u, graph, reference)[0]
+
+    def hear(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph | None,
+        reference: Labelled | None,
+        bag: Labelled | None = None,
+        learned: Any = None,
+    ) -> tuple[BoundT, BoundT]:
+        """Return the score with the evidence of the reference alone, and with that of a bag of other labels too.
+
+        Parameters
+        ----------
+        outputs, u, graph, reference
+            As in `bind`.
+        bag : Labelled, optional
+            Other nodes whose labels are evidence, but from which nothing is learned; without, both scores are the same.
+        learned : Learned or numpy.ndarray, optional
+            What was learned before; by default the reference teaches.
+        """
+        if graph is None or reference is None:
+            raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
+        return self._hear(outputs, u, graph, reference, bag, learned)
+
+    @abstractmethod
+    def _hear(
+        self,
+        outputs: npt.NDArray[Any],
+        u: FloatArray,
+        graph: Graph,
+        reference: Labelled,
+        bag: Labelled | None,
+        learned: Any,
+    ) -> tuple[BoundT, BoundT]:
+        """Do what `hear` does, once there are a graph and a reference."""
+
 
 @SCORES.add("informed")
 @dataclass(frozen=True)
-class Informed:
+class Informed(InformedScore["BoundInformed"]):
     """A score of probabilities that the labels around a node have corrected. Needs an exact level.
 
     Attributes
@@ -71,7 +120,6 @@ class Informed:
     base: Any = field(default_factory=APS)
     hops: int = 2
     wide: bool = False
-    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "base", make_score(self.base))
@@ -83,34 +131,15 @@ class Informed:
         """Whether held-out labels may be evidence: the score of a node must look at its own row alone."""
         return isinstance(self.base, RowScore)
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundInformed:
-        """Fit the exponents on the reference labels, and return the score of the corrected probabilities."""
-        return self.hear(outputs, u, graph, reference)[0]
-
-    def hear(
+    def _hear(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
-        graph: Graph | None,
-        reference: Labelled | None,
-        bag: Labelled | None = None,
-        learned: Learned | None = None,
+        graph: Graph,
+        reference: Labelled,
+        bag: Labelled | None,
+        learned: Learned | None,
     ) -> tuple[BoundInformed, BoundInformed]:
-        """Return the score with the evidence of the reference alone, and with that of a bag of other labels too.
-
-        Parameters
-        ----------
-        outputs, u, graph, reference
-            As in `bind`.
-        bag : Labelled, optional
-            Other nodes whose labels are evidence, but from which nothing is learned; without, both scores are the same.
-        learned : Learned, optional
-            What was learned before; by default the reference teaches.
-        """
-        if graph is None or reference is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
         outputs = check_around(outputs, graph, reference)
         evidence = Evidence(outputs, graph, reference, self.hops, wide=self.wide, learned=learned)
         if learned is None:

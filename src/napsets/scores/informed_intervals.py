@@ -29,6 +29,7 @@ from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores.base import BOUND, SCORES, Labelled, check_around, make_score
 from napsets.scores.evidence import CROWD, sums_over_way_back
+from napsets.scores.informed import InformedScore
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
 #: κ: this many labelled neighbours without a residual every node is thought to have.
@@ -41,7 +42,7 @@ _FEWEST_EACH = 10
 
 @SCORES.add("informed-intervals")
 @dataclass(frozen=True)
-class InformedIntervals:
+class InformedIntervals(InformedScore["BoundInformedIntervals"]):
     """Intervals whose ends the targets of labelled neighbours have shifted. Needs an exact level.
 
     Attributes
@@ -57,7 +58,6 @@ class InformedIntervals:
     base: Any = field(default_factory=CQR)
     hops: int = 2
     low: float = 0.05
-    learns: ClassVar[bool] = True
     prediction: ClassVar[type[Prediction]] = PredictionIntervals
 
     def __post_init__(self) -> None:
@@ -77,34 +77,15 @@ class InformedIntervals:
         """
         return bool(self.base.linear)
 
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
-    ) -> BoundInformedIntervals:
-        """Fit on the reference labels, and return the score of the shifted outputs."""
-        return self.hear(outputs, u, graph, reference)[0]
-
-    def hear(
+    def _hear(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
-        graph: Graph | None,
-        reference: Labelled | None,
-        bag: Labelled | None = None,
-        learned: FloatArray | None = None,
+        graph: Graph,
+        reference: Labelled,
+        bag: Labelled | None,
+        learned: FloatArray | None,
     ) -> tuple[BoundInformedIntervals, BoundInformedIntervals]:
-        """Return the score with the evidence of the reference alone, and with that of a bag of other targets too.
-
-        Parameters
-        ----------
-        outputs, u, graph, reference
-            As in `bind`.
-        bag : Labelled, optional
-            Other nodes whose targets speak, but teach nothing; without, both scores are the same.
-        learned : numpy.ndarray, optional
-            Coefficients that were fitted before; by default the reference teaches.
-        """
-        if graph is None or reference is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
         own = self.base.check(check_around(outputs, graph, reference, numbers=True))
         centre = self.base.centre(own)
         sums = residual_sums(graph, centre, reference, self.hops)
