@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import napsets as ns
+from napsets.checks.text import percent
 
 GRAPHS = ("wiki-chameleon-traffic", "wiki-squirrel-traffic")
 ROOT = Path(__file__).parent
@@ -108,7 +109,7 @@ def table(found: list[dict[str, Any]]) -> str:
             spread = np.std([row["width"] for row in mine], ddof=1) / len(mine) ** 0.5
             lines.append(
                 f"| {graph} | {method} | {mean['coverage']:.3f} ± {error:.3f} | {mean['width']:.2f} ± {spread:.2f} | "
-                f"{mean['infinite']:.1%} | {mean['degree']:+.3f} | {mean['neighbourhood']:+.3f} |"
+                f"{percent(mean['infinite'])} | {mean['degree']:+.3f} | {mean['neighbourhood']:+.3f} |"
             )
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from napsets.checks.text import percent
 from napsets.evaluation.comparison import interval_methods
 from napsets.methods import make_method, methods, title
 
@@ -84,12 +85,12 @@ def measured(name: str) -> str:
 def _measured_rows(name: str, share: float) -> list[list[str]]:
     return [
         [
-            f"{share:.0%}",
+            percent(share, 0),
             row.ratio.text(2),
             f"{row.worst:.2f} ({row.worst_on})",
             row.gap.text(),
             f"{row.coverage:.3f}",
-            f"{row.full_rate:.0%}",
+            percent(row.full_rate, 0),
             f"{row.on_front} of {row.graphs}",
             f"{row.seconds:.2g}",
         ]

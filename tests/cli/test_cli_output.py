@@ -28,7 +28,7 @@ def test_the_comparison_fits_80_columns():
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(comparison_table([row]))
     shown = console.export_text()
-    assert "90.7±0.4%" in shown
+    assert "90.7±0.4 %" in shown
     assert "12.15±0.03" in shown
     assert "…" not in shown
     assert "by chance PCCV would be 0.080" in shown

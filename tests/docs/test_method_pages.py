@@ -51,7 +51,7 @@ def test_a_page_is_filled_with_what_the_code_says_and_what_was_measured(pages):
     assert f"**{ns.methods()['naps']}**" in text
     assert "`Hops`" in text
     board = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
-    for share in ("5%", "30%"):
+    for share in ("5 %", "30 %"):
         (row,) = re.findall(rf"^\| {share} \| .+$", text, flags=re.M)
         coverage, front = row.split(" | ")[4], row.split(" | ")[6]
         assert re.search(rf"^\| naps \| .*\| {coverage} \|.*\| {front} \|", board, flags=re.M), row

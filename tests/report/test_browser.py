@@ -183,7 +183,7 @@ def test_hovering_tells_the_numbers(page_file: Path, keep_page: Open, comparison
     tooltip = page.locator("#vg-tooltip-element.visible")
     tooltip.wait_for()
     assert "NAPS" in tooltip.inner_text()
-    assert f"{100 * comparison['naps'].coverage:.1f}%" in tooltip.inner_text()
+    assert f"{100 * comparison['naps'].coverage:.1f}\N{NO-BREAK SPACE}%" in tooltip.inner_text()
 
 
 def test_a_neighbourhood_on_the_map_can_be_picked(page_file: Path, open_page: Open) -> None:

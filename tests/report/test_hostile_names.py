@@ -92,7 +92,7 @@ def test_every_chart_is_drawn_and_every_name_is_shown(hostile: Path, keep_page: 
         expected = "n => document.querySelectorAll('[data-chart=\"by-class\"] .mark-symbol.role-mark path').length >= n"
         page.wait_for_function(expected, arg=4 * len(SHOWN))
     labels = page.locator('[data-chart="by-class"] .role-axis-label text').all_text_contents()
-    classes = [text for text in labels if not re.fullmatch(r"[\d.]+%", text)]
+    classes = [text for text in labels if not re.fullmatch(r"[\d.]+\s%", text)]
     assert len(classes) == len(SHOWN)
     assert all(any(name.startswith(text.removesuffix("…")) for name in SHOWN) for text in classes)
     assert page.title().split() == visible(" ".join(CLASSES)).split()

@@ -95,7 +95,7 @@ def test_titles_and_captions_are_about_intervals_and_numbers_open_as_tables(
     page = keep_page(intervals_file)
     assert page.inner_text("h1") == "Prediction intervals for A ring & <i>co</i>"
     assert f"{100 * interval_comparison.finite.mean():.1f} % of the evaluation nodes where" in page.inner_text(
-        "#figure-front"
+        "#figure-size"
     )
     page.locator('[data-numbers="widths"] summary').click()
     page.locator('[data-numbers="widths"] tbody tr').first.wait_for()

@@ -16,6 +16,7 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
+from napsets.report.charts import charts
 from napsets.report.intervals_page import is_skewed
 from worlds import make_numbers, never_supported
 
@@ -137,6 +138,22 @@ def test_cards_and_tables_say_the_numbers(data, compared: Comparison) -> None:
     assert data.kind.size_table(data)[1][5][0] == str(compared["naps"].infinite)
 
 
+@pytest.mark.parametrize("degree", [4, 6, 7])
+def test_the_front_uses_all_485_nodes_wherever_naps_gives_whole_lines(degree: int) -> None:
+    numbers = make_numbers(n=970, degree=degree, labelled=485)
+    compared = compare_intervals(**numbers, methods=["split", "naps", "naps-h"], alphas=CURVE_ALPHAS)
+    assert compared.nodes.size == 485
+    assert 0 < np.isfinite(compared["naps"].sizes).sum() < 485
+    data = page_data(compared)
+    medians = [sorted(result.sizes.tolist())[242] for result in compared]
+    assert [row["median_width"] for row in data.front] == medians
+    drawn = charts(data)["front"]
+    assert [row["method"] for row in drawn["data"]["values"]] == [
+        result.title for result, median in zip(compared, medians, strict=True) if math.isfinite(median)
+    ]
+    assert all(math.isfinite(row["size_high"]) for row in drawn["data"]["values"])
+
+
 def test_where_the_mean_is_infinite_the_card_says_where_all_are_finite() -> None:
     compared = compare_intervals(**make_numbers(), methods=["naps", "split"], alphas=CURVE_ALPHAS)
     card = mean_width_card(compared)
@@ -152,12 +169,13 @@ def test_a_method_of_whole_lines_alone_is_named_where_all_others_are_finite(tmp_
     title = compared["nowhere"].title
     assert (data.shared, data.shared_by) == (compared.finite.mean(), f"all methods except {title}")
     widths = [row[3][0] for row in data.kind.method_table(data)]
-    assert widths == [*(f"{row['shared_width']:.3g}" for row in data.front[:2]), "∞"]
+    assert widths == [*(f"{row['shared_width']:.3g}" for row in data.methods[:2]), "∞"]
     page = ns.report.write_page(tmp_path / "page.html", compared).read_text(encoding="utf-8")
     assert (
         f"{100 * data.shared:.1f} % of the evaluation nodes where the intervals of all methods except {title} are"
         in page
     )
+    assert f"Not drawn, because most of its intervals are the whole line: {title}. " in page
     shown = str(comparison_table(compared.rows(), ns.PredictionIntervals).renderables[0])
     assert f"the intervals of all methods except {title} are finite on {100 * data.shared:.1f} % of the nodes" in shown
     card = mean_width_card(compare_intervals(**make_numbers(), methods=["nowhere", "naps"], alphas=CURVE_ALPHAS))

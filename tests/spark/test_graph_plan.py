@@ -431,7 +431,7 @@ def test_the_plan_is_chosen_by_size_and_memory_and_says_why(spark: Any, tmp_path
 def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ns.InvalidInputError, match="`plan` must be auto or graph-on-every-worker; the method looks"):
         chosen(spark, tmp_path, "joins", "informed")
-    with pytest.raises(ns.InvalidInputError, match=r"`plan` cannot be graph-on-every-worker: .* 60% of the 1\.0 MB"):
+    with pytest.raises(ns.InvalidInputError, match=r"`plan` cannot be graph-on-every-worker: .* 60 % of the 1\.0 MB"):
         chosen(spark, tmp_path, "auto", "auto", memory=10**6)
     with pytest.raises(ns.InvalidInputError, match=r"cuts joins only\. Take joins\."):
         chosen(spark, tmp_path, PLAN, capped=True)

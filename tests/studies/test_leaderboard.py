@@ -216,7 +216,7 @@ def test_the_command_runs_compares_and_writes_the_page(collected, tmp_path, run)
     page = tmp_path / "docs" / "leaderboard.md"
     told = call("--dataset", "cora-ml", "--dataset", "dblp", "--method", "split", "--method", "auto", "--page", page)
     assert told.exit_code == 0, told.output
-    assert "20% labelled, all models: relative to split" in told.stdout
+    assert "20 % labelled, all models: relative to split" in told.stdout
     assert "left out, because --root does not hold their files: dblp" in told.stderr
     text = page.read_text(encoding="utf-8")
     assert "2 methods on 1 graphs × 3 models" in text

@@ -101,7 +101,7 @@ def test_the_command_shows_the_rows_and_refuses_what_the_study_does_not_have(run
     options = ("--repetitions", 2, "--dataset", "dblp", "--dataset", "minesweeper", "--rows-only")
     shown = run(*call, *options, "--page", tmp_path / "sets.md")
     assert shown.exit_code == 0, shown.output
-    assert "30% labelled, all models: ratio of mean sizes" in shown.stdout
+    assert "30 % labelled, all models: ratio of mean sizes" in shown.stdout
     assert (tmp_path / "sets.md").read_text(encoding="utf-8") == page_text(rows)
     assert json.loads(run(*call, *options, "--json").stdout)["rows"] == len(rows)
     assert "is not an option of sets" in run(*call, "--sparing", "auto").stderr

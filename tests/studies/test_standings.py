@@ -167,7 +167,7 @@ def test_what_it_shows_is_said_also_where_the_method_that_chooses_loses(rows):
 
 def test_the_page_has_every_method_on_every_graph(rows):
     text = page_text(rows)
-    assert "4 methods on 2 graphs × 1 models (gcn) × 2 seeds × 5% and 30% labelled × 1 draw of labels" in text
+    assert "4 methods on 2 graphs × 1 models (gcn) × 2 seeds × 5 % and 30 % labelled × 1 draw of labels" in text
     assert "| informed | **3.05 ± 0.05** | **1.25 ± 0.05** |" in text
     assert "| auto | 3.95 ± 0.05 | **1.05 ± 0.05** |" in text
     assert "| split | 0.850 | 0.900 |" in text

@@ -195,12 +195,12 @@ def _set_table(rows: list[dict[str, Any]]) -> Any:
     cells = [
         (
             row["title"],
-            f"{100 * row['coverage']:.1f}±{row['coverage_se']:.1%}",
+            f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}",
             f"{row['mean_size']:.2f}±{row['mean_size_se']:.2f}",
             number(row["size_given_coverage"], 2),
             number(row["sscv"], 3),
             number(row["pccv"], 3),
-            *(f"{row[name]:.1%}" for name in ("singleton_rate", "empty_rate", "full_rate")),
+            *(percent(row[name]) for name in ("singleton_rate", "empty_rate", "full_rate")),
         )
         for row in rows
     ]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray
 from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import choose
+from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names
@@ -100,7 +101,7 @@ class CoverageGap(Sealed):
     def __str__(self) -> str:
         return (
             f"gap {self.gap:.3f} over {self.groups.size} groups, {self.chance:.3f} of it by chance: {self.excess:+.3f} "
-            f"({self.under:.3f} under, {self.over:.3f} over; {self.share:.0%} of the sets)"
+            f"({self.under:.3f} under, {self.over:.3f} over; {percent(self.share, 0)} of the sets)"
         )
 
 
@@ -125,7 +126,7 @@ def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per:
     >>> p, y = np.tile([0.7, 0.3], (200, 1)), np.arange(200) % 10 // 7
     >>> sets = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100)).predict(np.arange(100, 200))
     >>> print(ns.coverage_gap(sets, y, ns.groups_by_class(y)))
-    gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100% of the sets)
+    gap 0.100 over 2 groups, 0.035 of it by chance: +0.065 (0.050 under, 0.050 over; 100 % of the sets)
     """
     covered = check_prediction("sets", sets).contains(labels, per=per)
     return gap_within(covered, own_groups(sets, groups, per=per), sets.alpha)

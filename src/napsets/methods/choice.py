@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from napsets.checks.text import percent
 from napsets.checks.values import in_digits
 from napsets.methods.method import Method
 from napsets.predictions import Prediction
@@ -181,5 +182,5 @@ def explain_choice(
         return f"{reason}; local thresholds were not tried"
     if chosen is not local[0]:
         gain = -chosen.difference / (chosen.value - chosen.difference)
-        return f"{reason}; local thresholds fit {gain:.1%} better"
+        return f"{reason}; local thresholds fit {percent(gain)} better"
     return f"{reason}; local thresholds bring no significant gain"

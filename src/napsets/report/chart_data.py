@@ -12,13 +12,15 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray
 from napsets.evaluation.gains import evenness, gaps_of
-from napsets.evaluation.metrics import GroupCoverage, rows_of_parts
+from napsets.evaluation.metrics import GroupCoverage, mean_and_error, rows_of_parts
 from napsets.evaluation.promises import coverage_band, level_labels
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict
 
 Row = dict[str, Any]
 Table = tuple[str, Sequence[Mapping[str, Any]]]
+#: A value and the ends of its 95 % interval.
+Ends = tuple[float, float, float]
 
 #: The 97.5 % point of the normal distribution: intervals are 95 % ones.
 Z = 1.959963984540054
@@ -58,6 +60,29 @@ def finite_mean(values: npt.NDArray[Any]) -> float:
     """Return the mean of what is finite; NaN where nothing is."""
     kept = values[np.isfinite(values)]
     return float(kept.mean()) if kept.size else math.nan
+
+
+def mean_ends(values: npt.NDArray[Any]) -> Ends:
+    """Return the mean with its 95 % interval."""
+    mean, error = mean_and_error(values)
+    room = 0.0 if math.isnan(error) else Z * error
+    return mean, mean - room, mean + room
+
+
+def median_ends(values: npt.NDArray[Any]) -> Ends:
+    """Return the median with its 95 % interval, which lies between two of the ordered values.
+
+    Examples
+    --------
+    >>> median_ends(np.arange(101.0))
+    (50.0, 40.0, 60.0)
+    >>> median_ends(np.array([1.0, 2.0, np.inf]))
+    (2.0, 1.0, inf)
+    """
+    ordered = np.sort(values)
+    half, middle = Z * math.sqrt(ordered.size) / 2, (ordered.size - 1) / 2
+    low, high = max(0, math.floor(middle - half)), min(ordered.size - 1, math.ceil(middle + half))
+    return float(np.median(ordered)), float(ordered[low]), float(ordered[high])
 
 
 def share_row(covered: BoolArray) -> Row:
@@ -110,10 +135,12 @@ def band_rows(result: MethodResult, alphas: Sequence[float]) -> list[Row]:
     return rows
 
 
-def front_rows(comparison: Comparison, titles: Sequence[str], verdict: Verdict, field: str) -> tuple[list[Row], str]:
+def front_rows(
+    comparison: Comparison, titles: Sequence[str], verdict: Verdict, field: str, sizes: Sequence[Ends]
+) -> tuple[list[Row], str]:
     """Return size and gap of each method, over the groups that the verdict looks at, and what those are in words.
 
-    Sizes are those where all methods have a finite one, and stand in the column `field`.
+    The sizes, with the ends of their 95 % intervals, stand in the columns `field`, `size_low` and `size_high`.
     """
     kind, gaps = gaps_of(comparison)
     count = gaps[0].groups.size
@@ -121,17 +148,16 @@ def front_rows(comparison: Comparison, titles: Sequence[str], verdict: Verdict, 
     over += "" if kind == "neighbourhood" else " by degree"
     over += f" with {100 * gaps[0].share:.0f} % of the evaluation nodes"
     rows = []
-    for title, result, gap, (size, error) in zip(titles, comparison, gaps, comparison.shared_sizes(), strict=True):
+    for title, result, gap, (size, low, high) in zip(titles, comparison, gaps, sizes, strict=True):
         spread = evenness(gap, replace(gap, coverage=np.full(gap.groups.size, 1.0 - comparison.alpha)))
         half = 0.0 if math.isnan(spread.low) else spread.high - spread.value
-        room = 0.0 if math.isnan(error) else Z * error
         rows.append(
             {
                 "method": title,
                 "taken": result.name == verdict.method,
                 field: size,
-                "size_low": size - room,
-                "size_high": size + room,
+                "size_low": low,
+                "size_high": high,
                 "coverage": result.coverage,
                 "gap": gap.gap,
                 "gap_low": max(0.0, gap.gap - half),

@@ -173,7 +173,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
     # Rows have the interval of one measure of the size; another one is drawn without.
     marks = [row if kind.curve_size is kind.size else row | dict.fromkeys(ENDS, row[field]) for row in data.methods]
     specs = {
-        "front": front(looks, data.front, kind.size),
+        "front": front(looks, data.front, kind.curve_size),
         "coverage": method_coverage(looks, data.methods, target),
         "size": method_size(looks, data.methods, kind.size),
         "tradeoff": tradeoff(looks, data.curve, marks, target, kind.curve_size),
@@ -197,6 +197,8 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     chance = rows[0]["chance"]
     rows = [row for row in rows if not math.isnan(row["gap"]) and math.isfinite(row[size.field])]
     wide = size.reach(rows, "size_low", "size_high")
+    # The interval of a median may have no end: it is drawn to the end of the axis.
+    rows = [row | {"size_high": min(row["size_high"], wide[1])} for row in rows]
     x = number(size.field, size.better, domain=wide)
     # Few groups have intervals that dwarf everything else: those are cut off at three times the largest distance.
     floor = 0.0 if math.isnan(chance) else chance

@@ -149,7 +149,7 @@ def page_data(
     place, titles, covered = focus(comparison, verdict), page.titles, page.covered
     rows = method_rows(comparison, titles, covered)
     further = map(page.method_columns, comparison, covered, rows)
-    front, front_over = front_rows(comparison, titles, verdict, page.size.field)
+    front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, page.front_sizes())
     around = neighbourhood_map(comparison)
     details = page.rows(place)
     return ReportData(

@@ -165,7 +165,7 @@ def reach(rows: list[Row], *fields: str, include: float) -> list[float]:
 
     Scales left to themselves overlook where a rule ends, jump when methods are hidden, and complain when all are.
     """
-    ends = [include, *(row[field] for row in rows for field in fields if not math.isnan(row[field]))]
+    ends = [include, *(row[field] for row in rows for field in fields if math.isfinite(row[field]))]
     room = 0.04 * (max(ends) - min(ends)) or 0.01
     return [min(ends) - room, max(ends) + room]
 

@@ -22,7 +22,7 @@ from napsets.evaluation.results import MethodResult
 from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
-from napsets.report.chart_data import Row, Z, finite_mean, group_rows, range_names
+from napsets.report.chart_data import Ends, Row, Z, finite_mean, group_rows, median_ends, range_names
 from napsets.report.encodings import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
@@ -64,7 +64,9 @@ class IntervalsPage(PageKind):
     size = Measure(
         "shared_width", "Width", "Mean width", "Mean width where all are finite", "Width (narrower is better)", FORM
     )
-    curve_size = Measure("median_width", "Median width", "Median width", "Median width", "Median width", FORM)
+    curve_size = Measure(
+        "median_width", "Median width", "Median width", "Median width", "Median width (narrower is better)", FORM
+    )
     ball_size = replace(size, field="width")
     curves: ClassVar[Mapping[str, str]] = {"median_width": "median", "infinite_rate": "infinite"}
     ball_columns: ClassVar[Columns] = [("target", "Mean target", FORM)]
@@ -96,6 +98,10 @@ class IntervalsPage(PageKind):
             "narrow": float(np.quantile(result.sizes, 0.25, method="lower")),
             "broad": float(np.quantile(result.sizes, 0.75, method="lower")),
         }
+
+    def front_sizes(self) -> list[Ends]:
+        """Return the median widths, which whole lines leave finite as long as most intervals are."""
+        return [median_ends(result.sizes) for result in self.comparison]
 
     def rows(self, place: int) -> dict[str, Any]:
         """Return widths and coverage in fifths of the nodes, and where intervals can be compared.

@@ -21,7 +21,7 @@ from napsets.evaluation.verdict_words import Verdict
 from napsets.graph import Graph
 from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
-from napsets.report.chart_data import Row
+from napsets.report.chart_data import Ends, Row
 from napsets.report.encodings import Columns, Looks, Measure, Spec
 from napsets.report.summary import Words
 
@@ -135,7 +135,7 @@ class PageKind(ABC):
 
     #: The beginning of the title.
     heading: ClassVar[str]
-    #: How size is drawn: of methods, over error rates, and in a neighbourhood.
+    #: How size is drawn: of methods, over error rates and beside evenness, and in a neighbourhood.
     size: ClassVar[Measure]
     curve_size: ClassVar[Measure]
     ball_size: ClassVar[Measure]
@@ -177,6 +177,10 @@ class PageKind(ABC):
     @abstractmethod
     def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
         """Return further columns of a method's row."""
+
+    @abstractmethod
+    def front_sizes(self) -> list[Ends]:
+        """Return the size of each method over all judged nodes, in the unit of `curve_size`, with its interval."""
 
     @abstractmethod
     def rows(self, place: int) -> dict[str, Any]:

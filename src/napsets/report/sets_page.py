@@ -18,7 +18,17 @@ from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
 from napsets.evaluation.results import MethodResult, finite_together
-from napsets.report.chart_data import Row, Z, chance_band, group_rows, range_names, share_row, wilson
+from napsets.report.chart_data import (
+    Ends,
+    Row,
+    Z,
+    chance_band,
+    group_rows,
+    mean_ends,
+    range_names,
+    share_row,
+    wilson,
+)
 from napsets.report.encodings import (
     CHANCE_TIPS,
     INTERVAL_TIPS,
@@ -106,6 +116,10 @@ class SetsPage(PageKind):
             "supported_coverage": float(covered[own].mean()) if own.any() else math.nan,
             "supported_size": float(sets.sizes[own].mean()) if own.any() else math.nan,
         }
+
+    def front_sizes(self) -> list[Ends]:
+        """Return the average set sizes."""
+        return [mean_ends(result.sizes) for result in self.comparison]
 
     def rows(self, place: int) -> dict[str, Any]:
         """Return coverage by set size, class (the worst covered first) and degree, and what classes are called."""

@@ -21,6 +21,7 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from napsets.checks.names import choose
+from napsets.checks.text import percent
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction
 from napsets.levels import Exact, Nominal
@@ -193,8 +194,8 @@ def _route(
     smallest = min(machine.memory // copies.get(machine.name, 1) for machine in machines) if memory is None else memory
     if needed > _SHARE * smallest and not forced:
         return route, (
-            f"{_shown(needed)} of arrays would be more than {_SHARE:.0%} of the {_shown(smallest)} of the smallest "
-            f"machine"
+            f"{_shown(needed)} of arrays would be more than {percent(_SHARE, 0)} of the {_shown(smallest)} of the "
+            f"smallest machine"
         )
     return route, None
 

@@ -24,6 +24,7 @@ import numpy as np
 from napsets.advice.theory import sbm_favours_naps
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.optional import imported
+from napsets.checks.text import percent
 from napsets.datasets.synthetic import sbm_graph
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
@@ -313,9 +314,9 @@ def block_paragraph(rows: Sequence[Row]) -> str:
     tight = [row["aps_gap_hard"] / row["aps_bound"] for row in rows if informative(row)]
     text = (
         f"Over {len(rows)} grid points, {held} of {2 * len(rows)} bounds held within four standard errors. "
-        f"Where the lemma is informative, the gap of APS in the harder block reaches {min(tight, default=0):.0%} to "
-        f"{max(tight, default=0):.0%} of its bound, and of the {len(decided)} such points with a clear winner in that "
-        f"block Lemma 1 names it in {right}. "
+        f"Where the lemma is informative, the gap of APS in the harder block reaches "
+        f"{percent(min(tight, default=0), 0)} to {percent(max(tight, default=0), 0)} of its bound, and of the "
+        f"{len(decided)} such points with a clear winner in that block Lemma 1 names it in {right}. "
     )
     if against:
         return text + (

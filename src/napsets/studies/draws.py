@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.checks.names import choose
+from napsets.checks.text import percent
 from napsets.checks.values import check_alpha
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
@@ -123,7 +124,9 @@ class DrawCell(ModelCell):
 
     @property
     def title(self) -> str:  # noqa: D102
-        return f"{self.dataset} {self.model} seed {self.seed}: {self.share:.0%} labelled, draw {self.repetition}"
+        return (
+            f"{self.dataset} {self.model} seed {self.seed}: {percent(self.share, 0)} labelled, draw {self.repetition}"
+        )
 
     @property
     def task(self) -> tuple[object, ...]:  # noqa: D102

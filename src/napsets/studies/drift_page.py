@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from napsets.checks.optional import imported
+from napsets.checks.text import percent
 from napsets.studies.arrivals import ORDERS, STRATEGIES
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Table, join_page
@@ -135,7 +136,7 @@ def _order_table(rows: Sequence[Row], order: str) -> Table:
             row["coverage"],
             row["worst_window"],
             row["mean_size"],
-            f"{row['full_rate']:.1%}",
+            percent(row["full_rate"]),
             row["coverage_alarm"],
             row["exchangeability_alarm"],
             f"{row['coverage_low']:.3f}–{row['coverage_high']:.3f}",
@@ -167,7 +168,7 @@ def _late_table(rows: Sequence[Row]) -> Table:
             row["coverage"],
             row["worst_window"],
             row["mean_size"],
-            f"{row['full_rate']:.1%}",
+            percent(row["full_rate"]),
         ]
         for row in sorted(wanted, key=lambda row: (_graphs(rows).index(row["dataset"]), row["strategy"], row["delay"]))
         if row["strategy"] in strategies
@@ -183,7 +184,7 @@ def _small_table(rows: Sequence[Row]) -> Table:
         [
             row["dataset"],
             row["strategy"],
-            f"{row['seen_share']:.0%}",
+            percent(row["seen_share"], 0),
             row["seen_coverage"],
             row["coverage"],
             row["mean_size"],

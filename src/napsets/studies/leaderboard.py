@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from napsets.checks.text import percent
 from napsets.datasets import DATASETS
 from napsets.methods import METHODS, AutoMethod, make_method, title
 from napsets.studies.draws import KINDS, MODELS, DrawCell, DrawScope, DrawStudy
@@ -102,11 +103,11 @@ def page_text(rows: Sequence[Row]) -> str:
     parts = [
         "# Leaderboard",
         "<!-- Generated from the rows in results/leaderboard; to change it, run the command below. -->",
-        f"All methods on the same graphs, models and draws of labels, with {first:.0%} of the nodes labelled. Each "
-        "panel is a graph. Sets are smaller to the left, and coverage is more even below.",
+        f"All methods on the same graphs, models and draws of labels, with {percent(first, 0)} of the nodes labelled. "
+        "Each panel is a graph. Sets are smaller to the left, and coverage is more even below.",
         pictures.pop(first),
         *(
-            f"With {share:.0%} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
+            f"With {percent(share, 0)} of the nodes labelled:\n\n- " + "\n- ".join(findings(by_share[share]))
             for share in sorted(by_share, reverse=True)
         ),
         "## How it was measured",
@@ -117,7 +118,7 @@ def page_text(rows: Sequence[Row]) -> str:
             _HOW.format(baseline=BASELINE, baseline_title=title(BASELINE), target=1.0 - all_places[0].alpha),
         ),
         "## Results",
-        *(fold(f"Picture: {share:.0%} labelled", picture) for share, picture in pictures.items()),
+        *(fold(f"Picture: {percent(share, 0)} labelled", picture) for share, picture in pictures.items()),
         *(fold(heading, *(table.markdown() for table in shown)) for heading, shown in _folded(rows).items()),
         "## The graphs",
         fold("Size, labels and accuracy of the models", _graph_table(rows).markdown()),
@@ -131,11 +132,11 @@ def _folded(rows: Sequence[Row]) -> dict[str, list[Table]]:
     folds: dict[str, list[Table]] = {}
     by_share = _by_share(standings(rows))
     for share, places in by_share.items():
-        folds[f"All graphs together, {share:.0%} labelled"] = [_overall_table(places, share)]
+        folds[f"All graphs together, {percent(share, 0)} labelled"] = [_overall_table(places, share)]
     for share, places in by_share.items():
-        folds[f"Graph by graph, {share:.0%} labelled"] = _graph_tables(places, share)
+        folds[f"Graph by graph, {percent(share, 0)} labelled"] = _graph_tables(places, share)
     for share, places in by_share.items():
-        folds[f"By model and by kind of group, {share:.0%} labelled"] = [
+        folds[f"By model and by kind of group, {percent(share, 0)} labelled"] = [
             _model_table(rows, share),
             _kind_table(places, share),
         ]
@@ -226,7 +227,7 @@ def _settings(rows: Sequence[Row]) -> str:
     seconds = sum(row["seconds"] for row in rows)
     lines = [
         f"{len(methods)} methods on {len(datasets)} graphs × {len(models)} models ({', '.join(models)}) × {len(seeds)} "
-        f"seed{'s' * (len(seeds) != 1)} × {' and '.join(f'{share:.0%}' for share in shares)} labelled × {draws} "
+        f"seed{'s' * (len(seeds) != 1)} × {' and '.join(percent(share, 0) for share in shares)} labelled × {draws} "
         f"draw{'s' * (draws != 1)} of labels, alpha {rows[0]['alpha']:g}: {len(rows):,} rows. Calibrating and "
         f"predicting took {seconds / 60:.0f} minutes in total."
     ]
@@ -257,7 +258,7 @@ def _overall_table(places: Sequence[Standing], share: float) -> Table:
         "Rank: average rank by size among the methods that cover. Seconds: time to calibrate and predict; scores that "
         "several methods share count for the first of them."
     ]
-    heading = f"{share:.0%} labelled, all models: relative to `{BASELINE}`, smallest sets first"
+    heading = f"{percent(share, 0)} labelled, all models: relative to `{BASELINE}`, smallest sets first"
     return Table(_name("overall", share), heading, columns, rows, {"rank": 1, "worst": 2}, notes, for_screen=False)
 
 
@@ -271,7 +272,9 @@ def _short_table(places: Sequence[Standing], share: float) -> Table:
         ]
         for summary in overall(places)
     ]  # fmt: skip
-    return Table(_name("short", share), f"{share:.0%} labelled, all models: relative to {BASELINE}", columns, rows)
+    return Table(
+        _name("short", share), f"{percent(share, 0)} labelled, all models: relative to {BASELINE}", columns, rows
+    )
 
 
 def _model_table(rows: Sequence[Row], share: float) -> Table:
@@ -294,7 +297,7 @@ def _model_table(rows: Sequence[Row], share: float) -> Table:
         ]
         for method in methods
     ]
-    return Table(_name("models", share), f"{share:.0%} labelled: size ratio and gap by model", columns, lines)
+    return Table(_name("models", share), f"{percent(share, 0)} labelled: size ratio and gap by model", columns, lines)
 
 
 def _kind_table(places: Sequence[Standing], share: float) -> Table:
@@ -302,7 +305,7 @@ def _kind_table(places: Sequence[Standing], share: float) -> Table:
     for method in [place.method for place in overall(places)]:
         mine = [place for place in places if place.method == method]
         rows.append([method, *(mean(place.excess[kind] for place in mine) for kind in KINDS)])
-    heading = f"{share:.0%} labelled: excess gap by kind of group, mean over graphs"
+    heading = f"{percent(share, 0)} labelled: excess gap by kind of group, mean over graphs"
     return Table(_name("kinds", share), heading, ["method", *KINDS], rows)
 
 
@@ -329,7 +332,11 @@ def _graph_tables(places: Sequence[Standing], share: float) -> list[Table]:
     }
     return [
         Table(
-            _name(name, share), f"{share:.0%} labelled: {heading}", ["method", *graphs], entries(text), for_screen=False
+            _name(name, share),
+            f"{percent(share, 0)} labelled: {heading}",
+            ["method", *graphs],
+            entries(text),
+            for_screen=False,
         )
         for name, (heading, text) in shown.items()
     ]
@@ -346,7 +353,7 @@ def _graph_table(rows: Sequence[Row]) -> Table:
     columns = [
         "graph",
         "description",
-        *(f"labels, {share:.0%}" for share in shares),
+        *(f"labels, {percent(share, 0)}" for share in shares),
         *(f"accuracy, {m}" for m in models),
     ]
     lines: list[list[Entry]] = [
@@ -386,4 +393,6 @@ def _figure(share: float) -> str:
 
 
 def _caption(share: float) -> str:
-    return f"Set size and unevenness of coverage of each method on each graph, {share:.0%} of the nodes labelled"
+    return (
+        f"Set size and unevenness of coverage of each method on each graph, {percent(share, 0)} of the nodes labelled"
+    )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from napsets.checks.text import percent
 from napsets.datasets import amazon_predictions
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
@@ -201,15 +202,15 @@ def _comparison_tables(table: Averages) -> list[Table]:
                     r.worst,
                     r.worst_on,
                     r.coverage,
-                    f"{r.empty:.1%}",
-                    f"{r.full:.1%}",
+                    percent(r.empty),
+                    percent(r.full),
                 ]
                 for r in ratios
             ]
             gap_lines: list[list[Entry]] = [
                 [r.method, r.gaps, *(r.gaps_by_kind[kind] for kind in KINDS)] for r in ratios
             ]
-            where, file = f"{share:.0%} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
+            where, file = f"{percent(share, 0)} labelled, {name}", f"{_percent(share)}-{name.replace(' ', '-')}"
             comparisons += [
                 Table(f"sets-sizes-{file}", f"{where}: ratio of mean sizes", sizes, size_lines, notes=size_notes),
                 Table(
@@ -243,7 +244,7 @@ def _test_sentences(rows: Sequence[Row], method: str) -> list[str]:
         return []
     worst = min(tests, key=lambda test: test.p_value)
     below = sum(test.p_value < 0.05 for test in tests)
-    where = f"{worst.place.dataset}, {worst.place.model}, {worst.place.share:.0%}"
+    where = f"{worst.place.dataset}, {worst.place.model}, {percent(worst.place.share, 0)}"
     return [
         f"- `{method}`: the smallest of {len(tests)} p-values is {worst.p_value:.3g} ({where}: coverage "
         f"{worst.coverage:.4f}, expected {worst.expected:.4f}, m = {worst.level_labels}); after "
@@ -264,7 +265,7 @@ def _choice_table(rows: Sequence[Row]) -> Table:
         for graph in _graphs(rows)
     ]
     title = "The three most frequent choices, over models and repetitions"
-    heads = ["graph", *(f"{share:.0%} labelled" for share in shares)]
+    heads = ["graph", *(f"{percent(share, 0)} labelled" for share in shares)]
     return Table("sets-choices", title, heads, lines, for_screen=False)
 
 
@@ -288,7 +289,7 @@ def _graph_tables(table: Averages) -> list[Table]:
                     if "split" in known:
                         numbers = [getattr(known[m], name) if m in known else None for m in methods]
                         lines.append([graph, known["split"].labels, known["split"].accuracy, *numbers])
-                title = f"{share:.0%} labelled, {model}: {heading}"
+                title = f"{percent(share, 0)} labelled, {model}: {heading}"
                 file = f"sets-{name.replace('_', '-')}-{_percent(share)}-{model}"
                 heads = ["graph", "labels", "accuracy", *methods]
                 graph_tables.append(Table(file, title, heads, lines, dict.fromkeys(methods, digits), for_screen=False))

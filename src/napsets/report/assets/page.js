@@ -30,6 +30,7 @@
     titleFontWeight: 400, titlePadding: 8, domain: false, ticks: false, labelPadding: 6, labelOverlap: "greedy", labelSeparation: 6,
   };
   const options = {
+    formatLocale: { decimal: ".", thousands: ",", grouping: [3], currency: ["$", ""], percent: "\u00a0%" },
     actions: false, renderer: "svg", defaultStyle: false, tooltip: { theme: "custom", disableDefaultStyle: true },
     config: { axis, background: null, view: { stroke: null }, font, text: { font }, mark: { color: "var(--accent)" }, point: { opacity: 1 } },
   };
