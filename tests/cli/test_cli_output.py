@@ -21,14 +21,24 @@ from worlds import make_world
 def test_the_comparison_fits_80_columns():
     row = dict.fromkeys(("coverage", "singleton_rate", "empty_rate", "full_rate"), 0.9072) | {
         "method": "naps-h",
-        "title": "NAPS-H",
+        "title": "NAPS exact",
     }
     row |= {"coverage_se": 0.0038, "mean_size": 12.15, "mean_size_se": 0.03, "size_given_coverage": 12.28}
-    row |= {"sscv": 0.079, "pccv": 0.1, "pccv_chance": 0.08, "nodes": 6000, "alpha": 0.1, "hops": 2}
+    row |= {
+        "full_rate": 0.0004,
+        "sscv": 0.079,
+        "pccv": 0.1,
+        "pccv_chance": 0.08,
+        "nodes": 6000,
+        "alpha": 0.1,
+        "hops": 2,
+    }
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(comparison_table([row]))
     shown = console.export_text()
     assert "90.7±0.4 %" in shown
+    assert "91 %" in shown
+    assert "<1 %" in shown
     assert "12.15±0.03" in shown
     assert "…" not in shown
     assert "by chance PCCV would be 0.080" in shown

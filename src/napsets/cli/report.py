@@ -200,12 +200,17 @@ def _set_table(rows: list[dict[str, Any]]) -> Any:
             number(row["size_given_coverage"], 2),
             number(row["sscv"], 3),
             number(row["pccv"], 3),
-            *(percent(row[name]) for name in ("singleton_rate", "empty_rate", "full_rate")),
+            *(_whole(row[name]) for name in ("singleton_rate", "empty_rate", "full_rate")),
         )
         for row in rows
     ]
     columns = ["method", "coverage", "mean size", "size|cov", "SSCV", "PCCV", "one", "empty", "full"]
     return table(_title(rows), columns, cells)
+
+
+def _whole(share: float) -> str:
+    """Write a share in whole percent, which leaves room for the other columns; what is not 0 does not look like it."""
+    return "<1 %" if 0 < share < 0.005 else percent(share, 0)
 
 
 def _interval_table(rows: list[dict[str, Any]]) -> Any:
