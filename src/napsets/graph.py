@@ -384,11 +384,11 @@ def as_graph(graph: Any, num_nodes: int | None = None, ids: Any = None) -> Graph
     return check_graph(graph) if edges is None else Graph._from_edges(edges)
 
 
-def check_graph(graph: object, name: str = "graph") -> Graph:
+def check_graph(graph: object) -> Graph:
     """Return a graph, or say how to make one from what came."""
     if isinstance(graph, Graph):
         return graph
     kind, way = type(graph), way_to_graph(graph)
     raise InvalidInputError(
-        f"`{name}` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {way}."
+        f"`graph` must be a napsets.Graph; got {kind.__name__} of {kind.__module__}. Make one with {way}."
     )

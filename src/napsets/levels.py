@@ -68,14 +68,18 @@ def fewest_ranks(alpha: float) -> int:
     return held_out
 
 
-def coverage_spread(labels: int, alpha: float, share: float = 0.95) -> tuple[float, float]:
-    """Return where the coverage of infinitely many nodes lies in that share of draws of the labels: a Beta law."""
+#: What is below the band of coverage that is shown, and what is below its upper end.
+TAILS = 0.5 - 0.5 * 0.95, 0.5 + 0.5 * 0.95
+
+
+def coverage_spread(labels: int, alpha: float) -> tuple[float, float]:
+    """Return where the coverage of infinitely many nodes lies in 95 of 100 draws of the labels: a Beta law."""
     from scipy.special import betaincinv
 
     place = rank_place(labels, alpha)
     if place > labels:  # thresholds are infinite
         return 1.0, 1.0
-    low, high = (float(betaincinv(place, labels + 1 - place, 0.5 + side * share)) for side in (-0.5, 0.5))
+    low, high = (float(betaincinv(place, labels + 1 - place, tail)) for tail in TAILS)
     return low, high
 
 

@@ -180,9 +180,9 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:,}" if isinstance(value, int) else in_digits(value, digits)
 
 
-def signed(value: float, digits: int = 4) -> str:
+def signed(value: float) -> str:
     """Write a difference for people, with its sign."""
-    return in_digits(value, digits, sign="+")
+    return in_digits(value, 4, sign="+")
 
 
 def percent(value: float | None) -> str:

@@ -23,6 +23,8 @@ from napsets.groups import by_quantiles
 #: Into this many groups of about equal size nodes are cut by a number.
 FIFTHS = 5
 _MOST_BINS = 10**6
+#: Nodes whose neighbours are compared at a time.
+_PIECE = 1 << 18
 
 
 def groups_by_class(labels: ArrayLike) -> IntArray:
@@ -92,7 +94,6 @@ def usual_groups(
     nodes: ArrayLike,
     *,
     seed: int = 0,
-    partition: Sequence[IntArray] | None = None,
 ) -> dict[str, IntArray]:
     """Return the groups that evenness is always looked at over, by name.
 
@@ -107,11 +108,8 @@ def usual_groups(
         What is judged.
     seed : int
         Draws the neighbourhoods.
-    partition : list of arrays, optional
-        The neighbourhoods, where they are known already.
     """
-    if partition is None:
-        partition = neighbourhood_partition(graph, nodes, seed=seed)
+    partition = neighbourhood_partition(graph, nodes, seed=seed)
     return {
         "neighbourhood": groups_of_partition(partition, check_graph(graph).num_nodes),
         "class": groups_by_class(labels),
@@ -187,7 +185,7 @@ def _by_width(some: FloatArray) -> str:
     return f"with a width of {-some.max():.3g} to {-some.min():.3g}"
 
 
-def agreement(graph: Graph, predicted: npt.NDArray[Any], piece: int = 1 << 18) -> FloatArray:
+def agreement(graph: Graph, predicted: npt.NDArray[Any]) -> FloatArray:
     """Return which share of each node's neighbours has the same predicted class; 0 without neighbours.
 
     Examples
@@ -197,10 +195,10 @@ def agreement(graph: Graph, predicted: npt.NDArray[Any], piece: int = 1 << 18) -
     [0.5, 0.5, 0.0, 0.0]
     """
     shares = np.zeros(graph.num_nodes, dtype=np.float64)
-    for start in range(0, graph.num_nodes, piece):
-        ends = graph.indptr[start : start + piece + 1]
+    for start in range(0, graph.num_nodes, _PIECE):
+        ends = graph.indptr[start : start + _PIECE + 1]
         degrees = np.diff(ends)
         own = np.repeat(np.arange(degrees.size), degrees)
         alike = predicted[graph.indices[ends[0] : ends[-1]]] == predicted[start + own]
-        shares[start : start + piece] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
+        shares[start : start + _PIECE] = np.bincount(own[alike], minlength=degrees.size) / np.maximum(degrees, 1)
     return shares

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.levels import rank_place
+from napsets.levels import TAILS, coverage_spread, rank_place
 
 if TYPE_CHECKING:
     from napsets.methods import Calibrated
@@ -47,8 +47,8 @@ def is_shifted(calibrated: Calibrated) -> bool:
     return not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False))
 
 
-def coverage_band(labels: int, alpha: float, judged: int | None = None, share: float = 0.95) -> tuple[float, float]:
-    """Return where coverage lies in that share of draws, if a method is exact: the Beta or beta-binomial law.
+def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple[float, float]:
+    """Return where coverage lies in 95 of 100 draws, if a method is exact: the Beta or beta-binomial law.
 
     Parameters
     ----------
@@ -58,8 +58,6 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None, share: f
         Error rate.
     judged : int, optional
         Nodes on which coverage is counted; without, the coverage of infinitely many.
-    share : float
-        How much of the law the band holds, as much below it as above.
 
     Examples
     --------
@@ -70,15 +68,14 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None, share: f
     """
     from scipy.special import betaincinv
 
-    if rank_place(labels, alpha) > labels:  # thresholds are infinite
-        return 1.0, 1.0
-    tails = 0.5 * (1.0 - share), 0.5 * (1.0 + share)
-    if judged is None or judged > _MANY:
+    if judged is None or rank_place(labels, alpha) > labels:
+        return coverage_spread(labels, alpha)
+    if judged > _MANY:
         shape = _beta_law(labels, alpha, judged)
-        low, high = (float(betaincinv(*shape, tail)) for tail in tails)
+        low, high = (float(betaincinv(*shape, tail)) for tail in TAILS)
         return low, high
     below = _hits_law(labels, alpha, judged)
-    low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in tails)
+    low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in TAILS)
     return low, high
 
 
@@ -93,13 +90,11 @@ def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
     return float(_hits_law(labels, alpha, judged)[hits])
 
 
-def _beta_law(labels: int, alpha: float, judged: int | None) -> tuple[float, float]:
-    """Return the law of coverage: exact of infinitely many nodes; of many, the one of the same mean and variance."""
-    a = rank_place(labels, alpha)
-    total = labels + 1.0
-    if judged is not None:  # of a beta-binomial share the variance is m(1−m)(n+1+judged)/(judged·(n+2)), with n labels
-        total = judged * (total + 1.0) / (total + judged) - 1.0
-    mean = a / (labels + 1)
+def _beta_law(labels: int, alpha: float, judged: int) -> tuple[float, float]:
+    """Return the Beta law with the mean and the variance of the coverage of many nodes."""
+    mean, total = rank_place(labels, alpha) / (labels + 1), labels + 1.0
+    # Of a beta-binomial share the variance is m(1−m)(n+1+judged)/(judged·(n+2)), with n labels.
+    total = judged * (total + 1.0) / (total + judged) - 1.0
     return mean * total, (1.0 - mean) * total
 
 

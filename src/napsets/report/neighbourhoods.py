@@ -24,6 +24,8 @@ DRAWN_BALLS = 120
 LINKS_PER_BALL = 3
 #: Edges looked at at a time.
 _CHUNK_EDGES = 1 << 24
+#: Steps of a layout.
+_STEPS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +108,7 @@ def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> tuple[list[R
 
 
 def force_layout(
-    count: int,
-    source: IntArray,
-    target: IntArray,
-    strength: FloatArray,
-    *,
-    radius: FloatArray,
-    seed: int = 0,
-    steps: int = 400,
+    count: int, source: IntArray, target: IntArray, strength: FloatArray, *, radius: FloatArray, seed: int = 0
 ) -> FloatArray:
     """Lay a small graph out: links pull, nodes push, large nodes claim their room; the same seed, the same picture.
 
@@ -127,8 +122,6 @@ def force_layout(
         How much room each node needs, in any unit.
     seed : int
         Seed of the first positions.
-    steps : int
-        Steps; each moves less than the one before.
 
     Returns
     -------
@@ -147,13 +140,13 @@ def force_layout(
     room = 0.5 * radius / np.sqrt(np.sum(radius**2))
     reach = room[:, None] + room[None, :]
     ideal = 1.2 / np.sqrt(count)
-    for step in range(steps):
+    for step in range(_STEPS):  # each moves less than the one before
         gap = position[:, None, :] - position[None, :, :]
         distance = np.sqrt(np.sum(gap**2, axis=2)) + 1e-9
         push = ideal**2 / distance**2 + 8.0 * np.maximum(0.0, reach - distance) / distance
         force = np.sum(gap * (push - pull * distance / ideal)[:, :, None], axis=1) - 0.6 * position
         length = np.sqrt(np.sum(force**2, axis=1, keepdims=True)) + 1e-9
-        position += force / length * np.minimum(length, 0.12 * (1.0 - step / steps))
+        position += force / length * np.minimum(length, 0.12 * (1.0 - step / _STEPS))
     low, high = position.min(axis=0), position.max(axis=0)
     return np.asarray((position - low) / np.where(high > low, high - low, 1.0))
 

@@ -263,9 +263,9 @@ def _point(row: Row) -> list[Entry]:
     ]
 
 
-def winner(row: Row, tolerance: float = 3.0) -> str | None:
-    """Return who has the smaller gap in the harder block, if by more than this many standard errors."""
-    if abs(row["advantage"]) <= tolerance * row["advantage_se"]:
+def winner(row: Row) -> str | None:
+    """Return who has the smaller gap in the harder block, if by more than three standard errors."""
+    if abs(row["advantage"]) <= 3.0 * row["advantage_se"]:
         return None
     return "NAPS" if row["advantage"] > 0 else "APS"
 
