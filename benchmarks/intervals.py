@@ -75,13 +75,14 @@ def rows(graph: str, seeds: int, draws: int) -> Iterator[dict[str, Any]]:
                 method.calibrate(one.outputs, known, one.labelled, graph=one.graph)
             else:
                 method.calibrate(one.graph, one.outputs, known, one.labelled)
-            found = method.predict(one.judged, ALPHA)
-            finite = np.isfinite(found.widths)
+            prediction = method.predict(one.judged, ALPHA)
+            finite = np.isfinite(prediction.widths)
+            gaps = {key: ns.coverage_gap(prediction, one.targets, group).excess for key, group in groups.items()}
             yield {
                 "graph": graph, "method": name, "seed": one.seed, "draw": one.draw,
-                "coverage": ns.coverage(found, one.targets), "width": float(np.mean(found.widths[finite])),
+                "coverage": ns.coverage(prediction, one.targets), "width": float(np.mean(prediction.widths[finite])),
                 "infinite": 1.0 - float(finite.mean()),
-            } | {key: ns.coverage_gap(found, one.targets, group).excess for key, group in groups.items()}  # fmt: skip
+            } | gaps  # fmt: skip
 
 
 def write_report(path: Path) -> None:
@@ -89,11 +90,11 @@ def write_report(path: Path) -> None:
     from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 
     one = next(drawn(GRAPHS[1], 1, 1))
-    found = compare_intervals(
+    comparison = compare_intervals(
         one.graph, one.outputs, one.targets, one.labelled, one.judged, alpha=ALPHA, alphas=CURVE_ALPHAS
     )
-    ns.report.write_page(path, found, dataset=GRAPHS[1], model="GraphSAGE of two quantiles")
-    print(found.verdict())
+    ns.report.write_page(path, comparison, dataset=GRAPHS[1], model="GraphSAGE of two quantiles")
+    print(comparison.verdict())
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -119,13 +120,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="models a graph (default: 5)")
     parser.add_argument("--draws", type=int, default=4, help="draws of labelled nodes per model (default: 4)")
     parser.add_argument("--report", type=Path, help="write the report about one draw, and nothing else")
-    asked = parser.parse_args()
-    if asked.report is not None:
-        write_report(asked.report)
+    options = parser.parse_args()
+    if options.report is not None:
+        write_report(options.report)
         return
-    made = table([row for graph in GRAPHS for row in rows(graph, asked.seeds, asked.draws)])
+    made = table([row for graph in GRAPHS for row in rows(graph, options.seeds, options.draws)])
     print(made)
-    if asked.seeds == 5 and asked.draws == 4:
+    if options.seeds == 5 and options.draws == 4:
         text = PAGE.read_text("utf-8")
         before, after = text.split(START)[0], text.split(END)[1]
         PAGE.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", "utf-8")

@@ -128,7 +128,7 @@ def blocks() -> alt.HConcatChart:
         model = LogisticRegression(max_iter=1000).fit(data.features[data.train], data.labels[data.train])
         calibration, nodes = np.split(np.random.default_rng(seed).permutation(data.test.size), 2)
         labels, block = data.labels[data.test], data.blocks[data.test]
-        found = compare(
+        comparison = compare(
             data.graph.subgraph(data.test),
             model.predict_proba(data.features[data.test]),
             labels,
@@ -138,7 +138,7 @@ def blocks() -> alt.HConcatChart:
             hops=1,
         )
         for name in ("split", "naps"):
-            covered = found[name].sets.contains(labels)
+            covered = comparison[name].sets.contains(labels)
             for b, called in enumerate(("easy block", "hard block")):
                 rows.append(
                     {"method": PRINTED[name], "block": called, "coverage": float(covered[block[nodes] == b].mean())}
@@ -222,17 +222,17 @@ def threshold(amazon: dict[str, Any]) -> alt.VConcatChart:
 
 def neighbourhoods(amazon: dict[str, Any]) -> alt.LayerChart:
     """Coverage in each neighbourhood of 30 nodes or more, for APS and NAPS."""
-    found = compare(**amazon, alpha=ALPHA, hops=2)
+    comparison = compare(**amazon, alpha=ALPHA, hops=2)
     row = np.full(amazon["labels"].size, -1)
     row[amazon["nodes"]] = np.arange(amazon["nodes"].size)
     rows = [
         {
             "method": PRINTED[name],
-            "coverage": float(found[name].sets.contains(amazon["labels"])[row[part]].mean()),
+            "coverage": float(comparison[name].sets.contains(amazon["labels"])[row[part]].mean()),
             "nodes": part.size,
         }
         for name in ("split", "naps")
-        for part in found.partition
+        for part in comparison.partition
     ]
     dots = (
         alt.Chart(alt.Data(values=rows))

@@ -55,9 +55,9 @@ def test_each_table_got_its_entry(added):
 
 
 def test_the_score_can_be_named(added, world):
-    made = ns.NAPS(score="margin").calibrate(**world)
+    calibrated = ns.NAPS(score="margin").calibrate(**world)
     p = world["probabilities"]
-    assert np.allclose(made.calibrated_.score.matrix(np.arange(200)), p.max(axis=1, keepdims=True) - p)
+    assert np.allclose(calibrated.calibrated_.score.matrix(np.arange(200)), p.max(axis=1, keepdims=True) - p)
 
 
 def test_the_localiser_weighs_nodes_of_about_the_same_degree(added, world):
@@ -76,9 +76,9 @@ def test_the_level_keeps_a_third_of_the_labels_apart(added, world):
 
 
 def test_all_of_it_is_compared_saved_and_loaded(added, world, tmp_path):
-    found = compare(**world, nodes=np.arange(100, 200), methods=["split", "near-degree"], score="margin")
-    assert [result.title for result in found] == ["MARGIN split", "Near degree"]
-    calibrated = found["near-degree"].calibrated
+    comparison = compare(**world, nodes=np.arange(100, 200), methods=["split", "near-degree"], score="margin")
+    assert [result.title for result in comparison] == ["MARGIN split", "Near degree"]
+    calibrated = comparison["near-degree"].calibrated
     save(calibrated, tmp_path / "near.npz")
     again = load(tmp_path / "near.npz")
     nodes = np.arange(100, 200)

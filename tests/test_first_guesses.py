@@ -382,11 +382,11 @@ def test_progress_is_true_false_or_a_function(progress: Any) -> None:
 
 @pytest.mark.parametrize("method", [ns.Auto(), ns.NAPS(exact=True), ns.SplitConformal(), ns.make_method("rlcp")])
 def test_calibration_reports_from_nothing_to_all_labelled_nodes(method: Any) -> None:
-    told: list[tuple[int, int]] = []
-    method.calibrate(GRAPH, P, Y, KNOWN, progress=lambda done, total: told.append((done, total)))
-    assert told == sorted(set(told))
-    assert len(told) >= 2
-    assert told[-1] == (KNOWN.sum(), KNOWN.sum())
+    reports: list[tuple[int, int]] = []
+    method.calibrate(GRAPH, P, Y, KNOWN, progress=lambda done, total: reports.append((done, total)))
+    assert reports == sorted(set(reports))
+    assert len(reports) >= 2
+    assert reports[-1] == (KNOWN.sum(), KNOWN.sum())
 
 
 def test_progress_of_another_kind_is_refused() -> None:
@@ -601,8 +601,8 @@ def test_strict_type_checkers_accept_all_of_this(tmp_path: Path) -> None:
     from mypy import api
 
     cache = str(Path(__file__).parents[1] / ".mypy_cache" / "guesses")
-    said, errors, code = api.run(["--strict", "--cache-dir", cache, __file__])
-    assert (errors, code) == ("", 0), said
+    output, errors, code = api.run(["--strict", "--cache-dir", cache, __file__])
+    assert (errors, code) == ("", 0), output
 
 
 @pytest.mark.slow

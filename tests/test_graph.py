@@ -203,8 +203,8 @@ def test_narrow_ids_of_a_large_graph_are_widened():
     # 300 nodes do not fit the type of the ids that happen to occur.
     graph = ns.Graph(np.r_[0, np.ones(300, np.int64)], np.array([1], np.int8), directed=True)
     assert graph.indices.dtype == np.int32
-    found = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
-    assert found.tolist() == [1.0, np.inf]
+    thresholds = ns.hop_thresholds(graph, np.arange(300.0), np.arange(300), [0, 299], [1.0], alpha=0.5)
+    assert thresholds.tolist() == [1.0, np.inf]
     assert graph.subgraph(np.arange(300)[::-1]).neighbours(299).tolist() == [298]
 
 

@@ -25,16 +25,16 @@ def two_cliques(size=6):
 
 
 def test_by_class_every_label_is_a_group_of_its_own():
-    found = ns.ByClass().fit(reference([0.1, 0.2]), np.array([0, 2]), 4)
-    assert found.of == "label"
-    assert found.groups.tolist() == [0, 1, 2, 3]
+    groups = ns.ByClass().fit(reference([0.1, 0.2]), np.array([0, 2]), 4)
+    assert groups.of == "label"
+    assert groups.groups.tolist() == [0, 1, 2, 3]
 
 
 def test_by_degree_the_loners_are_group_0_and_equal_degrees_stay_together():
     star = ns.Graph.from_edge_index([[0, 0, 0], [1, 2, 3]], num_nodes=5)
-    found = ns.ByDegree(bins=5).fit(reference(np.zeros(5), star), np.zeros(5, dtype=int), 2)
-    assert found.of == "node"
-    assert found.groups.tolist() == [2, 1, 1, 1, 0]
+    groups = ns.ByDegree(bins=5).fit(reference(np.zeros(5), star), np.zeros(5, dtype=int), 2)
+    assert groups.of == "node"
+    assert groups.groups.tolist() == [2, 1, 1, 1, 0]
 
 
 def test_two_cliques_are_two_communities_whatever_the_seed():
@@ -57,10 +57,10 @@ def test_groups_by_the_graph_ask_for_one(by):
 
 
 def test_groups_of_ones_own_are_numbered_by_name_and_nameless_nodes_are_in_none():
-    found = ns.ByGroup(np.array(["b", "", "a", "b"])).fit(reference(np.zeros(4)), np.zeros(4, dtype=int), 2)
-    assert found.groups.tolist() == [1, -1, 0, 1]
-    found = ns.ByGroup([7, -1, 3, 7]).fit(reference(np.zeros(4)), np.zeros(4, dtype=int), 2)
-    assert found.groups.tolist() == [1, -1, 0, 1]
+    groups = ns.ByGroup(np.array(["b", "", "a", "b"])).fit(reference(np.zeros(4)), np.zeros(4, dtype=int), 2)
+    assert groups.groups.tolist() == [1, -1, 0, 1]
+    groups = ns.ByGroup([7, -1, 3, 7]).fit(reference(np.zeros(4)), np.zeros(4, dtype=int), 2)
+    assert groups.groups.tolist() == [1, -1, 0, 1]
 
 
 def test_groups_of_ones_own_must_be_as_many_as_nodes():

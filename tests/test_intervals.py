@@ -92,24 +92,24 @@ def test_unknown_targets_and_intervals_that_are_not_there_are_named():
 
 
 def test_split_cqr_is_the_order_statistic():
-    found = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
+    prediction = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
     scores = np.sort(np.maximum(Q[:200, 0] - Y[:200], Y[:200] - Q[:200, 1]))
     tau = scores[math.ceil(201 * 0.9) - 1]
-    assert np.allclose(found.lower, Q[200:, 0] - tau, rtol=0, atol=1e-13)
-    assert np.allclose(found.upper, Q[200:, 1] + tau, rtol=0, atol=1e-13)
+    assert np.allclose(prediction.lower, Q[200:, 0] - tau, rtol=0, atol=1e-13)
+    assert np.allclose(prediction.upper, Q[200:, 1] + tau, rtol=0, atol=1e-13)
 
 
 def test_local_intervals_have_the_thresholds_of_neighbourhoods():
-    found = ns.NAPS(hops=2, decay="hyperbolic", score="absolute").calibrate(GRAPH, 2 * X, Y, CALIBRATION)
+    calibrated = ns.NAPS(hops=2, decay="hyperbolic", score="absolute").calibrate(GRAPH, 2 * X, Y, CALIBRATION)
     tau = ns.hop_thresholds(GRAPH, np.abs(Y - 2 * X)[:200], CALIBRATION, REST, [1, 0.5], 0.2)
-    assert same_bits(found.predict(REST, 0.2).thresholds, tau)
+    assert same_bits(calibrated.predict(REST, 0.2).thresholds, tau)
 
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_coverage_of_intervals_follows_the_beta_binomial_law(exact):
     rng = np.random.default_rng(3)
     labelled, tested, alpha = 58, 30, 0.1
-    found = []
+    results = []
     for draw in range(400):
         x = rng.normal(size=labelled + tested)
         y = x + rng.standard_t(3, size=x.size) * (1 + np.abs(x))
@@ -123,8 +123,8 @@ def test_coverage_of_intervals_follows_the_beta_binomial_law(exact):
         place = math.ceil(round((judging + 1) * (1 - alpha), 9))
         law = betabinom(tested, place, judging + 1 - place)
         count = int(method.predict(np.arange(labelled, labelled + tested), alpha).contains(y).sum())
-        found.append(law.cdf(count - 1) + rng.random() * law.pmf(count))
-    assert kstest(found, "uniform").pvalue > LEVEL
+        results.append(law.cdf(count - 1) + rng.random() * law.pmf(count))
+    assert kstest(results, "uniform").pvalue > LEVEL
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_coverage_of_intervals_follows_the_beta_binomial_law(exact):
     ids=["naps", "exact", "degrees", "informed", "split", "auto", "groups"],
 )  # fmt: skip
 def test_every_predictor_gives_intervals_and_the_same_from_a_file(tmp_path, predictor):
-    given = (Q, Y) if isinstance(predictor, ns.SplitConformal) else (GRAPH, Q, Y)
+    inputs = (Q, Y) if isinstance(predictor, ns.SplitConformal) else (GRAPH, Q, Y)
     names = np.array([f"n{i}" for i in range(SIZE)])
-    predictor.calibrate(*given, calibration=CALIBRATION, ids=names)
+    predictor.calibrate(*inputs, calibration=CALIBRATION, ids=names)
     predictor.save(tmp_path / "one.npz")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
@@ -179,12 +179,12 @@ def test_what_intervals_cannot_be_made_of_is_refused(make, message):
 
 
 def test_coverage_width_and_gaps_of_intervals_are_measured_like_those_of_sets():
-    found = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
-    inside = found.contains(Y)
-    assert ns.coverage(found, Y) == inside.mean()
-    assert ns.mean_width(found) == found.widths.mean()
+    prediction = ns.SplitConformal("cqr").calibrate(Q, Y, CALIBRATION).predict(REST, 0.1)
+    inside = prediction.contains(Y)
+    assert ns.coverage(prediction, Y) == inside.mean()
+    assert ns.mean_width(prediction) == prediction.widths.mean()
     groups = np.arange(SIZE) % 2
-    gap = ns.coverage_gap(found, Y, groups)
+    gap = ns.coverage_gap(prediction, Y, groups)
     assert gap.coverage.tolist() == [inside[groups[REST] == g].mean() for g in (0, 1)]
     with pytest.raises(InvalidInputError, match="`intervals` must be"):
         ns.mean_width(ns.SplitConformal().calibrate([[0.5, 0.5]] * 4, [0, 1, 0, 1], [0, 1]).predict([2]))
@@ -195,8 +195,8 @@ def test_a_target_whose_score_is_the_threshold_is_inside_whatever_the_rounding(s
     for value in np.arange(0.1, 3.0, 0.1):
         outputs = {"absolute": [0.2], "cqr": [0.2, 0.3], "normalised": [0.2, 0.7]}[score]
         rows, targets = np.tile(outputs, (200, 1)), np.full(200, value)
-        found = ns.SplitConformal(score).calibrate(rows, targets, np.arange(100)).predict(np.arange(100, 200))
-        assert found.contains(targets).all()
+        prediction = ns.SplitConformal(score).calibrate(rows, targets, np.arange(100)).predict(np.arange(100, 200))
+        assert prediction.contains(targets).all()
 
 
 def test_intervals_do_not_depend_on_the_unit_of_targets():

@@ -123,7 +123,7 @@ def test_a_stored_zero_of_a_matrix_is_no_edge():
 
 
 @pytest.mark.parametrize(
-    ("lengths", "told"),
+    ("lengths", "message"),
     [
         ([1.0, -2.0], r"`lengths` must be positive, from 1e-100 to 1e\+100; entry 1 is -2"),
         ([np.nan, 1.0], "entry 0 is nan"),
@@ -134,8 +134,8 @@ def test_a_stored_zero_of_a_matrix_is_no_edge():
         ([[1.0, 2.0]], r"got shape \(1, 2\)"),
     ],
 )
-def test_what_is_no_length_is_refused(lengths, told):
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_what_is_no_length_is_refused(lengths, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
         ns.Graph.from_edge_index([[0, 1], [1, 2]], 3, lengths=lengths)
 
 

@@ -64,8 +64,8 @@ def test_the_sets_are_those_of_the_definition(name, ties):
     score = ns.APS(randomized=False) if ties else ns.APS()
     method = Method(score, localiser, Exact(share=0.5), seed=5)
     calibration = np.random.default_rng(1).permutation(world.nodes)[:60]
-    given = CalibrationData.check(world.graph, world.probabilities, world.labels, calibration)
-    calibrated = method.fit(given)
+    data = CalibrationData.check(world.graph, world.probabilities, world.labels, calibration)
+    calibrated = method.fit(data)
     reference, apart = calibrated.scored.reference.nodes, calibrated.scored.level_nodes
     assert (reference.size, apart.size) == (30, 30)
     distance = shortest_path(world.graph.to_scipy(), unweighted=True)
@@ -80,12 +80,12 @@ def test_the_sets_are_those_of_the_definition(name, ties):
     ranks = sorted(rank(v, S[v, world.labels[v]]) for v in apart)
     nodes = np.setdiff1d(np.arange(world.nodes), calibration)
     for alpha in (0.1, 0.25, 0.6):
-        found = calibrated.predict(nodes, alpha)
+        prediction = calibrated.predict(nodes, alpha)
         limit = ranks[math.ceil(31 * (1 - alpha) - 1e-9) - 1]
         expected = [[rank(v, S[v, y]) <= limit for y in range(S.shape[1])] for v in nodes]
-        assert np.array_equal(found.member, np.array(expected)), alpha
-        assert found.level == pytest.approx(limit[0], abs=1e-8)
-        assert np.array_equal(found.member, S[nodes] <= found.thresholds[:, None])
+        assert np.array_equal(prediction.member, np.array(expected)), alpha
+        assert prediction.level == pytest.approx(limit[0], abs=1e-8)
+        assert np.array_equal(prediction.member, S[nodes] <= prediction.thresholds[:, None])
 
 
 SCORES = {"aps": ns.APS(), "informed": ns.Informed(), "diffused": ns.Diffused(ns.APS(), 0.5), "thr": ns.THR()}

@@ -50,8 +50,8 @@ class Mixed:
         for draw in range(count):
             order = rng.permutation(self.size)
             node, seeded = order[:1], Method(method.score, method.localiser, method.level, seed=draw)
-            given = CalibrationData.check(self.graph, self.probabilities, self.labels, order[1 : labelled + 1])
-            calibrated = seeded.fit(given)
+            data = CalibrationData.check(self.graph, self.probabilities, self.labels, order[1 : labelled + 1])
+            calibrated = seeded.fit(data)
             local = calibrated.local if kind is None else kind(method.localiser, calibrated.scored.reference)
             score = calibrated.score.at(node, self.labels[node])
             cuts = calibrated.level.cuts([ALPHA])

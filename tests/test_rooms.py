@@ -26,18 +26,18 @@ def room_of(module: str) -> str:
 
 def imported_rooms(path: Path) -> set[str]:
     """The rooms that a file imports anywhere: at its top, in a function, or for the type checker alone."""
-    found = set()
+    rooms = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {room_of(name.name) for name in node.names if name.name.split(".")[0] == "napsets"}
+            rooms |= {room_of(name.name) for name in node.names if name.name.split(".")[0] == "napsets"}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "napsets":
             if node.module == "napsets":
-                found |= {name.name if name.name in ROOMS else "napsets" for name in node.names}
+                rooms |= {name.name if name.name in ROOMS else "napsets" for name in node.names}
             else:
-                found.add(room_of(node.module))
+                rooms.add(room_of(node.module))
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-    return found
+    return rooms
 
 
 def files_of(room: str) -> list[Path]:

@@ -158,14 +158,14 @@ def test_names_of_nodes_are_text_in_a_notebook_and_nothing_else():
 
 
 def test_a_summary_counts_what_the_sets_hold():
-    told = make(support=np.array([12, 30, 0])).summary()
-    assert told.size_counts.tolist() == [1, 0, 1, 1]
-    assert (told.nodes, told.num_classes) == (3, 3)
-    assert (told.empty, told.singletons, told.full) == (1, 0, 1)
-    assert (told.infinite, told.unreached, told.capped) == (1, 1, 0)
-    assert told.mean_size == 5 / 3
+    summary = make(support=np.array([12, 30, 0])).summary()
+    assert summary.size_counts.tolist() == [1, 0, 1, 1]
+    assert (summary.nodes, summary.num_classes) == (3, 3)
+    assert (summary.empty, summary.singletons, summary.full) == (1, 0, 1)
+    assert (summary.infinite, summary.unreached, summary.capped) == (1, 1, 0)
+    assert summary.mean_size == 5 / 3
     with pytest.raises(ValueError, match="read-only"):
-        told.size_counts[0] = 2
+        summary.size_counts[0] = 2
 
 
 def test_summaries_of_pieces_add_up_to_that_of_the_whole():

@@ -95,11 +95,11 @@ def test_a_type_checker_knows_what_users_write(tmp_path):
     script = tmp_path / "user.py"
     script.write_text(USER + "\n".join(wrong))
     cache = str(Path(__file__).parents[1] / ".mypy_cache" / "user")
-    said, errors, _ = api.run(["--strict", "--cache-dir", cache, str(script)])
+    output, errors, _ = api.run(["--strict", "--cache-dir", cache, str(script)])
     assert not errors
-    assert len(said.splitlines()) == len(wrong) + 1, said
+    assert len(output.splitlines()) == len(wrong) + 1, output
     for message in wrong.values():
-        assert message in said
+        assert message in output
 
 
 def test_public_functions_and_classes_say_what_they_do():
@@ -139,8 +139,10 @@ def test_rooms_at_the_edges_import_only_from_those_before_them():
     rooms = ["datasets", "gnn", "report", "studies", "spark", "cli"]
     for place, room in enumerate(rooms):
         for path in (Path(SOURCE) / "napsets" / room).rglob("*.py"):
-            told = re.findall(r"(?:from|import|import_module\(\")\s*napsets\.(\w+)", path.read_text(encoding="utf-8"))
-            assert not set(told) & set(rooms[place + 1 :]), path
+            matches = re.findall(
+                r"(?:from|import|import_module\(\")\s*napsets\.(\w+)", path.read_text(encoding="utf-8")
+            )
+            assert not set(matches) & set(rooms[place + 1 :]), path
 
 
 def test_importing_napsets_loads_nothing_heavy():
@@ -264,6 +266,6 @@ def test_anything_with_array_is_taken_in_place_of_arrays():
     other = ns.NAPS().calibrate(graph, Lazy(p), Lazy(y), calibration=Lazy(calibration)).predict(Lazy([0, 5]), 0.5)
     assert np.array_equal(one.member, other.member)
     assert ns.coverage(other, Lazy(y)) == ns.coverage(one, y)
-    found = ns.hop_thresholds(graph, *(Lazy(value) for value in QUESTION[:4]), QUESTION[4])
-    assert found.tolist() == expected()
+    thresholds = ns.hop_thresholds(graph, *(Lazy(value) for value in QUESTION[:4]), QUESTION[4])
+    assert thresholds.tolist() == expected()
     assert ns.weighted_quantile(Lazy([1.0, 2.0]), Lazy([1, 1]), 0.5) == 2.0

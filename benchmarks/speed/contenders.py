@@ -39,8 +39,8 @@ def by_napsets(
 ) -> tuple[FloatArray, int]:
     """Build the index and search, which is all that `napsets.hop_thresholds` does."""
     index = CalibrationIndex(graph, scores, np.arange(graph.num_nodes))
-    found = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, strategy=strategy)
-    return found.values[:, 0], int(found.hop_counts.sum())
+    thresholds = neighbourhood_thresholds(index, nodes, weights, alpha, threads=threads, strategy=strategy)
+    return thresholds.values[:, 0], int(thresholds.hop_counts.sum())
 
 
 def by_path_lengths(
@@ -55,8 +55,8 @@ def by_path_lengths(
 ) -> tuple[FloatArray, int]:
     """Sort the scores, search up to a radius, weigh by distance and select."""
     reference = Reference(np.arange(graph.num_nodes), scores, graph.num_nodes, graph)
-    found = PathLengths(radius, decay).fit(reference).thresholds(nodes, [Cut(1.0 - alpha)], threads=threads)
-    return found.values, int(found.support.sum())
+    thresholds = PathLengths(radius, decay).fit(reference).thresholds(nodes, [Cut(1.0 - alpha)], threads=threads)
+    return thresholds.values, int(thresholds.support.sum())
 
 
 def to_networkx(graph: Graph) -> Any:

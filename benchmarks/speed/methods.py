@@ -35,8 +35,8 @@ class World:
         """Calibrate a method, and find every node's threshold; the scores are made before the clock starts."""
         from napsets.methods import find_thresholds
 
-        given = CalibrationData.check(self.graph, self.probabilities, self.labels, self.calibration)
-        find_thresholds([method.fit(given)], self.nodes, [0.1])
+        data = CalibrationData.check(self.graph, self.probabilities, self.labels, self.calibration)
+        find_thresholds([method.fit(data)], self.nodes, [0.1])
 
 
 def _method(localiser: Any, level: Any = None) -> Callable[[World], None]:

@@ -41,9 +41,9 @@ def repeat_protocol(repetitions: int, threads: int | None = None) -> dict[str, A
     splits = np.ones((repetitions, nodes.size), dtype=bool)
     for split, part in zip(splits, drawn, strict=True):
         split[part] = False
-    found = split_thresholds(index, splits, drawn, weights, _ALPHA, threads=threads)
+    thresholds = split_thresholds(index, splits, drawn, weights, _ALPHA, threads=threads)
     measured: dict[str, list[list[float]]] = {name: [] for name in ("APS", *(f"NAPS {decay}" for decay in DECAYS))}
-    for part, split, own in zip(drawn, splits, found, strict=True):
+    for part, split, own in zip(drawn, splits, thresholds, strict=True):
         calibration = index.calibration[split]
         common = napsets.weighted_quantile(matrix[calibration, labels[calibration]], np.ones(calibration.size), _ALPHA)
         measured["APS"].append(_measure(matrix, labels, part, np.full(part.size, common), None, 0))

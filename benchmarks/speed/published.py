@@ -24,8 +24,8 @@ def _given(spec: dict[str, Any], folder: Path) -> tuple[CalibrationData, Any]:
     if spec["graph"] == "amazon-test":
         from napsets.datasets import amazon_predictions
 
-        told = amazon_predictions()
-        p, labels, nodes = told.probabilities, told.labels, np.arange(graph.num_nodes)
+        predictions = amazon_predictions()
+        p, labels, nodes = predictions.probabilities, predictions.labels, np.arange(graph.num_nodes)
     else:
         world = World(graph)
         p, labels = world.probabilities, world.labels

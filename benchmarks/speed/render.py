@@ -78,7 +78,7 @@ def _full_time(group: Group, graphs: dict[str, Any]) -> Spread:
 
 def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     groups = grouped(rows, "graph", "hops", "task", "threads", "sources")
-    told = graphs[rows[0]["graph"]]
+    about = graphs[rows[0]["graph"]]
     head = ["hops", "contender", "threads", "nodes timed", "time for all nodes", "ratio", "CPU ratio", "over napsets"]
     lines = []
     for group in groups:
@@ -87,7 +87,7 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         alike = [g for g in groups if (g.key["hops"], g.key["threads"]) == (hops, threads)]
         floor = next((g for g in alike if g.key["task"] == "floor"), group)
         own = next((g for g in alike if g.key["task"] == "napsets"), group)
-        whole = timed == told["nodes"]
+        whole = timed == about["nodes"]
         lines.append(
             [
                 str(hops),
@@ -109,18 +109,18 @@ def _depth(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         "each node; torch chooses its number of threads. All three are compared with the bare traversal and with "
         "napsets on one thread.\n"
     )
-    return f"## Time against depth\n\n{_graph(told)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
+    return f"## Time against depth\n\n{_graph(about)}. Every node calibrates.\n\n{_table(head, lines)}\n{note}"
 
 
 def _nodes(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     head = ["nodes", "directed edges", "edges touched", *_PACE]
     lines = []
     for group, floor in _pairs(rows):
-        told = graphs[group.key["graph"]]
+        about = graphs[group.key["graph"]]
         lines.append(
             [
-                f"{told['nodes']:,}",
-                f"{told['edges']:,}",
+                f"{about['nodes']:,}",
+                f"{about['edges']:,}",
                 f"{group.rows[0]['touched']:,}",
                 *_pace(group, floor),
             ]
@@ -208,9 +208,9 @@ def _choice(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
 
 def _interrupt(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     spread = Spread([row["seconds"] for row in rows])
-    told = graphs[rows[0]["graph"]]
+    about = graphs[rows[0]["graph"]]
     return (
-        f"## Ctrl-C\n\n{_graph(told)}, {rows[0]['hops']} hops, all nodes, interrupted after "
+        f"## Ctrl-C\n\n{_graph(about)}, {rows[0]['hops']} hops, all nodes, interrupted after "
         f"{', '.join(str(row['wait']) for row in rows)} s: the process ended within {spread.text(_seconds)}.\n"
     )
 

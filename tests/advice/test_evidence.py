@@ -50,24 +50,26 @@ def softmax(z: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_contributions_add_up_to_the_informed_probabilities(name, dtype):
-    given = world()
-    given["probabilities"] = given["probabilities"].astype(dtype)
-    calibrated = Method(SCORES[name], Hops(2, pool=10.0), Exact()).calibrate(**given)
+    inputs = world()
+    inputs["probabilities"] = inputs["probabilities"].astype(dtype)
+    calibrated = Method(SCORES[name], Hops(2, pool=10.0), Exact()).calibrate(**inputs)
     for node in (0, 7, 100, 239):
         seen = inspect_node(calibrated, node)
-        found = seen.evidence
+        evidence = seen.evidence
         tolerance = 1e-12 if dtype is np.float64 else 1e-6
-        np.testing.assert_allclose(softmax(found.contributions.sum(axis=0)), found.informed, rtol=0, atol=tolerance)
-        np.testing.assert_array_equal(found.informed, seen.probabilities)
-        np.testing.assert_array_equal(found.model, given["probabilities"][node].astype(np.float64))
-        np.testing.assert_allclose(found.contributions.mean(axis=1), 0.0, atol=1e-12)
-        assert found.factors == ("model", "around", "near", "far", "alike")
+        np.testing.assert_allclose(
+            softmax(evidence.contributions.sum(axis=0)), evidence.informed, rtol=0, atol=tolerance
+        )
+        np.testing.assert_array_equal(evidence.informed, seen.probabilities)
+        np.testing.assert_array_equal(evidence.model, inputs["probabilities"][node].astype(np.float64))
+        np.testing.assert_allclose(evidence.contributions.mean(axis=1), 0.0, atol=1e-12)
+        assert evidence.factors == ("model", "around", "near", "far", "alike")
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
-    given = world(same=same)
-    calibrated = make_method("informed").calibrate(**given)
+    inputs = world(same=same)
+    calibrated = make_method("informed").calibrate(**inputs)
     bound, graph = evidence_of(calibrated.score), calibrated.graph
     witnesses = Witnesses(bound, graph)
     reference, bag, exponents = bound.reference, bound.bag.labelled, bound.exponents
@@ -110,23 +112,23 @@ def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
 
 def test_a_loud_neighbour_is_what_the_sentence_says():
     calibrated = make_method("informed").calibrate(**world())
-    found = inspect_node(calibrated, 0).evidence
-    assert found.sentence.startswith("a labelled neighbour multiplies the odds of its label by ")
+    evidence = inspect_node(calibrated, 0).evidence
+    assert evidence.sentence.startswith("a labelled neighbour multiplies the odds of its label by ")
     bound = evidence_of(calibrated.score)
-    said = float(found.sentence.rsplit(" ", 1)[1])
+    said = float(evidence.sentence.rsplit(" ", 1)[1])
     assert said == pytest.approx(((1 + 2 / 3) / (2 / 3)) ** bound.exponents.near, abs=0.05)
 
 
 def test_other_methods_have_no_evidence_to_show():
-    given = world()
+    inputs = world()
     for name in ("split", "naps", "naps-exact", "daps"):
-        assert inspect_node(make_method(name).calibrate(**given), 0).evidence is None
+        assert inspect_node(make_method(name).calibrate(**inputs), 0).evidence is None
     assert evidence_of(None) is None
 
 
 def test_auto_is_inspected_like_what_it_chose(tmp_path):
-    given = world(nodes=600)
-    auto = ns.Auto().calibrate(**given)
+    inputs = world(nodes=600)
+    auto = ns.Auto().calibrate(**inputs)
     seen, same = inspect_node(auto, 5), inspect_node(auto.calibrated(), 5)
     assert seen.member.tolist() == same.member.tolist()
     assert seen.evidence.voices == same.evidence.voices
@@ -137,12 +139,12 @@ def test_auto_is_inspected_like_what_it_chose(tmp_path):
 
 
 def test_a_directed_graph_speaks_along_its_edges():
-    given = world()
+    inputs = world()
     rng = np.random.default_rng(1)
-    given["graph"] = ns.Graph.from_edge_index(rng.integers(0, 240, (2, 900)), num_nodes=240, directed=True)
-    calibrated = Method(Informed(APS()), Everyone(), Exact()).calibrate(**given)
+    inputs["graph"] = ns.Graph.from_edge_index(rng.integers(0, 240, (2, 900)), num_nodes=240, directed=True)
+    calibrated = Method(Informed(APS()), Everyone(), Exact()).calibrate(**inputs)
     for node in range(0, 240, 31):
-        found = inspect_node(calibrated, node).evidence
-        np.testing.assert_allclose(softmax(found.contributions.sum(axis=0)), found.informed, atol=1e-12)
-        assert np.isfinite([voice.log_odds for voice in found.voices]).all()
-    assert replace(found, voices=()).voices == ()
+        evidence = inspect_node(calibrated, node).evidence
+        np.testing.assert_allclose(softmax(evidence.contributions.sum(axis=0)), evidence.informed, atol=1e-12)
+        assert np.isfinite([voice.log_odds for voice in evidence.voices]).all()
+    assert replace(evidence, voices=()).voices == ()

@@ -66,11 +66,11 @@ def assert_same(seen, intervals, row):
 def explained(calibrated, nodes, alpha):
     """The inspections of some nodes, each compared with what is predicted."""
     intervals = calibrated.predict(nodes, alpha)
-    found = []
+    results = []
     for row, node in enumerate(nodes):
-        found.append(inspect_node(calibrated, node, alpha))
-        assert_same(found[-1], intervals, row)
-    return found
+        results.append(inspect_node(calibrated, node, alpha))
+        assert_same(results[-1], intervals, row)
+    return results
 
 
 def test_every_localiser_is_among_those_explained():
@@ -108,9 +108,9 @@ def test_any_predictor_and_score_can_be_explained_and_the_same_from_a_file(tmp_p
         "split": ns.SplitConformal(score),
         "rlcp": ns.RandomisedNAPS(min_size=20, score=score),
     }[predictor]
-    given = {"calibration": CALIBRATION}
+    inputs = {"calibration": CALIBRATION}
     outputs = (OUTPUTS[score], Y) if predictor == "split" else (GRAPH, OUTPUTS[score], Y)
-    made.calibrate(*outputs, **given)
+    made.calibrate(*outputs, **inputs)
     made.save(tmp_path / "one.npz")
     again = type(made).load(tmp_path / "one.npz")
     for seen, loaded in zip(explained(made, SOME, 0.2), explained(again, SOME, 0.2), strict=True):
@@ -148,13 +148,13 @@ def test_the_terms_add_up_to_the_outputs_that_the_interval_is_made_of(score, hop
     outputs = OUTPUTS[score].reshape(SIZE, -1)
     for node in SOME:
         seen = inspect_node(calibrated, node)
-        found = seen.evidence
-        assert found.terms == ("constant", *seen.columns, *("near", "far")[:hops])
-        np.testing.assert_allclose(found.contributions.sum(axis=1), seen.outputs, rtol=1e-12, atol=1e-12)
-        np.testing.assert_array_equal(found.informed, seen.outputs)
-        np.testing.assert_array_equal(found.model, outputs[node])
-        np.testing.assert_array_equal(found.shifts, seen.outputs - outputs[node])
-        assert found.values[1 : 1 + outputs.shape[1]].tolist() == outputs[node].tolist()
+        evidence = seen.evidence
+        assert evidence.terms == ("constant", *seen.columns, *("near", "far")[:hops])
+        np.testing.assert_allclose(evidence.contributions.sum(axis=1), seen.outputs, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(evidence.informed, seen.outputs)
+        np.testing.assert_array_equal(evidence.model, outputs[node])
+        np.testing.assert_array_equal(evidence.shifts, seen.outputs - outputs[node])
+        assert evidence.values[1 : 1 + outputs.shape[1]].tolist() == outputs[node].tolist()
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -183,28 +183,28 @@ def test_a_voice_is_what_the_outputs_lose_without_it(hops, directed):
 
 def test_the_sentence_says_what_one_neighbour_does_and_those_further_away_together():
     calibrated = informed()
-    found = inspect_node(calibrated, 0).evidence
+    evidence = inspect_node(calibrated, 0).evidence
     (near, far), (near_up, far_up) = calibrated.score.coefficients[:, 3:]
-    assert found.sentence == (
+    assert evidence.sentence == (
         f"one labelled neighbour whose target is 1 above the model's best guess moves lower by {near / 2:+.3g} and "
         f"upper by {near_up / 2:+.3g}; a mean residual of 1 two hops away moves lower by {far:+.3g} and upper by "
         f"{far_up:+.3g}"
     )
     calibrated = informed(score="normalised", hops=1)  # whose spread nothing moves
     weight = calibrated.score.coefficients[0, 3]
-    told = (
+    message = (
         f"one labelled neighbour whose target is 1 above the model's best guess moves prediction by {weight / 2:+.3g}"
     )
-    assert inspect_node(calibrated, 0).evidence.sentence == told
+    assert inspect_node(calibrated, 0).evidence.sentence == message
 
 
 def test_with_few_labels_targets_move_nothing_and_that_is_said():
     few = CALIBRATION[:30]
     calibrated = Method(InformedIntervals("cqr"), Everyone(), Exact()).calibrate(GRAPH, OUTPUTS["cqr"], Y, few)
-    found = inspect_node(calibrated, 0).evidence
-    assert found.sentence == "the targets of labelled neighbours change nothing"
-    assert found.voices == ()
-    assert found.shifts.tolist() == [0.0, 0.0]
+    evidence = inspect_node(calibrated, 0).evidence
+    assert evidence.sentence == "the targets of labelled neighbours change nothing"
+    assert evidence.voices == ()
+    assert evidence.shifts.tolist() == [0.0, 0.0]
 
 
 def test_the_reason_tells_the_cases_apart_in_the_words_of_intervals():

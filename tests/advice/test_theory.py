@@ -46,16 +46,16 @@ def test_homophily_by_class_beside_that_of_all():
         known = [labels[w] == labels[v] for w in theirs[v] if labels[w] >= 0]
         if labels[v] >= 0 and known:
             shares[v] = np.mean(known)
-    found = measure_homophily(graph, labels, num_classes=4)
-    assert found.labelled == (labels >= 0).sum()
-    assert found.unmet == found.labelled - len(shares) > 0
-    assert found.mean == ns.node_homophily(graph, labels)
-    assert found.where_met == pytest.approx(np.mean(list(shares.values())), rel=1e-14)
-    assert found.expected == ns.expected_homophily(labels)
-    assert found.class_counts.tolist() == [*np.bincount(labels[labels >= 0]), 0]
-    np.testing.assert_allclose(found.class_expected, found.class_counts / found.labelled)
+    homophily = measure_homophily(graph, labels, num_classes=4)
+    assert homophily.labelled == (labels >= 0).sum()
+    assert homophily.unmet == homophily.labelled - len(shares) > 0
+    assert homophily.mean == ns.node_homophily(graph, labels)
+    assert homophily.where_met == pytest.approx(np.mean(list(shares.values())), rel=1e-14)
+    assert homophily.expected == ns.expected_homophily(labels)
+    assert homophily.class_counts.tolist() == [*np.bincount(labels[labels >= 0]), 0]
+    np.testing.assert_allclose(homophily.class_expected, homophily.class_counts / homophily.labelled)
     means = [np.mean([share for v, share in shares.items() if labels[v] == y]) for y in range(3)]
-    np.testing.assert_allclose(found.class_means, [*means, np.nan])
+    np.testing.assert_allclose(homophily.class_means, [*means, np.nan])
     assert measure_homophily(graph, labels).class_counts.size == 3
     with pytest.raises(ns.InvalidInputError, match="`labels` must be below `num_classes`, 2; got 2"):
         measure_homophily(graph, labels, num_classes=2)
@@ -109,11 +109,11 @@ def test_the_pooled_gap_bound_is_the_sum_over_all_nodes(seed):
     w, d = each_node(weights, counts, tv, pool, rest_count, rest_tv)
     most = max(1.0, *w)
     expected = (most - 1 + sum(a * b for a, b in zip(w, d, strict=True))) / (most + sum(w))
-    found = ns.coverage_gap_bound(weights, counts, tv, pool=pool, rest_count=rest_count, rest_tv=rest_tv)
-    assert isinstance(found, float)
-    assert found == pytest.approx(expected, rel=1e-12)
+    bound = ns.coverage_gap_bound(weights, counts, tv, pool=pool, rest_count=rest_count, rest_tv=rest_tv)
+    assert isinstance(bound, float)
+    assert bound == pytest.approx(expected, rel=1e-12)
     if most == 1.0:  # then it is the paper's
-        assert found == pytest.approx(ns.weighted_gap_bound(w, d), rel=1e-12)
+        assert bound == pytest.approx(ns.weighted_gap_bound(w, d), rel=1e-12)
     many = ns.coverage_gap_bound(
         weights, [counts, [0, 0, 0]], tv, pool=pool, rest_count=[rest_count, 0], rest_tv=rest_tv
     )
@@ -124,14 +124,14 @@ def test_pooled_gap_bounds_in_closed_form():
     # Pooled like split conformal prediction, all nodes weigh 1: the mean distance, times n/(n+1).
     assert ns.coverage_gap_bound([], [], [], pool=9, rest_count=9, rest_tv=0.2) == pytest.approx(9 * 0.2 / 10)
     # Half a unit a hop and a pool of 5 among 10: all weights are at most 1.
-    found = ns.coverage_gap_bound([0.5], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
-    assert found == pytest.approx((4 * 1.0 * 0.1 + 6 * 0.5 * 0.3) / (1 + 4 + 3))
+    bound = ns.coverage_gap_bound([0.5], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
+    assert bound == pytest.approx((4 * 1.0 * 0.1 + 6 * 0.5 * 0.3) / (1 + 4 + 3))
     # Neighbours at 1 + 5/10: half a unit is paid for what they weigh beyond the node itself.
-    found = ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
-    assert found == pytest.approx((0.5 + 4 * 1.5 * 0.1 + 6 * 0.5 * 0.3) / (1.5 + 6 + 3))
+    bound = ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=0.3)
+    assert bound == pytest.approx((0.5 + 4 * 1.5 * 0.1 + 6 * 0.5 * 0.3) / (1.5 + 6 + 3))
     # What is not known of the rest counts as the worst.
     worst = ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6)
-    assert worst == ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=1.0) > found
+    assert worst == ns.coverage_gap_bound([1.0], [4], [0.1], pool=5, rest_count=6, rest_tv=1.0) > bound
     # A large pool of unlike nodes has nearly their distance; a small one hardly changes anything.
     assert ns.coverage_gap_bound([1.0], [4], [0.1], pool=1e6, rest_count=10**7, rest_tv=0.3) == pytest.approx(0.3, 1e-4)
     tiny = ns.coverage_gap_bound([1.0], [4], [0.1], pool=1e-9, rest_count=10**7)

@@ -38,8 +38,8 @@ def tried() -> Trials:
 
 
 def test_sizes_and_coverage_are_those_of_doing_it_by_hand(tried):
-    given = world()
-    y = given["labels"]
+    inputs = world()
+    y = inputs["labels"]
     known = np.flatnonzero(y >= 0)
     fold = np.random.default_rng(1).permutation(known.size) % FOLDS
     for name in ("split", "naps", "informed"):
@@ -48,7 +48,7 @@ def test_sizes_and_coverage_are_those_of_doing_it_by_hand(tried):
             hidden = y.copy()
             hidden[known[fold == f]] = -1  # nobody could look at them
             method = make_method(name, seed=1)
-            calibrated = method.calibrate(given["graph"], given["probabilities"], hidden, known[fold != f])
+            calibrated = method.calibrate(inputs["graph"], inputs["probabilities"], hidden, known[fold != f])
             sets = calibrated.predict(known[fold == f], 0.1)
             sizes.append(sets.sizes)
             hits.append(sets.contains(y))
@@ -72,42 +72,42 @@ def test_where_neighbours_tell_the_label_the_verdict_is_yes(tried):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_edges_that_know_nothing_make_no_method_of_neighbourhoods_better(seed):
-    found = try_methods(**world(seed, linked=False))
-    assert not any(found[name].smaller for name in ("naps", "naps-exact", "informed"))
-    assert (found.verdict == "yes") == found["auto"].smaller  # whose sets are made smaller in other ways too
+    trials = try_methods(**world(seed, linked=False))
+    assert not any(trials[name].smaller for name in ("naps", "naps-exact", "informed"))
+    assert (trials.verdict == "yes") == trials["auto"].smaller  # whose sets are made smaller in other ways too
 
 
 def test_a_label_that_judges_changes_no_set_that_it_judges():
-    given = world(labelled=120)
-    before = try_methods(**given)
-    y = given["labels"]
+    inputs = world(labelled=120)
+    before = try_methods(**inputs)
+    y = inputs["labels"]
     known = np.flatnonzero(y >= 0)
     fold = np.random.default_rng(0).permutation(known.size) % FOLDS
     seen = []
 
     def remember(name, settings):
-        made = make_method(name, settings)
+        method = make_method(name, settings)
 
         class Watched:
             def fit(self, rest):
                 seen.append(rest.calibration)
-                return made.fit(rest)
+                return method.fit(rest)
 
         return Watched()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "make_method", remember)
-        again = try_methods(**given)
+        again = try_methods(**inputs)
     assert again.row() == before.row()
     for call, calibration in enumerate(seen):
         assert calibration.tolist() == known[fold != call // len(TRIED)].tolist()
 
 
 def test_too_few_labels_are_said_to_be():
-    found = try_methods(**world(labelled=99))
-    assert not found.enough
-    assert (found.verdict, found.method, found.trials) == ("maybe", "split", ())
-    assert "99 labels are too few to try methods on them: alpha = 0.1 needs 100" in found.reasons()[0]
+    trials = try_methods(**world(labelled=99))
+    assert not trials.enough
+    assert (trials.verdict, trials.method, trials.trials) == ("maybe", "split", ())
+    assert "99 labels are too few to try methods on them: alpha = 0.1 needs 100" in trials.reasons()[0]
     assert not try_methods(**world(labelled=180), alpha=0.01).enough
     assert fewest(0.1) == 100
     assert fewest(0.01) == 186
@@ -120,9 +120,9 @@ def test_only_so_many_labels_of_a_fold_judge(monkeypatch):
 
 
 def test_progress_is_told_and_ends():
-    told = []
-    try_methods(**world(labelled=100), progress=lambda done, total: told.append((done, total)))
-    assert told == [(k, FOLDS * len(TRIED)) for k in range(1, FOLDS * len(TRIED) + 1)]
+    reports = []
+    try_methods(**world(labelled=100), progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(k, FOLDS * len(TRIED)) for k in range(1, FOLDS * len(TRIED) + 1)]
 
 
 def trial(method: str, size: float, coverage: float = 0.9, se: float = 0.01) -> Trial:
@@ -151,21 +151,21 @@ def test_the_verdict_and_the_method_follow_from_the_trials(sizes, verdict, metho
 def test_sets_that_do_not_cover_speak_for_nothing():
     short = trial("naps", 1.0, coverage=0.8)
     assert short.falls_short
-    found = Trials((trial("split", 2.0), short), (), 0.1, 500, 500, 100)
-    assert (found.verdict, found.method) == ("no", "split")
-    assert "none of the methods that use neighbourhoods reaches the target" in found.reasons()[0]
-    assert found.reasons()[1] == "Below the target of 90 %: naps covers 80.0 % ± 1.0 %."
+    trials = Trials((trial("split", 2.0), short), (), 0.1, 500, 500, 100)
+    assert (trials.verdict, trials.method) == ("no", "split")
+    assert "none of the methods that use neighbourhoods reaches the target" in trials.reasons()[0]
+    assert trials.reasons()[1] == "Below the target of 90 %: naps covers 80.0 % ± 1.0 %."
     full = Trials((trial("split", 2.0), replace(trial("naps", 2.0), full=0.4)), (), 0.1, 500, 500, 100)
     assert full.reasons()[-1] == "Full sets carry no information: naps gives every label to 40 % of the nodes."
     with pytest.raises(KeyError):
-        found["auto"]
+        trials["auto"]
 
 
 def test_bad_arguments_are_named():
-    given = world(labelled=100)
+    inputs = world(labelled=100)
     with pytest.raises(InvalidInputError, match="`labels` must have at least one known label"):
-        try_methods(**(given | {"labels": np.full(900, -1)}))
+        try_methods(**(inputs | {"labels": np.full(900, -1)}))
     with pytest.raises(InvalidInputError, match="`probabilities`"):
-        try_methods(**(given | {"probabilities": given["probabilities"][:5]}))
+        try_methods(**(inputs | {"probabilities": inputs["probabilities"][:5]}))
     with pytest.raises(InvalidInputError, match="`alpha`"):
-        try_methods(**given, alpha=0)
+        try_methods(**inputs, alpha=0)

@@ -519,8 +519,8 @@ def test_the_message_names_the_argument_what_it_must_be_and_what_came(name):
 @pytest.mark.filterwarnings("ignore:`nodes` holds")
 def test_integers_that_look_like_a_mask_of_nodes_to_predict_are_warned_of():
     with pytest.warns(ns.NapsetsWarning, match=r"`nodes` is taken for node ids.* pass it with .astype\(bool\)"):
-        found = calibrate().predict([0, 0, 0, 1, 1])
-    assert found.nodes.tolist() == [0, 0, 0, 1, 1]
+        prediction = calibrate().predict([0, 0, 0, 1, 1])
+    assert prediction.nodes.tolist() == [0, 0, 0, 1, 1]
 
 
 def test_duplicate_edges_are_merged_and_self_loops_dropped_without_complaint():

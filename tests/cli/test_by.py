@@ -52,8 +52,8 @@ def test_a_node_without_a_group_is_judged_by_all(must_run, tmp_path):
     groups = np.zeros(world.ids.size, dtype=int)
     groups[-10:] = -1
     must_run("predict", *world.files, "--method", "split", "--by", file, "-a", 0.2, "-o", tmp_path / "sets.parquet")
-    found = read_sets(tmp_path / "sets.parquet").sets
-    assert np.array_equal(np.sort(found.thresholds), np.sort(expected(world, groups, "split").thresholds))
+    sets = read_sets(tmp_path / "sets.parquet").sets
+    assert np.array_equal(np.sort(sets.thresholds), np.sort(expected(world, groups, "split").thresholds))
 
 
 def test_what_is_neither_a_grouping_nor_a_file_is_named(must_run, tmp_path):
@@ -69,8 +69,8 @@ def test_groups_are_taken_by_auto_too(must_run, tmp_path):
     auto = ns.Auto(by="class").calibrate_rows(
         world.graph, world.probabilities, world.labels, world.calibration, world.ids
     )
-    found = read_sets(tmp_path / "sets.parquet").sets
-    assert np.array_equal(np.sort(found.sizes), np.sort(auto.predict(world.rest).sizes))
+    sets = read_sets(tmp_path / "sets.parquet").sets
+    assert np.array_equal(np.sort(sets.sizes), np.sort(auto.predict(world.rest).sizes))
 
 
 def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, tmp_path):
@@ -80,13 +80,13 @@ def test_sets_are_judged_within_groups_of_a_file_beside_chance(must_run, tmp_pat
     groups = np.where(np.arange(world.ids.size) % 3 > 0, "north", "south")
     file = write(tmp_path / "groups.csv", {"node": world.ids, "group": groups})
     done = must_run("evaluate", target, "--labels", world.truth, "--groups", file, "--json")
-    told = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     split = make_method("split").calibrate_rows(None, world.probabilities, world.labels, world.calibration, world.ids)
     sets = split.predict(world.rest, 0.1)
     gap = ns.coverage_gap(sets, world.labels, groups)
-    assert told["gap_group"] == pytest.approx(gap.gap)
-    assert told["chance_group"] == pytest.approx(gap.chance)
-    assert [row["coverage"] for row in told["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
+    assert answer["gap_group"] == pytest.approx(gap.gap)
+    assert answer["chance_group"] == pytest.approx(gap.chance)
+    assert [row["coverage"] for row in answer["coverage_by_group"]] == pytest.approx(gap.coverage.tolist())
     assert "Coverage by group" in must_run("evaluate", target, "--labels", world.truth, "--groups", file).stdout
 
 

@@ -58,8 +58,8 @@ def test_shares_are_written_for_people():
 
 def test_json_has_no_numbers_that_json_lacks(capsys):
     Output(json=True).result({"a": np.float64("inf"), "b": [np.int64(3), float("nan")], "c": {"d": -math.inf}})
-    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert told == {"a": "Infinity", "b": [3, None], "c": {"d": "-Infinity"}}
+    answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert answer == {"a": "Infinity", "b": [3, None], "c": {"d": "-Infinity"}}
 
 
 def test_a_command_says_once_that_it_compiles_unless_it_is_quiet(tmp_path):

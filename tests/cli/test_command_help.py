@@ -110,14 +110,14 @@ def test_completion_knows_commands_options_and_values(app):
     def complete(line: str) -> list[str]:
         code = "from napsets.cli import main; main()"
         environment = {"_NAPSETS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        found = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", code],
             capture_output=True,
             text=True,
             check=False,
             env={**os.environ, **environment},
         )
-        return found.stdout.split()
+        return done.stdout.split()
 
     assert complete("napsets pre") == ["predict"]
     assert "--probabilities" in complete("napsets predict --prob")

@@ -32,15 +32,15 @@ def test_predict_gives_what_the_library_gives_from_any_format_with_any_ids(tmp_p
         "predict", *world.files, "-a", 0.2, "-k", 2, "--decay", "hyperbolic", "--seed", 3, "-o", target, "--json"
     )
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(shown.stdout)
+    answer = json.loads(shown.stdout)
     expected = naps_of(world, hops=2, decay="hyperbolic", seed=3).predict(world.rest, alpha=0.2)
     file = read_sets(target)
     assert file.ids.take(np.arange(len(expected))).to_pylist() == world.ids[world.rest].tolist()
     np.testing.assert_array_equal(file.sets.thresholds, expected.thresholds)
     np.testing.assert_array_equal(file.sets.sizes, expected.sizes)
-    assert told["nodes"] == len(expected)
-    assert told["mean_size"] == pytest.approx(expected.sizes.mean())
-    assert told["infinite"] == np.isinf(expected.thresholds).sum()
+    assert answer["nodes"] == len(expected)
+    assert answer["mean_size"] == pytest.approx(expected.sizes.mean())
+    assert answer["infinite"] == np.isinf(expected.thresholds).sum()
 
 
 def test_predict_writes_settings_into_the_file(tmp_path, run, world):
@@ -70,8 +70,8 @@ def test_every_setting_reaches_the_predictor(tmp_path, run, world, flags, settin
 
 
 def test_predict_notes_nodes_that_have_a_label(tmp_path, run, world):
-    asked = write(tmp_path / "n.parquet", {"node": world.ids[world.calibration[:3]]})
-    shown = run("predict", *world.files, "-m", "naps", "--nodes", asked, "-o", tmp_path / "s.parquet")
+    nodes_file = write(tmp_path / "n.parquet", {"node": world.ids[world.calibration[:3]]})
+    shown = run("predict", *world.files, "-m", "naps", "--nodes", nodes_file, "-o", tmp_path / "s.parquet")
     assert "note: 3 of the nodes to predict have a label" in shown.stderr
     expected = naps_of(world)
     with pytest.warns(ns.NapsetsWarning):
@@ -82,20 +82,20 @@ def test_predict_notes_nodes_that_have_a_label(tmp_path, run, world):
 def test_without_a_method_the_evidence_chooses_and_one_line_says_what(tmp_path, run):
     world = make_world(tmp_path / "world", nodes=600)
     shown = run("predict", *world.files, "-o", tmp_path / "s.parquet", "--json")
-    told = json.loads(shown.stdout)
+    answer = json.loads(shown.stdout)
     auto = ns.Auto().calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, world.ids)
-    assert told["method"] == "auto"
-    assert told["choice"] == str(auto.choice)
+    assert answer["method"] == "auto"
+    assert answer["choice"] == str(auto.choice)
     assert [line for line in shown.stderr.splitlines() if "auto chose" in line] == [f"note: auto chose {auto.choice}"]
-    found = read_sets(tmp_path / "s.parquet")
-    np.testing.assert_array_equal(found.sets.member, auto.predict(world.rest).member)
-    assert found.metadata["method"] == "auto"
+    sets_file = read_sets(tmp_path / "s.parquet")
+    np.testing.assert_array_equal(sets_file.sets.member, auto.predict(world.rest).member)
+    assert sets_file.metadata["method"] == "auto"
 
 
 @pytest.mark.parametrize("option", [("--hops", 2), ("--decay", "uniform"), ("--score", "aps"), ("--pool", 3)])
 def test_whoever_asks_for_a_neighbourhood_or_a_score_means_naps(tmp_path, run, world, option):
-    told = json.loads(run("predict", *world.files, *option, "-o", tmp_path / "s.parquet", "--json").stdout)
-    assert told["method"] == "naps"
+    answer = json.loads(run("predict", *world.files, *option, "-o", tmp_path / "s.parquet", "--json").stdout)
+    assert answer["method"] == "naps"
 
 
 def test_tables_go_to_standard_output_and_progress_to_standard_error(tmp_path, run, world):
@@ -147,14 +147,14 @@ def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
     run("predict", *world.files, "-m", "naps", "-a", 0.2, "-o", tmp_path / "s.parquet")
     shown = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth, "--edges", world.edges, "--json")
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(shown.stdout)
+    answer = json.loads(shown.stdout)
     sets = naps_of(world).predict(world.rest, alpha=0.2)
-    assert told["coverage"] == ns.coverage(sets, world.labels)
-    assert told["mean_size"] == ns.mean_size(sets)
-    assert told["settings"]["alpha"] == 0.2
-    assert {"pccv", "coverage_by_degree", "coverage_by_class", "sscv"} <= set(told)
+    assert answer["coverage"] == ns.coverage(sets, world.labels)
+    assert answer["mean_size"] == ns.mean_size(sets)
+    assert answer["settings"]["alpha"] == 0.2
+    assert {"pccv", "coverage_by_degree", "coverage_by_class", "sscv"} <= set(answer)
     table = run("evaluate", tmp_path / "s.parquet", "--labels", world.truth)
-    assert f"{100 * told['coverage']:.2f} %" in table.stdout
+    assert f"{100 * answer['coverage']:.2f} %" in table.stdout
     assert "Coverage by class" in table.stdout
     for name in CLASSES:
         assert name in table.stdout
@@ -162,9 +162,11 @@ def test_evaluate_tells_coverage_and_size(tmp_path, run, world):
 
 def test_strata_can_be_chosen(tmp_path, run, world):
     run("predict", *world.files, "-m", "naps", "-o", tmp_path / "s.parquet")
-    told = json.loads(run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "0-2,3", "--json").stdout)
+    answer = json.loads(
+        run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "0-2,3", "--json").stdout
+    )
     sets = naps_of(world).predict(world.rest)
-    assert told["sscv"] == ns.sscv(sets, world.labels, [(0, 2), (3, 3)])
+    assert answer["sscv"] == ns.sscv(sets, world.labels, [(0, 2), (3, 3)])
     wrong = run("evaluate", tmp_path / "s.parquet", "-l", world.truth, "--strata", "few")
     assert wrong.exit_code == 2
     assert "ranges of sizes as in 0-1,2-3,4-10" in wrong.output
@@ -180,14 +182,14 @@ def test_inspect_shows_what_the_library_sees(tmp_path, run, ids):
     settings = ("--method", "naps", "--alpha", 0.2, "--neighbours", 1000)
     shown = run("inspect", "--node", world.ids[place], *world.files, *settings, "--json")
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(shown.stdout)
+    answer = json.loads(shown.stdout)
     seen = inspect_node(naps_of(world), place, alpha=0.2)
-    assert told["node"] == world.ids[place]
-    assert told["threshold"] == seen.threshold
-    assert told["set"] == [name for name, inside in zip(CLASSES, seen.member, strict=True) if inside]
-    assert [row["node"] for row in told["neighbours"]] == world.ids[seen.neighbours].tolist()
-    assert [row["calibration"] for row in told["hops"]] == [row.calibration for row in seen.hops]
-    assert [row["score"] for row in told["labels"]] == seen.scores.tolist()
+    assert answer["node"] == world.ids[place]
+    assert answer["threshold"] == seen.threshold
+    assert answer["set"] == [name for name, inside in zip(CLASSES, seen.member, strict=True) if inside]
+    assert [row["node"] for row in answer["neighbours"]] == world.ids[seen.neighbours].tolist()
+    assert [row["calibration"] for row in answer["hops"]] == [row.calibration for row in seen.hops]
+    assert [row["score"] for row in answer["labels"]] == seen.scores.tolist()
 
 
 def test_inspect_says_why_in_tables(run, world):
@@ -216,47 +218,47 @@ def test_inspect_names_an_id_that_is_not_there(run, world):
 
 def test_homophily_is_that_of_the_library(tmp_path, run, world):
     everyone = write(tmp_path / "all.parquet", {"node": world.ids, "label": np.array(CLASSES)[world.labels]})
-    told = json.loads(run("homophily", "-e", world.edges, "-l", everyone, "--json").stdout)
-    assert told["homophily"] == pytest.approx(ns.node_homophily(world.graph, world.labels))
-    assert told["expected_homophily"] == pytest.approx(ns.expected_homophily(world.labels))
-    assert told["edges"] == world.graph.num_edges
-    sizes = {row["class"]: row["nodes"] for row in told["classes"]}
+    answer = json.loads(run("homophily", "-e", world.edges, "-l", everyone, "--json").stdout)
+    assert answer["homophily"] == pytest.approx(ns.node_homophily(world.graph, world.labels))
+    assert answer["expected_homophily"] == pytest.approx(ns.expected_homophily(world.labels))
+    assert answer["edges"] == world.graph.num_edges
+    sizes = {row["class"]: row["nodes"] for row in answer["classes"]}
     assert sizes == dict(zip(CLASSES, np.bincount(world.labels).tolist(), strict=True))
-    shares = [row["homophily"] * row["nodes"] for row in told["classes"]]
-    assert sum(shares) / 120 == pytest.approx(told["homophily_where_seen"])
+    shares = [row["homophily"] * row["nodes"] for row in answer["classes"]]
+    assert sum(shares) / 120 == pytest.approx(answer["homophily_where_seen"])
     assert "H_rand" in run("homophily", "-e", world.edges, "-l", everyone).stdout
 
 
 def test_homophily_counts_labelled_nodes_without_labelled_neighbours(tmp_path, run):
     edges = write(tmp_path / "e.parquet", {"source": [1, 2], "target": [2, 3]})
     labels = write(tmp_path / "y.parquet", {"node": [1, 2, 9], "label": ["a", "a", "b"]})
-    told = json.loads(run("homophily", "-e", edges, "-l", labels, "--json").stdout)
-    assert told["without_labelled_neighbour"] == 1
-    assert told["homophily_where_seen"] == 1.0
-    assert told["homophily"] == pytest.approx(2 / 3)
+    answer = json.loads(run("homophily", "-e", edges, "-l", labels, "--json").stdout)
+    assert answer["without_labelled_neighbour"] == 1
+    assert answer["homophily_where_seen"] == 1.0
+    assert answer["homophily"] == pytest.approx(2 / 3)
 
 
 def test_recommend_says_what_to_do_and_why(run, world):
     shown = run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2)
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2, "--json").stdout)
-    assert told["verdict"] in ("maybe", "no")
-    assert told["evidence"] is None
+    answer = json.loads(run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2, "--json").stdout)
+    assert answer["verdict"] in ("maybe", "no")
+    assert answer["evidence"] is None
     assert "The graph alone cannot tell" in shown.stdout
-    assert f"--hops {told['best']['hops']} --decay {told['best']['decay']}" in shown.stdout
+    assert f"--hops {answer['best']['hops']} --decay {answer['best']['decay']}" in shown.stdout
     assert "share a label" in shown.stdout
-    assert told["nodes"] == 60
-    assert len(told["reasons"]) == 5
+    assert answer["nodes"] == 60
+    assert len(answer["reasons"]) == 5
 
 
 def test_recommend_rests_on_held_out_labels_where_probabilities_are_given(tmp_path, run):
     world = make_world(tmp_path, nodes=400)
     shown = run("recommend", *world.files)
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(run("recommend", *world.files, "--json").stdout)
-    found = told["evidence"]
-    assert told["verdict"] == found["verdict"] == "yes"
-    assert [row["method"] for row in found["trials"]] == [
+    answer = json.loads(run("recommend", *world.files, "--json").stdout)
+    evidence = answer["evidence"]
+    assert answer["verdict"] == evidence["verdict"] == "yes"
+    assert [row["method"] for row in evidence["trials"]] == [
         "split",
         "thr",
         "naps",
@@ -265,13 +267,13 @@ def test_recommend_rests_on_held_out_labels_where_probabilities_are_given(tmp_pa
         "auto",
         "auto-small",
     ]
-    assert {choice["prefer"] for choice in found["choices"]} == {"even", "small"}
-    assert f"--method {found['method']} " in told["command"]
+    assert {choice["prefer"] for choice in evidence["choices"]} == {"even", "small"}
+    assert f"--method {evidence['method']} " in answer["command"]
     assert "Tried on 200 held-out labels" in shown.stdout
-    assert f"{found['method']} ←" in shown.stdout
+    assert f"{evidence['method']} ←" in shown.stdout
     assert "From the graph alone:" in shown.stdout
     summary = json.loads(run("predict", *world.files, "-m", "auto", "-o", tmp_path / "s.parquet", "--json").stdout)
-    assert summary["choice"].endswith(found["choices"][0]["reason"])
+    assert summary["choice"].endswith(evidence["choices"][0]["reason"])
 
 
 def test_recommend_says_that_labels_are_too_few(run, world):
@@ -289,8 +291,8 @@ def test_what_only_probabilities_decide_needs_them(run, world):
 
 
 def test_datasets_are_listed(run):
-    told = json.loads(run("datasets", "--json").stdout)
-    assert [row["name"] for row in told["datasets"]] == list(ns.datasets.registry.DATASETS)
+    answer = json.loads(run("datasets", "--json").stdout)
+    assert [row["name"] for row in answer["datasets"]] == list(ns.datasets.registry.DATASETS)
     assert "amazon-computers" in run("datasets").stdout
 
 
@@ -303,19 +305,19 @@ def test_report_is_written_from_files(tmp_path, run):
     shown = run("report", *world.files, "--truth", world.truth, "-o", target, "--title", "A small world", "--json")
     assert shown.exit_code == 0, shown.stderr
     assert "A small world" in target.read_text(encoding="utf-8")
-    told = json.loads(shown.stdout)
-    assert [row["method"] for row in told["results"]] == ["split", "naps", "naps-exact", "informed", "auto", "thr"]
+    answer = json.loads(shown.stdout)
+    assert [row["method"] for row in answer["results"]] == ["split", "naps", "naps-exact", "informed", "auto", "thr"]
     naps = naps_of(world).predict(world.rest)
-    assert told["results"][1]["coverage"] == ns.coverage(naps, world.labels)
+    assert answer["results"][1]["coverage"] == ns.coverage(naps, world.labels)
 
 
 def test_report_splits_the_labels_where_there_is_no_truth(tmp_path, run):
     world = make_world(tmp_path, nodes=300)
     shown = run("report", *world.files, "-o", tmp_path / "r.html", "--json")
     assert shown.exit_code == 0, shown.stderr
-    told = json.loads(shown.stdout)
-    assert told["calibration"] == 75
-    assert told["results"][0]["nodes"] == 75
+    answer = json.loads(shown.stdout)
+    assert answer["calibration"] == 75
+    assert answer["results"][0]["nodes"] == 75
 
 
 def test_ids_of_parquet_keep_their_width(tmp_path, run, world):

@@ -44,19 +44,19 @@ def test_demo_recommends_a_method_that_beats_split_aps_and_says_by_how_much(run,
     split, naps = (float(row[0].split()[-4]) for row in rows)  # PCCV
     assert naps < split
     words = " ".join(shown.stdout.split())
-    told = re.search(
+    match = re.search(
         r"Use Auto: average set size ([\d.]+), compared with ([\d.]+) for split APS \(−([\d.]+) %, 95 % interval "
         r"−([\d.]+) to −([\d.]+) %\)\. Coverage is .*? Coverage: [\d.]+ % of the 6,000 evaluation nodes are covered "
         r"\(target 90 %; with other random labels it would lie between [\d.]+ and [\d.]+ % in 95 of 100 cases\)\. It "
         r"was chosen without the labels of these nodes\. Cost: none; all 6,000 labels are evidence, ",
         words,
     )
-    assert told is not None, words
-    size, plain, share, most, least = map(float, told.groups())
+    assert match is not None, words
+    size, plain, share, most, least = map(float, match.groups())
     assert 100 * (1 - size / plain) == pytest.approx(share, abs=0.7)  # sizes are rounded to two digits
     assert most > share > least > 10
     assert size < 0.85 * plain
     assert "Evaluated on the 6,000 test nodes that were not used to calibrate" in words
     assert "`napsets reproduce` evaluates, as the paper does, only nodes with 50 or more test nodes" in words
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
-    assert f"average set size {told[1]}, compared with {told[2]} for split APS (−{told[3]} %" in page
+    assert f"average set size {match[1]}, compared with {match[2]} for split APS (−{match[3]} %" in page

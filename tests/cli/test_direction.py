@@ -38,34 +38,34 @@ def labels_and_edges(world):
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_homophily_is_that_of_the_neighbours_along_it(run, directed, direction):
     world, graph = directed
-    told = told_by(run, "homophily", *labels_and_edges(world), "--directed", "--direction", direction)
-    found = measure_homophily(graph.along(direction), known(world), num_classes=3)
-    assert told["homophily"] == pytest.approx(found.mean)
-    assert told["without_labelled_neighbour"] == found.unmet
-    assert told["edges"] == graph.along(direction).num_edges
+    answer = told_by(run, "homophily", *labels_and_edges(world), "--directed", "--direction", direction)
+    homophily = measure_homophily(graph.along(direction), known(world), num_classes=3)
+    assert answer["homophily"] == pytest.approx(homophily.mean)
+    assert answer["without_labelled_neighbour"] == homophily.unmet
+    assert answer["edges"] == graph.along(direction).num_edges
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_recommendation_looks_around_along_it_and_says_how_to_ask_for_it(run, directed, direction):
     world, graph = directed
     flags = ["--directed", "--direction", direction]
-    told = told_by(run, "recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
-    found = recommend(graph, known(world), nodes=world.rest, direction=direction)
+    answer = told_by(run, "recommend", *labels_and_edges(world), *flags, "--nodes", world.truth)
+    recommendation = recommend(graph, known(world), nodes=world.rest, direction=direction)
     # The command numbers nodes otherwise, and no number of these hangs on that.
     for name in ("homophily", "mean_degree", "split_bound"):
-        assert told[name] == pytest.approx(getattr(found, name))
-    assert [one["short"] for one in told["candidates"]] == [one.short for one in found.candidates]
-    assert "--directed" in told["command"]
-    assert (f"--direction {direction}" in told["command"]) == (direction != "out")
+        assert answer[name] == pytest.approx(getattr(recommendation, name))
+    assert [one["short"] for one in answer["candidates"]] == [one.short for one in recommendation.candidates]
+    assert "--directed" in answer["command"]
+    assert (f"--direction {direction}" in answer["command"]) == (direction != "out")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_trials_make_naps_look_along_it(directed, direction):
     world, graph = directed
-    given = {"probabilities": world.probabilities, "labels": known(world)}
-    found = recommend(graph, **given, nodes=world.rest, direction=direction).evidence
-    again = {trial.method: trial for trial in found.trials}
-    plain = {trial.method: trial for trial in recommend(graph, **given, nodes=world.rest).evidence.trials}
+    inputs = {"probabilities": world.probabilities, "labels": known(world)}
+    evidence = recommend(graph, **inputs, nodes=world.rest, direction=direction).evidence
+    again = {trial.method: trial for trial in evidence.trials}
+    plain = {trial.method: trial for trial in recommend(graph, **inputs, nodes=world.rest).evidence.trials}
     assert again["split"] == plain["split"]
     assert again["informed"] == plain["informed"]  # which follows edges as they are
     assert (again["naps"].size == plain["naps"].size) == (direction == "out")
@@ -77,20 +77,20 @@ def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, directed, 
     target = tmp_path / "sets.parquet"
     assert run("predict", *world.files, "--method", "split", "-o", target).exit_code == 0
     flags = ["--edges", world.edges, "--directed", "--direction", direction, "--radius", 1, "--min-size", 2]
-    told = told_by(run, "evaluate", target, "--labels", world.truth, *flags)
+    answer = told_by(run, "evaluate", target, "--labels", world.truth, *flags)
     degrees = graph.along(direction).degrees[world.rest]
-    ends = [tuple(map(int, row["group"].split("–"))) for row in told["coverage_by_degree"]]
+    ends = [tuple(map(int, row["group"].split("–"))) for row in answer["coverage_by_degree"]]
     counts = [int(((degrees >= low) & (degrees <= high)).sum()) for low, high in ends]
-    assert [row["nodes"] for row in told["coverage_by_degree"]] == counts
+    assert [row["nodes"] for row in answer["coverage_by_degree"]] == counts
     assert ends[-1][1] == degrees.max()
     # Balls are cut in the order of the sets file, which is that of `rest`.
     induced = graph.along(direction).subgraph(world.rest)
     balls = ns.neighbourhood_partition(induced, np.arange(world.rest.size), radius=1, min_size=2)
-    assert told["neighbourhoods"] == len(balls)
+    assert answer["neighbourhoods"] == len(balls)
 
 
 @pytest.fixture(params=["sets", "intervals"])
-def made(request, tmp_path, run, directed):
+def predict_with(request, tmp_path, run, directed):
     """Return a function that makes a file of sets or of intervals with some flags, and the flags that judge it."""
     world, _ = directed
     given, truth = world.files, world.truth
@@ -116,9 +116,9 @@ def said_by(run, *arguments):
     return " ".join(shown.stderr.split()), json.loads(shown.stdout)["coverage_by_degree"]
 
 
-def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, made):
+def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, predict_with):
     way = ["--directed", "--direction", "in"]
-    flags = made(".parquet", *way)
+    flags = predict_with(".parquet", *way)
     said, told = said_by(run, *flags)
     assert f"evaluated with directed edges, --direction in, as {flags[1]} was made" in said
     again, same = said_by(run, *flags, *way)
@@ -128,15 +128,15 @@ def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, made):
     assert other != told
 
 
-def test_other_edges_than_those_that_a_file_was_made_with_are_noted(run, made):
-    flags = made(".parquet")
+def test_other_edges_than_those_that_a_file_was_made_with_are_noted(run, predict_with):
+    flags = predict_with(".parquet")
     assert "made" not in said_by(run, *flags)[0].replace(str(flags[1]), "")
     said, _ = said_by(run, *flags, "--directed")
     assert f"{flags[1]} was made with undirected edges, and is evaluated with directed edges, --direction out" in said
 
 
-def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, made):
-    flags = made(".csv", "--directed", "--direction", "in")
+def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, predict_with):
+    flags = predict_with(".csv", "--directed", "--direction", "in")
     for asked in ([], ["--directed"], ["--directed", "--direction", "in"]):
         assert "evaluated with" not in said_by(run, *flags, *asked)[0]
 
@@ -145,8 +145,8 @@ def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, ma
 def test_a_direction_that_edges_do_not_have_is_noted(tmp_path, run, directed, command):
     world, _ = directed
     run("predict", *world.files, "--method", "split", "-o", tmp_path / "s.parquet")
-    given = ["s.parquet"] if command == "evaluate" else []
-    arguments = [tmp_path / name for name in given] + labels_and_edges(world)
+    inputs = ["s.parquet"] if command == "evaluate" else []
+    arguments = [tmp_path / name for name in inputs] + labels_and_edges(world)
     arguments = [*arguments[:-1], world.truth] if command == "evaluate" else arguments
     shown = run(command, *arguments, "--direction", "in")
     assert shown.exit_code == 0, shown.output

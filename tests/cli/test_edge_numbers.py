@@ -59,13 +59,13 @@ def test_intervals_of_a_file_near_the_largest_number_are_refused_in_words(run, t
 def test_widths_are_shown_in_digits_that_say_something(run, tmp_path, factor, exponent):
     files, target = scaled(tmp_path, factor, "absolute"), tmp_path / "i.csv"
     truth = write(tmp_path / "truth.csv", {"node": IDS[REST], "target": Y[REST] * factor})
-    given = ["--task", "regression", *files]
+    arguments = ["--task", "regression", *files]
     shown = {
-        "average interval width": run("predict", *given, "--method", "split", "-o", target),
+        "average interval width": run("predict", *arguments, "--method", "split", "-o", target),
         "median width": run("evaluate", target, "--labels", truth, "--edges", files[1]),
         r"\d+–\d+": run("evaluate", target, "--labels", truth, "--edges", files[1]),  # coverage by degree
-        "interval": run("inspect", *given, "--method", "split", "--node", IDS[REST[0]]),
-        "Absolute split": run("report", *given, "--methods", "split,naps", "-o", tmp_path / "r.html"),
+        "interval": run("inspect", *arguments, "--method", "split", "--node", IDS[REST[0]]),
+        "Absolute split": run("report", *arguments, "--methods", "split,naps", "-o", tmp_path / "r.html"),
     }
     for start, result in shown.items():
         assert result.exit_code == 0, result.stderr
@@ -83,8 +83,8 @@ def test_a_recommendation_from_almost_nothing_has_no_nan(run, tmp_path, labels, 
     few.write_text("".join(world.labels_file.read_text().splitlines(keepends=True)[: labels + 1]))
     if not edges:
         world.edges.write_text("source,target\n")
-    given = ["-e", world.edges, "-l", few, *(["-p", world.probabilities_file] if model else [])]
-    shown = run("recommend", *given)
+    arguments = ["-e", world.edges, "-l", few, *(["-p", world.probabilities_file] if model else [])]
+    shown = run("recommend", *arguments)
     assert shown.exit_code == 0, shown.stderr
     assert not re.search(r"\bnan\b", shown.output)
     assert "The bound on the coverage gap of NAPS is not known" in " ".join(shown.stdout.split())

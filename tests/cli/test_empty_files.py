@@ -38,12 +38,12 @@ def test_edges_without_rows_are_noted(run, world, tmp_path, name):
 
 def test_edges_without_rows_are_noted_where_numbers_are_predicted_and_where_sets_are_judged(run, world, tmp_path):
     edges = header_only(tmp_path / "edges.csv", "source,target")
-    told = f"note: {edges} has no rows: no node has a neighbour"
+    message = f"note: {edges} has no rows: no node has a neighbour"
     files = number_files(tmp_path)
     files[files.index("--edges") + 1] = edges
-    assert told in run("predict", "--task", "regression", *files, "-m", "split", "-o", tmp_path / "i.csv").stderr
+    assert message in run("predict", "--task", "regression", *files, "-m", "split", "-o", tmp_path / "i.csv").stderr
     assert run(*command("predict", world, world.edges, tmp_path)).exit_code == 0
-    assert told in run("evaluate", tmp_path / "sets.csv", "-l", world.truth, "-e", edges).stderr
+    assert message in run("evaluate", tmp_path / "sets.csv", "-l", world.truth, "-e", edges).stderr
 
 
 @pytest.mark.parametrize("column", ["source", "weight", "anything"])

@@ -186,10 +186,10 @@ def test_a_reader_that_goes_away_is_no_surprise(world):
     command = [sys.executable, "-c", code, "homophily", "-e", str(world.edges), "-l", str(world.labels_file), "-q"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
-    told = process.stderr.read()
+    stderr = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 1
-    assert told == ""
+    assert stderr == ""
 
 
 @pytest.mark.parametrize("debug", [False, True])

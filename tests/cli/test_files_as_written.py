@@ -72,15 +72,15 @@ def test_inspect_takes_over_how_the_files_of_the_sets_were_written(tmp_path, run
 
 @pytest.mark.parametrize("format", [None, "csv", "tsv", "jsonl", "parquet", "npz"])
 def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, run, world, expected, format):
-    asked = () if format is None else ("--format", format)
-    done = run("predict", *world.files, *NAPS, "-o", "-", *asked)
+    inputs = () if format is None else ("--format", format)
+    done = run("predict", *world.files, *NAPS, "-o", "-", *inputs)
     assert done.exit_code == 0, done.output
     assert "average set size" in done.stderr
     path = tmp_path / f"out.{format or 'csv'}"
     path.write_bytes(done.stdout_bytes)
-    found = read_sets(path)
-    assert np.array_equal(found.sets.member, expected.sets.member)
-    np.testing.assert_allclose(found.sets.thresholds, expected.sets.thresholds, rtol=1e-12)
+    sets_file = read_sets(path)
+    assert np.array_equal(sets_file.sets.member, expected.sets.member)
+    np.testing.assert_allclose(sets_file.sets.thresholds, expected.sets.thresholds, rtol=1e-12)
 
 
 def test_labels_and_sets_come_from_standard_input(tmp_path, run, world, expected):
@@ -136,12 +136,12 @@ def test_logits_give_the_sets_of_their_probabilities(tmp_path, run, world, expec
     files = ["-e", world.edges, "-p", path, "-l", world.labels_file]
     done = run("predict", *files, *NAPS, "--logits", "-o", tmp_path / "s.parquet")
     assert done.exit_code == 0, done.output
-    found = read_sets(tmp_path / "s.parquet")
-    np.testing.assert_allclose(found.sets.thresholds, expected.sets.thresholds, rtol=1e-9)
-    assert found.metadata["logits"] is True
+    sets_file = read_sets(tmp_path / "s.parquet")
+    np.testing.assert_allclose(sets_file.sets.thresholds, expected.sets.thresholds, rtol=1e-9)
+    assert sets_file.metadata["logits"] is True
     node = world.ids[world.rest[0]]
-    told = json.loads(run("inspect", *files, "--node", node, "--like", tmp_path / "s.parquet", "--json").stdout)
-    assert float(told["threshold"]) == found.sets.thresholds[0]
+    answer = json.loads(run("inspect", *files, "--node", node, "--like", tmp_path / "s.parquet", "--json").stdout)
+    assert float(answer["threshold"]) == sets_file.sets.thresholds[0]
 
 
 def test_evaluate_reads_ids_as_asked_and_is_silent_about_strangers(tmp_path, run, world):
@@ -158,8 +158,8 @@ def test_evaluate_reads_ids_as_asked_and_is_silent_about_strangers(tmp_path, run
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["nodes"] == world.rest.size
     assert "stranger" in done.stderr
-    asked = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
-    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *asked)
+    inputs = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
+    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *inputs)
     assert done.exit_code == 0, done.output
     assert "stranger" not in done.stderr
     assert json.loads(done.stdout)["coverage_by_degree"]

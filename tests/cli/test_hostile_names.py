@@ -67,10 +67,10 @@ def test_notes_progress_and_lines_of_text_are_shown(capsys):
     with output.steps() as steps:
         steps.stage(f"training {ESCAPES}")
     output.result({}, f"The report is at /tmp/[/]{ESCAPES}", table(ESCAPES, [ESCAPES], [[ESCAPES]]))
-    told = capsys.readouterr()
-    assert not OBEYED & set(told.out + told.err)
-    assert "[bold]" in told.err
-    assert "/tmp/[/]" in told.out
+    captured = capsys.readouterr()
+    assert not OBEYED & set(captured.out + captured.err)
+    assert "[bold]" in captured.err
+    assert "/tmp/[/]" in captured.out
 
 
 @pytest.mark.parametrize("text", ["né", "日本", "a b", "[x]", "∞ – τ"])

@@ -22,11 +22,11 @@ def test_a_node_that_fell_back_shows_both_supports(tmp_path, run, sparse):
     sets = read_sets(tmp_path / "s.parquet").sets
     row = int((sets.support == 60).argmax())
     node = sparse.ids[sparse.rest[row]]
-    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
-    assert (told["threshold"], told["support"]) == (sets.thresholds[row], 60)
-    assert told["effective_size"] == 60
-    assert told["fell_back"]
-    assert told["neighbourhood_support"] == sum(hop["calibration"] for hop in told["hops"]) < 10
+    answer = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
+    assert (answer["threshold"], answer["support"]) == (sets.thresholds[row], 60)
+    assert answer["effective_size"] == 60
+    assert answer["fell_back"]
+    assert answer["neighbourhood_support"] == sum(hop["calibration"] for hop in answer["hops"]) < 10
     shown = run("inspect", "--node", node, *sparse.files, *flags).stdout
     assert "support of its neighbourhood" in shown
     assert "of all calibration nodes is used instead" in " ".join(shown.split())
@@ -39,13 +39,13 @@ def test_a_set_that_would_be_empty_gets_its_best_label_and_a_reason(tmp_path, ru
     empty, sets = (read_sets(tmp_path / name).sets for name in ("empty.parquet", "s.parquet"))
     row = int((empty.sizes == 0).argmax())
     node = sparse.ids[sparse.rest[row]]
-    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
-    assert told["set"] == [CLASSES[y] for y in sets.labels()[row]]
-    assert len(told["set"]) == 1
-    assert told["reason"].endswith("the set contains the best label instead of being empty.")
-    told = json.loads(run("inspect", "--node", node, *sparse.files, *flags[1:], "--json").stdout)
-    assert told["set"] == []
-    assert "is used instead" not in told["reason"]
+    answer = json.loads(run("inspect", "--node", node, *sparse.files, *flags, "--json").stdout)
+    assert answer["set"] == [CLASSES[y] for y in sets.labels()[row]]
+    assert len(answer["set"]) == 1
+    assert answer["reason"].endswith("the set contains the best label instead of being empty.")
+    answer = json.loads(run("inspect", "--node", node, *sparse.files, *flags[1:], "--json").stdout)
+    assert answer["set"] == []
+    assert "is used instead" not in answer["reason"]
 
 
 @pytest.fixture
@@ -62,51 +62,51 @@ def many_classes(tmp_path):
 
 
 def test_scores_nearest_to_a_threshold_above_two_are_listed(run, many_classes):
-    asked = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--json", "--neighbours"]
-    everyone = json.loads(run(*asked, 1000).stdout)
+    arguments = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--json", "--neighbours"]
+    everyone = json.loads(run(*arguments, 1000).stdout)
     threshold = everyone["threshold"]
     assert threshold > 3
     scores = np.array([row["score"] for row in everyone["neighbours"]])
     nearest = np.sort(scores[np.argsort(abs(scores - threshold))[:5]])
-    told = json.loads(run(*asked, 5).stdout)
-    assert [row["score"] for row in told["neighbours"]] == nearest.tolist()
+    answer = json.loads(run(*arguments, 5).stdout)
+    assert [row["score"] for row in answer["neighbours"]] == nearest.tolist()
     assert threshold in nearest
 
 
 def test_without_a_threshold_the_largest_scores_are_listed(run, many_classes):
-    asked = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--alpha", 0.001, "--json", "--neighbours"]
-    everyone = json.loads(run(*asked, 1000).stdout)
+    arguments = ["inspect", "--node", 0, *many_classes, "--score", "saps", "--alpha", 0.001, "--json", "--neighbours"]
+    everyone = json.loads(run(*arguments, 1000).stdout)
     assert everyone["threshold"] == "Infinity"
-    told = json.loads(run(*asked, 5).stdout)
-    assert told["neighbours"] == everyone["neighbours"][-5:]
+    answer = json.loads(run(*arguments, 5).stdout)
+    assert answer["neighbours"] == everyone["neighbours"][-5:]
 
 
 @pytest.mark.parametrize("method", ["informed", "auto"])
 def test_evidence_is_told_where_labels_around_a_node_speak(tmp_path, run, method):
     world = make_world(tmp_path / "w", nodes=300)
     node = world.ids[world.rest[0]]
-    asked = ["inspect", "--node", node, *world.files, "--method", method]
-    told = json.loads(run(*asked, "--json").stdout)
-    found = told["evidence"]
-    assert [row["label"] for row in found["labels"]] == list(CLASSES)
-    assert [row["informed"] for row in found["labels"]] == [row["probability"] for row in told["labels"]]
-    assert [row["model"] for row in found["labels"]] == world.probabilities[world.rest[0]].tolist()
-    raised = np.exp([sum(row["log_odds"].values()) for row in found["labels"]])
-    np.testing.assert_allclose(raised / raised.sum(), [row["informed"] for row in found["labels"]])
-    assert set(found["exponents"]) - {"wide"} == {"model", "around", "near", "far", "alike"}
-    assert 0 < len(found["voices"]) <= 10 < found["speaking"]
+    arguments = ["inspect", "--node", node, *world.files, "--method", method]
+    answer = json.loads(run(*arguments, "--json").stdout)
+    evidence = answer["evidence"]
+    assert [row["label"] for row in evidence["labels"]] == list(CLASSES)
+    assert [row["informed"] for row in evidence["labels"]] == [row["probability"] for row in answer["labels"]]
+    assert [row["model"] for row in evidence["labels"]] == world.probabilities[world.rest[0]].tolist()
+    raised = np.exp([sum(row["log_odds"].values()) for row in evidence["labels"]])
+    np.testing.assert_allclose(raised / raised.sum(), [row["informed"] for row in evidence["labels"]])
+    assert set(evidence["exponents"]) - {"wide"} == {"model", "around", "near", "far", "alike"}
+    assert 0 < len(evidence["voices"]) <= 10 < evidence["speaking"]
     labels = dict(zip(world.ids.tolist(), np.array(CLASSES)[world.labels], strict=True))
-    assert all(labels[row["node"]] == row["label"] for row in found["voices"])
-    assert (told["choice"] is None) == (method == "informed")
-    shown = run(*asked)
+    assert all(labels[row["node"]] == row["label"] for row in evidence["voices"])
+    assert (answer["choice"] is None) == (method == "informed")
+    shown = run(*arguments)
     assert shown.exit_code == 0, shown.stderr
-    assert found["sentence"] in " ".join(shown.stdout.split())
+    assert evidence["sentence"] in " ".join(shown.stdout.split())
     assert "Labelled nodes that are evidence, the strongest first (10 of" in shown.stdout
 
 
 def test_without_evidence_none_is_told(run, sparse):
-    told = json.loads(run("inspect", "--node", sparse.ids[sparse.rest[0]], *sparse.files, "--json").stdout)
-    assert told["evidence"] is None
+    answer = json.loads(run("inspect", "--node", sparse.ids[sparse.rest[0]], *sparse.files, "--json").stdout)
+    assert answer["evidence"] is None
     assert "speak" not in run("inspect", "--node", sparse.ids[sparse.rest[0]], *sparse.files).stdout
 
 
@@ -117,5 +117,5 @@ def test_what_auto_chose_for_an_alpha_is_what_is_explained(tmp_path, run):
     sets = read_sets(tmp_path / "s.parquet").sets
     for row in (0, 40, 120):
         node = world.ids[world.rest[row]]
-        told = json.loads(run("inspect", "--node", node, *world.files, *flags, "--json").stdout)
-        assert told["threshold"] == sets.thresholds[row]
+        answer = json.loads(run("inspect", "--node", node, *world.files, *flags, "--json").stdout)
+        assert answer["threshold"] == sets.thresholds[row]

@@ -39,27 +39,27 @@ def number(value):
 @pytest.mark.parametrize("suffix", [".parquet", ".npz"])
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, flags, suffix):
-    given, target = number_files(tmp_path), tmp_path / f"intervals{suffix}"
-    done = run("predict", "--task", "regression", *given, *flags, "-o", target)
+    files, target = number_files(tmp_path), tmp_path / f"intervals{suffix}"
+    done = run("predict", "--task", "regression", *files, *flags, "-o", target)
     assert done.exit_code == 0, done.output
     table = np.load(target) if suffix == ".npz" else pyarrow.parquet.read_table(target)
     found = {name: np.asarray(table[name]) for name in ("node", "lower", "upper", "threshold", "support", "prediction")}
     for row in [0, 20, int(found["threshold"].argmax())]:
-        told = told_by(run, "--node", found["node"][row], "--like", target, *given)
+        answer = told_by(run, "--node", found["node"][row], "--like", target, *files)
         for name in ("lower", "upper", "threshold", "support", "prediction"):
-            assert number(told[name]) == found[name][row], name
-        assert (told["task"], told["score"]) == ("regression", "cqr")
-        assert (told["calibration"], told["labelled"]) == (150, 150)
+            assert number(answer[name]) == found[name][row], name
+        assert (answer["task"], answer["score"]) == ("regression", "cqr")
+        assert (answer["calibration"], answer["labelled"]) == (150, 150)
         # Nothing hangs on the file but its settings.
-        again = told_by(run, "--node", found["node"][row], "--task", "regression", *given, *flags)
-        assert again | {"like": str(target)} == told
+        again = told_by(run, "--node", found["node"][row], "--task", "regression", *files, *flags)
+        assert again | {"like": str(target)} == answer
 
 
 def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run):
-    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
-    assert run("predict", "--task", "regression", *given, "--method", "split", "-o", target).exit_code == 0
+    files, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    assert run("predict", "--task", "regression", *files, "--method", "split", "-o", target).exit_code == 0
     flags = ["inspect", "--node", "n160", "--like", target]
-    same = run(*flags, *given)
+    same = run(*flags, *files)
     assert "differ" not in same.stderr
     assert "Calibrated on all 150 labelled nodes, as intervals.parquet was." in same.stdout
     written = number_predictor("cqr", "split").predict([160], 0.1)
@@ -79,20 +79,20 @@ def test_a_row_that_the_files_do_not_give_is_noted_and_no_other(tmp_path, run):
 
 
 def test_the_whole_line_of_a_file_is_no_other_than_itself(tmp_path, run):
-    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
-    run("predict", "--task", "regression", *given, "--hops", 1, "--alpha", 0.001, "-o", target)
-    assert "differ" not in run("inspect", "--node", "n160", "--like", target, *given).stderr
-    shown = run("inspect", "--node", "n160", "--like", target, *given, "--method", "split", "--alpha", 0.2)
+    files, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *files, "--hops", 1, "--alpha", 0.001, "-o", target)
+    assert "differ" not in run("inspect", "--node", "n160", "--like", target, *files).stderr
+    shown = run("inspect", "--node", "n160", "--like", target, *files, "--method", "split", "--alpha", 0.2)
     assert f"{target} has [−∞, ∞] at the threshold ∞ for this node" in shown.stderr
 
 
 def test_a_file_of_another_kind_is_named_and_not_a_flag_that_was_not_given(tmp_path, run):
-    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
-    run("predict", "--task", "regression", *given, "--method", "split", "-o", target)
-    shown = run("inspect", "--node", "n160", "--like", target, *given, "--task", "classification")
+    files, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *files, "--method", "split", "-o", target)
+    shown = run("inspect", "--node", "n160", "--like", target, *files, "--task", "classification")
     assert shown.exit_code == 2
-    said = " ".join(shown.stderr.replace("│", " ").split())
-    assert f"--task: must be regression, or left out: {target} holds intervals" in said
+    text = " ".join(shown.stderr.replace("│", " ").split())
+    assert f"--task: must be regression, or left out: {target} holds intervals" in text
     shown = run("inspect", "--node", "n160", "--like", target, *number_files(tmp_path, "absolute"))
     assert shown.exit_code == 1
     assert "its score is cqr, and that of the columns of these files is absolute" in " ".join(shown.stderr.split())
@@ -100,38 +100,38 @@ def test_a_file_of_another_kind_is_named_and_not_a_flag_that_was_not_given(tmp_p
 
 @pytest.mark.parametrize("score", COLUMNS)
 def test_what_is_told_is_what_the_library_finds(tmp_path, run, score):
-    given = number_files(tmp_path, score)
+    files = number_files(tmp_path, score)
     calibrated = number_predictor(score, "informed")
     for node in (REST[0], KNOWN[4]):
         seen = inspect_node(calibrated, node, 0.1)
-        told = told_by(
-            run, "--node", IDS[node], "--task", "regression", *given, "--method", "informed", "--neighbours", 3
+        answer = told_by(
+            run, "--node", IDS[node], "--task", "regression", *files, "--method", "informed", "--neighbours", 3
         )
-        assert (told["lower"], told["upper"], told["width"]) == (seen.lower, seen.upper, seen.width)
-        assert told["target"] == (Y[node] if node in KNOWN else None)
-        assert told["reason"] == seen.reason()
-        assert told["rule"] == seen.rule
-        assert [row["output"] for row in told["outputs"]] == list(COLUMNS[score])
-        assert [row["model"] for row in told["outputs"]] == seen.model.tolist()
-        assert [row["used"] for row in told["outputs"]] == seen.outputs.tolist()
+        assert (answer["lower"], answer["upper"], answer["width"]) == (seen.lower, seen.upper, seen.width)
+        assert answer["target"] == (Y[node] if node in KNOWN else None)
+        assert answer["reason"] == seen.reason()
+        assert answer["rule"] == seen.rule
+        assert [row["output"] for row in answer["outputs"]] == list(COLUMNS[score])
+        assert [row["model"] for row in answer["outputs"]] == seen.model.tolist()
+        assert [row["used"] for row in answer["outputs"]] == seen.outputs.tolist()
         near = seen.neighbours[seen.nearest(3)]
-        assert [row["node"] for row in told["neighbours"]] == IDS[near].tolist()
-        assert [row["target"] for row in told["neighbours"]] == Y[near].tolist()
-        found = told["evidence"]
-        for o, name in enumerate(found["outputs"]):
-            adds = [term["adds"][name] for term in found["terms"]]
+        assert [row["node"] for row in answer["neighbours"]] == IDS[near].tolist()
+        assert [row["target"] for row in answer["neighbours"]] == Y[near].tolist()
+        evidence = answer["evidence"]
+        for o, name in enumerate(evidence["outputs"]):
+            adds = [term["adds"][name] for term in evidence["terms"]]
             assert sum(adds) == pytest.approx(seen.outputs[o])
-            assert [term["coefficients"][name] for term in found["terms"]] == seen.evidence.coefficients[o].tolist()
-        assert found["speaking"] == len(seen.evidence.voices)
-        for row, voice in zip(found["voices"], seen.evidence.voices, strict=False):
+            assert [term["coefficients"][name] for term in evidence["terms"]] == seen.evidence.coefficients[o].tolist()
+        assert evidence["speaking"] == len(seen.evidence.voices)
+        for row, voice in zip(evidence["voices"], seen.evidence.voices, strict=False):
             assert row["node"] == IDS[voice.node]
             assert (row["hop"], row["target"], row["residual"]) == (voice.hop, Y[voice.node], voice.residual)
             assert list(row["moves"].values()) == voice.shifts.tolist()
 
 
 def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
-    given = number_files(tmp_path)
-    shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--method", "informed")
+    files = number_files(tmp_path)
+    shown = run("inspect", "--node", "n160", "--task", "regression", *files, "--method", "informed")
     text = " ".join(shown.stdout.split())
     for part in (
         "Node n160 at alpha = 0.1", "[lower − τ, upper + τ]", "The model's outputs and the terms of the interval",
@@ -140,31 +140,31 @@ def test_tables_say_what_was_said_shifted_and_by_whom(tmp_path, run):
         "Calibration nodes with scores nearest to τ (10 of 75 in reach)", "Calibrated on all 150 labelled nodes.",
     ):  # fmt: skip
         assert part in text
-    shown = run("inspect", "--node", "n160", "--task", "regression", *given, "--hops", 1)
+    shown = run("inspect", "--node", "n160", "--task", "regression", *files, "--hops", 1)
     assert "Neighbourhood by hop" in shown.stdout
     assert "The model's outputs\n" in shown.stdout
     assert "evidence" not in shown.stdout
 
 
 def test_the_whole_line_has_both_ends_at_infinity(tmp_path, run):
-    given = number_files(tmp_path)
-    flags = ["--node", "n160", "--task", "regression", *given, "--hops", 1, "--alpha", 0.001]
-    told = told_by(run, *flags)
-    assert (told["lower"], told["upper"]) == ("-Infinity", "Infinity")
-    assert told["reason"].endswith("the threshold is ∞ and the interval is the whole line.")
+    files = number_files(tmp_path)
+    flags = ["--node", "n160", "--task", "regression", *files, "--hops", 1, "--alpha", 0.001]
+    answer = told_by(run, *flags)
+    assert (answer["lower"], answer["upper"]) == ("-Infinity", "Infinity")
+    assert answer["reason"].endswith("the threshold is ∞ and the interval is the whole line.")
     assert "[−∞, ∞]" in run("inspect", *flags).stdout
 
 
 def test_groups_of_a_file_and_foreign_columns_are_found_again(tmp_path, run):
     groups = write(tmp_path / "groups.csv", {"node": IDS, "group": np.array(["a", "b"])[np.arange(IDS.size) % 2]})
-    given = number_files(tmp_path, suffix=".csv", labels={"id": IDS[KNOWN], "target": Y[KNOWN]})
+    files = number_files(tmp_path, suffix=".csv", labels={"id": IDS[KNOWN], "target": Y[KNOWN]})
     target = tmp_path / "intervals.parquet"
     flags = ["--by", groups, "--method", "split", "--columns", "labels.node=id"]
-    assert run("predict", "--task", "regression", *given, *flags, "-o", target).exit_code == 0
+    assert run("predict", "--task", "regression", *files, *flags, "-o", target).exit_code == 0
     table = pyarrow.parquet.read_table(target)
     for row in (0, 1):
-        told = told_by(run, "--node", table["node"][row].as_py(), "--like", target, *given)
-        assert told["threshold"] == table["threshold"][row].as_py()
+        answer = told_by(run, "--node", table["node"][row].as_py(), "--like", target, *files)
+        assert answer["threshold"] == table["threshold"][row].as_py()
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_what_cannot_be_explained_is_wrong_use(tmp_path, run, flags, message):
 
 
 def test_a_record_of_intervals_without_their_columns_is_refused(tmp_path, run):
-    given, target = number_files(tmp_path), tmp_path / "intervals.parquet"
-    run("predict", "--task", "regression", *given, "--method", "split", "-o", target)
+    files, target = number_files(tmp_path), tmp_path / "intervals.parquet"
+    run("predict", "--task", "regression", *files, "--method", "split", "-o", target)
     table = pyarrow.parquet.read_table(target)
     pyarrow.parquet.write_table(table.drop_columns(["upper"]), target)
-    shown = run("inspect", "--node", "n160", "--like", target, *given)
+    shown = run("inspect", "--node", "n160", "--like", target, *files)
     assert shown.exit_code == 2
     assert "upper" in shown.stderr
     other = table.schema.metadata[b"napsets"].replace(b'"regression"', b'"dancing"')
     pyarrow.parquet.write_table(table.replace_schema_metadata({b"napsets": other}), target)
-    shown = run("inspect", "--node", "n160", "--like", target, *given)
+    shown = run("inspect", "--node", "n160", "--like", target, *files)
     assert "must be one of classification, regression" in " ".join(shown.stderr.replace("│", " ").split())

@@ -311,10 +311,10 @@ def test_a_record_brings_back_the_calibration_nodes(share):
     edges = rng.integers(0, n, (2, 3000))
     y = rng.integers(0, 2, n)
     p = rng.dirichlet([1, 1], n)
-    found = compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
-    record = json.loads(json.dumps(record_of(found, {})))
+    comparison = compare(ns.Graph.from_edge_index(edges, n), p, y, chosen, [5, 9], ids=ids, hops=1)
+    record = json.loads(json.dumps(record_of(comparison, {})))
     assert np.array_equal(calibrating_nodes(record, ns.randomness.hash_ids(ids)), chosen)
-    assert Method.from_description(record.pop("method_description")) == found[record["method"]].calibrated.method
+    assert Method.from_description(record.pop("method_description")) == comparison[record["method"]].calibrated.method
     assert len(json.dumps(record)) < 700  # bits where many calibrate, gaps where few do
 
 

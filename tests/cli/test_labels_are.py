@@ -51,16 +51,16 @@ def test_every_command_that_has_classes_and_labels_asks(tmp_path, run, world, co
 
 def test_spark_is_told_what_labels_are(tmp_path, run, world, monkeypatch):
     spark = pytest.importorskip("napsets.spark")
-    told = {}
+    answers = {}
 
     def predict_files(**options):
-        told.update(options)
+        answers.update(options)
         return SetsSummary(np.array([0, 30, 30, 0]), 0, 0)
 
     monkeypatch.setattr(spark, "predict_files", predict_files)
     shown = run("predict", *world.files, "-o", tmp_path / "s", "--engine", "spark", "--labels-are", "indices")
     assert shown.exit_code == 0, shown.output
-    assert told["labels_are"] == "indices"
+    assert answers["labels_are"] == "indices"
 
 
 def test_sets_that_do_not_list_their_classes_can_only_be_judged_by_names(tmp_path, run, world):

@@ -67,9 +67,11 @@ def test_random_labels_keep_the_promise_and_training_nodes_are_left_out(run, ama
     folder, world = amazon
     nodes = tmp_path / "train.csv"
     nodes.write_text("node\n" + "\n".join(map(str, world["train"])) + "\n")
-    told = predict_amazon(run, folder, "random", tmp_path / "sets.parquet", "--training", nodes, "--fail-on", "warning")
-    assert told["verdict"]["withdrawn"] == ""
-    assert told["nodes"] == world["rest"].size - world["random"].size
+    answer = predict_amazon(
+        run, folder, "random", tmp_path / "sets.parquet", "--training", nodes, "--fail-on", "warning"
+    )
+    assert answer["verdict"]["withdrawn"] == ""
+    assert answer["nodes"] == world["rest"].size - world["random"].size
     assert not np.isin(pq.read_table(tmp_path / "sets.parquet")["node"].to_numpy(), world["train"]).any()
 
 
@@ -131,8 +133,8 @@ def test_a_recommendation_names_the_smallest_sets_as_its_table_has_them(run, lar
 
 
 def test_thr_is_compared_too_and_its_unevenness_is_shown(run, larger, tmp_path):
-    told = told_by(run, "report", *larger.files, "-o", tmp_path / "report.html")
-    assert "thr" in [row["method"] for row in told["results"]]
+    answer = told_by(run, "report", *larger.files, "-o", tmp_path / "report.html")
+    assert "thr" in [row["method"] for row in answer["results"]]
     shown = run("recommend", *larger.files, code=0).stdout
     assert re.search(r"^ thr .* \d\.\d ", shown, re.MULTILINE)
     assert "off target" in shown

@@ -11,7 +11,7 @@ import pytest
 from worlds import make_world
 
 
-def told(shown):
+def message_of(shown):
     return " ".join(shown.output.replace("│", " ").split())
 
 
@@ -77,7 +77,7 @@ def test_no_command_overwrites_an_input_under_whatever_name(
     files |= {"--results": tmp_path / "results"} if command == "reproduce" else {}
     shown = run(command, *(text for option in files.items() for text in option))
     assert shown.exit_code == 2
-    assert "would overwrite the input" in told(shown)
+    assert "would overwrite the input" in message_of(shown)
     assert source.read_text() == "# mine\n"
     assert sorted(os.listdir(tmp_path)) == before  # no folder was made
 
@@ -90,7 +90,7 @@ def test_spark_overwrites_no_input_on_this_machine(run, world, monkeypatch, kind
     target = another_name(kind, world.labels_file, world.labels_file.parent)
     shown = run("predict", *world.files, "--engine", "spark", "-o", target)
     assert shown.exit_code == 2
-    assert "would overwrite the input" in told(shown)
+    assert "would overwrite the input" in message_of(shown)
     assert world.labels_file.read_bytes() == before
 
 
@@ -107,7 +107,7 @@ def test_a_link_that_leads_back_to_itself_stays_what_it_is(run, world, tmp_path,
     files = ["--results", tmp_path / "results"] if command == "reproduce" else files
     shown = run(command, *files, output, tmp_path / name.replace("{}", suffix))
     assert shown.exit_code == 2
-    assert "is a link that leads back to itself" in told(shown)
+    assert "is a link that leads back to itself" in message_of(shown)
     assert all((tmp_path / f"{link}{suffix}").is_symlink() for link in links)
 
 
@@ -148,8 +148,8 @@ def test_a_folder_is_no_file_to_write(run, world, tmp_path, work, command, name)
     (tmp_path / name).mkdir()
     shown = run(command, *(world.files if command != "demo" else []), "-o", tmp_path / name)
     assert shown.exit_code == 2
-    assert "`output` must be a file;" in told(shown)
-    assert "is a folder" in told(shown)
+    assert "`output` must be a file;" in message_of(shown)
+    assert "is a folder" in message_of(shown)
 
 
 @pytest.mark.parametrize("command", ["predict", "report"])
@@ -160,7 +160,7 @@ def test_nothing_is_written_into_an_input_folder(run, world, tmp_path, work, com
     output = folder / {"predict": "sets.parquet", "report": "report.html"}[command]
     shown = run(command, "--edges", folder, *world.files[2:], "-o", output)
     assert shown.exit_code == 2
-    assert "must lie outside the inputs" in told(shown)
+    assert "must lie outside the inputs" in message_of(shown)
     assert os.listdir(folder) == ["part-0.parquet"]
 
 
@@ -170,7 +170,7 @@ def test_a_report_is_html_and_is_called_so(run, world, tmp_path, work, command, 
     files = world.files if command == "report" else []
     shown = run(command, *files, "-o", tmp_path / name)
     assert shown.exit_code == 2
-    assert "must be a file that ends in .html, .htm; got" in told(shown)
+    assert "must be a file that ends in .html, .htm; got" in message_of(shown)
     assert not (tmp_path / name).exists()
 
 
@@ -178,7 +178,7 @@ def test_a_sets_file_has_an_ending_that_says_its_format(run, world, tmp_path, wo
     shown = run("predict", *world.files, "-o", tmp_path / "x.html")
     assert shown.exit_code == 2
     endings = ".parquet, .pq, .csv, .csv.gz, .tsv, .tsv.gz, .jsonl, .jsonl.gz, .ndjson, .npz"
-    assert f"must be a file that ends in {endings}; got" in told(shown)
+    assert f"must be a file that ends in {endings}; got" in message_of(shown)
 
 
 @pytest.mark.parametrize("flag", ["--output", "--results"])
@@ -186,7 +186,7 @@ def test_a_file_is_no_folder_to_reproduce_into(run, tmp_path, work, flag):
     (tmp_path / "file").write_text("mine")
     shown = run("reproduce", "--quick", "--results", tmp_path / "results", flag, tmp_path / "file")
     assert shown.exit_code == 2
-    assert "must be a folder;" in told(shown)
+    assert "must be a folder;" in message_of(shown)
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -195,7 +195,7 @@ def test_the_page_of_the_reproduction_is_markdown(run, tmp_path, work, name):
     (tmp_path / name).write_text("mine")
     shown = run("reproduce", "--quick", "--results", tmp_path / "results", "--page", tmp_path / name)
     assert shown.exit_code == 2
-    assert "`page` must be a file that ends in .md, .markdown; got" in told(shown)
+    assert "`page` must be a file that ends in .md, .markdown; got" in message_of(shown)
     assert (tmp_path / name).read_text() == "mine"
 
 
@@ -219,4 +219,4 @@ def test_a_folder_that_spark_may_not_replace_is_refused_before_spark_starts(
     (tmp_path / name / "a.txt").write_text("mine")
     shown = run("predict", *world.files, "--engine", "spark", "-o", tmp_path / name)
     assert shown.exit_code == 2
-    assert message in told(shown)
+    assert message in message_of(shown)

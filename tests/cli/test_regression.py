@@ -27,9 +27,9 @@ def test_the_columns_say_which_score_and_the_file_has_the_librarys_intervals(mus
     assert table["node"].to_pylist() == IDS[REST].tolist()
     assert np.array_equal(table["lower"].to_numpy(), expected.lower)
     assert np.array_equal(table["upper"].to_numpy(), expected.upper)
-    told = json.loads(done.stdout)
-    assert (told["task"], told["score"], told["nodes"]) == ("regression", score, 50)
-    assert told["mean_width"] == pytest.approx(expected.widths[np.isfinite(expected.widths)].mean())
+    answer = json.loads(done.stdout)
+    assert (answer["task"], answer["score"], answer["nodes"]) == ("regression", score, 50)
+    assert answer["mean_width"] == pytest.approx(expected.widths[np.isfinite(expected.widths)].mean())
     assert json.loads(table.schema.metadata[b"napsets"])["method"] == method
 
 
@@ -59,15 +59,15 @@ def test_every_format_is_read_and_written(must_run, tmp_path, suffix):
     ],
 )
 def test_files_that_are_no_regression_are_refused_in_plain_words(must_run, tmp_path, changes, message):
-    given = number_files(tmp_path, "cqr", **changes)
-    done = must_run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", code=1)
+    files = number_files(tmp_path, "cqr", **changes)
+    done = must_run("predict", "--task", "regression", *files, "-o", tmp_path / "out.parquet", code=1)
     assert message in " ".join(done.output.split())
     assert not (tmp_path / "out.parquet").exists()
 
 
 def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(must_run, tmp_path):
-    given = number_files(tmp_path, nodes={"node": IDS[140:160]})
-    done = must_run("predict", "--task", "regression", *given, "-o", tmp_path / "out.parquet", "--method", "split")
+    files = number_files(tmp_path, nodes={"node": IDS[140:160]})
+    done = must_run("predict", "--task", "regression", *files, "-o", tmp_path / "out.parquet", "--method", "split")
     assert "10 of the nodes to predict have a target; it is left out of the threshold of its own node" in done.stderr
     assert "calibration nodes" not in done.stderr
     expected = number_predictor("cqr", "split").predict(np.arange(140, 160), 0.1)
@@ -76,9 +76,9 @@ def test_a_node_that_has_a_target_is_noted_once_and_its_own_target_is_left_out(m
 
 def test_how_files_were_written_is_recorded(must_run, tmp_path):
     renamed = {"id": IDS[KNOWN], "target": Y[KNOWN]}
-    given = number_files(tmp_path, suffix=".csv", labels=renamed)
+    files = number_files(tmp_path, suffix=".csv", labels=renamed)
     flags = ["--columns", "labels.node=id", "--method", "split"]
-    must_run("predict", "--task", "regression", *given, *flags, "-o", tmp_path / "out.parquet")
+    must_run("predict", "--task", "regression", *files, *flags, "-o", tmp_path / "out.parquet")
     about = json.loads(pyarrow.parquet.read_schema(tmp_path / "out.parquet").metadata[b"napsets"])
     assert (about["columns"], about["task"], about["score"]) == ("labels.node=id", "regression", "cqr")
 

@@ -33,13 +33,15 @@ def compared(score, calibration, nodes, **settings):
 def test_the_report_compares_the_intervals_of_the_files(run, tmp_path, score):
     truth = write(tmp_path / "truth.parquet", {"node": IDS[REST], "target": Y[REST]})
     target = tmp_path / "report.html"
-    told = told_by(
+    answer = told_by(
         run, "report", "--task", "regression", *number_files(tmp_path, score), "--truth", truth, "-o", target
     )
-    found = compared(score, KNOWN, REST, alphas=CURVE_ALPHAS)
-    assert [row["coverage"] for row in told["results"]] == [result.coverage for result in found]
-    assert [row["median_width"] for row in told["results"]] == pytest.approx([result.median_width for result in found])
-    assert told["verdict"]["lines"] == list(found.verdict().lines)
+    comparison = compared(score, KNOWN, REST, alphas=CURVE_ALPHAS)
+    assert [row["coverage"] for row in answer["results"]] == [result.coverage for result in comparison]
+    assert [row["median_width"] for row in answer["results"]] == pytest.approx(
+        [result.median_width for result in comparison]
+    )
+    assert answer["verdict"]["lines"] == list(comparison.verdict().lines)
     assert "Prediction intervals on a graph" in target.read_text(encoding="utf-8")
     assert (read_record(target)["task"], read_record(target)["score"]) == ("regression", score)
 
@@ -50,23 +52,25 @@ def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run,
     shown = run(*flags, "--seed", 3, "-o", target)
     assert shown.exit_code == 0, shown.stderr
     calibration, nodes = halves(KNOWN, 3)
-    found = compared("cqr", calibration, nodes, methods=["split", "naps", "naps-exact"], seed=3, alphas=CURVE_ALPHAS)
+    comparison = compared(
+        "cqr", calibration, nodes, methods=["split", "naps", "naps-exact"], seed=3, alphas=CURVE_ALPHAS
+    )
     words = " ".join(shown.stdout.split())
     assert f"{nodes.size} nodes at alpha = 0.1, 2 hops" in words
-    assert f"{100 * found['naps'].infinite_rate:.1f} %" in words
-    assert f"the intervals of all methods are finite on {100 * found.finite.mean():.1f} % of the nodes" in words
-    assert " ".join(found.verdict().lines) in words
+    assert f"{100 * comparison['naps'].infinite_rate:.1f} %" in words
+    assert f"the intervals of all methods are finite on {100 * comparison.finite.mean():.1f} % of the nodes" in words
+    assert " ".join(comparison.verdict().lines) in words
 
 
 @pytest.fixture(params=["labels", "numbers"])
 def both_files(request, tmp_path):
     """Return the files of a report, and a function that writes the truth of some nodes, moved where asked for."""
     if request.param == "numbers":
-        given, ids, known = ["--task", "regression", *number_files(tmp_path)], IDS, KNOWN
+        files, ids, known = ["--task", "regression", *number_files(tmp_path)], IDS, KNOWN
         columns = {"target": Y}, {"target": Y + 100}
     else:
         world = make_world(tmp_path / "world")
-        given, ids, known = world.files, world.ids, world.calibration
+        files, ids, known = world.files, world.ids, world.calibration
         columns = tuple({"label": np.array(CLASSES)[(world.labels + k) % 3]} for k in range(2))
 
     def truth(nodes, moved=()):
@@ -75,7 +79,7 @@ def both_files(request, tmp_path):
         }
         return ["--truth", write(tmp_path / "judging.csv", {"node": ids[nodes], **told})]
 
-    flags = ["report", *given, "--methods", "split", "-o", tmp_path / "report.html"]
+    flags = ["report", *files, "--methods", "split", "-o", tmp_path / "report.html"]
     return flags, truth, known, np.setdiff1d(np.arange(len(ids)), known)
 
 
@@ -84,12 +88,12 @@ def test_labels_that_are_truth_too_judge_and_that_is_said(run, both_files):
     some = known[:40]
     for moved, other in ((), 0), (some[:7], 7):
         shown = run(*flags, *truth(np.concatenate([some, rest]), moved), "--json")
-        told = json.loads(shown.stdout)
-        assert (told["calibration"], told["results"][0]["nodes"]) == (known.size - 40, rest.size + 40)
-        said = " ".join(shown.stderr.split())
-        assert f"40 of the {known.size} nodes of --labels are also in --truth: they are used only to evaluate" in said
-        assert (f"{other} of them have different labels in --truth and --labels" in said) == (other > 0)
-        assert ("different labels" in said) == (other > 0)
+        answer = json.loads(shown.stdout)
+        assert (answer["calibration"], answer["results"][0]["nodes"]) == (known.size - 40, rest.size + 40)
+        text = " ".join(shown.stderr.split())
+        assert f"40 of the {known.size} nodes of --labels are also in --truth: they are used only to evaluate" in text
+        assert (f"{other} of them have different labels in --truth and --labels" in text) == (other > 0)
+        assert ("different labels" in text) == (other > 0)
     assert "--truth" not in run(*flags, *truth(rest)).stderr
 
 
@@ -97,8 +101,8 @@ def test_truth_that_leaves_no_label_to_calibrate_is_refused_by_name(run, both_fi
     flags, truth, known, rest = both_files
     shown = run(*flags, *truth(np.concatenate([known, rest])))
     assert shown.exit_code == 2
-    said = " ".join(shown.stderr.replace("│", " ").split())
-    assert f"--truth: must leave labels to calibrate on: all {known.size} nodes of --labels are in it" in said
+    text = " ".join(shown.stderr.replace("│", " ").split())
+    assert f"--truth: must leave labels to calibrate on: all {known.size} nodes of --labels are in it" in text
     assert not (tmp_path / "report.html").exists()
 
 
@@ -106,12 +110,12 @@ def test_inspect_explains_the_interval_that_the_report_shows(run, tmp_path):
     target, files = tmp_path / "report.html", number_files(tmp_path)
     told_by(run, "report", "--task", "regression", *files, "--methods", "split,naps-exact", "-o", target)
     calibration, nodes = halves(KNOWN, 0)
-    found = compared("cqr", calibration, nodes, methods=["split", "naps-exact"])
+    comparison = compared("cqr", calibration, nodes, methods=["split", "naps-exact"])
     node = int(nodes[7])
     seen = told_by(run, "inspect", *files, "--node", IDS[node], "--like", target, "--method", "naps-exact")
-    row = int(np.flatnonzero(found.nodes == node)[0])
-    assert seen["threshold"] == found["naps-exact"].intervals.thresholds[row]
-    assert seen["lower"] == found["naps-exact"].intervals.lower[row]
+    row = int(np.flatnonzero(comparison.nodes == node)[0])
+    assert seen["threshold"] == comparison["naps-exact"].intervals.thresholds[row]
+    assert seen["lower"] == comparison["naps-exact"].intervals.lower[row]
 
 
 def test_predict_says_its_verdict_on_intervals(run, tmp_path):
@@ -150,19 +154,19 @@ def test_features_are_for_methods_that_compare_nodes(run, tmp_path):
     x = np.random.default_rng(0).normal(size=(300, 4)) + world.labels[:, None]
     features = write(tmp_path / "x.parquet", {"node": world.ids} | {f"x{k}": x[:, k] for k in range(4)})
     flags = ["report", *world.files, "--truth", world.truth, "-o", tmp_path / "report.html"]
-    told = told_by(run, *flags, "--methods", "split,snaps", "--features", features)
-    found = compare(
+    answer = told_by(run, *flags, "--methods", "split,snaps", "--features", features)
+    comparison = compare(
         world.graph, world.probabilities, world.labels, world.ids[np.sort(world.calibration)],
         world.ids[world.rest], ids=world.ids, methods=["split", "snaps"], features=x,
     )  # fmt: skip
-    assert told["results"][1]["mean_size"] == found["snaps"].mean_size
-    assert told["results"][1]["mean_size"] != told["results"][0]["mean_size"]
+    assert answer["results"][1]["mean_size"] == comparison["snaps"].mean_size
+    assert answer["results"][1]["mean_size"] != answer["results"][0]["mean_size"]
     node = world.ids[world.rest[0]]
     seen = told_by(
         run, "inspect", *world.files, "--node", node, "--like", tmp_path / "report.html", "--method", "snaps"
     )
-    row = int(np.flatnonzero(found.nodes == world.rest[0])[0])
-    assert seen["threshold"] == found["snaps"].sets.thresholds[row]
+    row = int(np.flatnonzero(comparison.nodes == world.rest[0])[0])
+    assert seen["threshold"] == comparison["snaps"].sets.thresholds[row]
     shown = run(*flags, "--methods", "split,naps", "--features", features)
     assert shown.exit_code == 2
     assert "needs a method that compares nodes" in " ".join(shown.stderr.split())

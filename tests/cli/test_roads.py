@@ -20,8 +20,10 @@ def world(tmp_path_factory):
 
 def thresholds(world, localiser, graph):
     method = ns.Method("aps", localiser)
-    made = method.calibrate_rows(graph, world.probabilities, world.labels, world.calibration, np.asarray(world.ids))
-    return made.predict(world.rest, alpha=0.2).thresholds
+    calibrated = method.calibrate_rows(
+        graph, world.probabilities, world.labels, world.calibration, np.asarray(world.ids)
+    )
+    return calibrated.predict(world.rest, alpha=0.2).thresholds
 
 
 def directed(world, **how):
@@ -40,8 +42,8 @@ def test_predict_follows_edges_as_asked(world, run, tmp_path, direction):
     assert same_bits(file.sets.thresholds, thresholds(world, ns.Hops(direction=direction), directed(world)))
     assert file.metadata.get("direction", "out") == direction
     node = world.ids[world.rest[3]]
-    told = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
-    assert float(told["threshold"]) == file.sets.thresholds[3]
+    answer = json.loads(run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    assert float(answer["threshold"]) == file.sets.thresholds[3]
 
 
 @pytest.mark.parametrize("kind", ["lengths", "strengths"])
@@ -54,8 +56,8 @@ def test_predict_goes_by_path_length(run, tmp_path, kind, suffix):
         "--directed", "--direction", "in", "-o", target, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert (told["method"], told["radius"], told["weights_are"]) == ("naps-lengths", 1.5, kind)
+    answer = json.loads(done.stdout)
+    assert (answer["method"], answer["radius"], answer["weights_are"]) == ("naps-lengths", 1.5, kind)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, world.edge_index.shape[1])
     localiser = ns.PathLengths(1.5, "gaussian", 5.0, direction="in")
     file = read_sets(target)
@@ -90,7 +92,7 @@ def test_a_direction_without_directed_edges_is_told_of(world, run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "message"),
     [
         ([1.0, 0.0], "an edge of length 0 would make its two ends the same node"),
         ([1.0, -1.0], "entry 1 is -1"),
@@ -99,13 +101,13 @@ def test_a_direction_without_directed_edges_is_told_of(world, run, tmp_path):
         (None, "must have the columns source, target, weight"),
     ],
 )
-def test_weights_that_are_no_lengths_are_refused(world, run, tmp_path, column, told):
+def test_weights_that_are_no_lengths_are_refused(world, run, tmp_path, column, message):
     ends = {"source": world.ids[:2], "target": world.ids[2:4]}
     edges = write(tmp_path / "edges.parquet", ends if column is None else ends | {"weight": column})
     files = ["-e", edges, "-p", world.probabilities_file, "-l", world.labels_file]
     done = run("predict", *files, "--weights-are", "lengths", "--radius", 1, "-o", tmp_path / "sets.parquet")
     assert done.exit_code == 1
-    assert told in done.output
+    assert message in done.output
 
 
 def test_edges_to_unknown_nodes_take_their_weights_with_them(world, tmp_path):

@@ -25,15 +25,15 @@ def test_files_and_settings_come_from_it(tmp_path, run, world, config):
     path = config(files_as_toml(world) + f'alpha = 0.3\n[predict]\noutput = "{tmp_path}/s.parquet"\nhops = 1\n')
     shown = run("predict", "--config", path, "--json")
     assert shown.exit_code == 0, shown.output
-    told = json.loads(shown.stdout)
-    assert (told["alpha"], told["hops"], told["decay"]) == (0.3, 1, "uniform")
+    answer = json.loads(shown.stdout)
+    assert (answer["alpha"], answer["hops"], answer["decay"]) == (0.3, 1, "uniform")
 
 
 def test_flags_come_first_then_the_command_then_the_rest(tmp_path, run, world, config):
     path = config(files_as_toml(world) + "alpha = 0.3\nhops = 3\nseed = 7\n[predict]\nhops = 1\nseed = 8\n")
     shown = run("predict", "--seed", 9, "--config", path, "-o", tmp_path / "s.parquet", "--json")
-    told = json.loads(shown.stdout)
-    assert (told["alpha"], told["hops"], told["seed"]) == (0.3, 1, 9)
+    answer = json.loads(shown.stdout)
+    assert (answer["alpha"], answer["hops"], answer["seed"]) == (0.3, 1, 9)
 
 
 def test_paths_start_from_the_folder_of_the_file(tmp_path, run, world, config, monkeypatch):
@@ -65,14 +65,14 @@ def test_standard_output_is_no_path_of_its_folder(run, world, config):
 
 def test_switches_and_dashes_work(tmp_path, run, world, config):
     path = config(files_as_toml(world) + "json = true\nskip-unknown = true\n[predict]\nallow_empty = false\n")
-    told = json.loads(run("predict", "--config", path, "-o", tmp_path / "s.parquet").stdout)
-    assert told["allow_empty"] is False
+    answer = json.loads(run("predict", "--config", path, "-o", tmp_path / "s.parquet").stdout)
+    assert answer["allow_empty"] is False
 
 
 def test_tables_of_other_commands_are_left_alone(run, world, config):
     path = config(files_as_toml(world) + '[predict]\nhops = 5\n[inspect]\nmethod = "naps"\n[report]\ntitle = "x"\n')
-    told = json.loads(run("inspect", "--node", world.ids[0], "--config", path, "--json").stdout)
-    assert len(told["hops"]) == 2
+    answer = json.loads(run("inspect", "--node", world.ids[0], "--config", path, "--json").stdout)
+    assert len(answer["hops"]) == 2
 
 
 @pytest.mark.parametrize(

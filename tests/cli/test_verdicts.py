@@ -37,9 +37,9 @@ def test_predict_prints_its_verdict(run, larger, tmp_path):
 
 @pytest.mark.parametrize("method", ["split", "naps", "naps-exact"])
 def test_predict_promises_what_is_proven(run, larger, tmp_path, method):
-    told = told_by(run, "predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")
-    verdict, apart = told["verdict"], 150 if method == "naps-exact" else 0
-    assert verdict["size"] == told["mean_size"]
+    answer = told_by(run, "predict", *larger.files, "--method", method, "-o", tmp_path / "sets.parquet")
+    verdict, apart = answer["verdict"], 150 if method == "naps-exact" else 0
+    assert verdict["size"] == answer["mean_size"]
     assert (verdict["apart"], verdict["proven"]) == (apart, method != "naps")
     low, high = coverage_band(apart or 300, 0.1)
     promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
@@ -54,27 +54,27 @@ def test_predict_warns_of_labels_that_are_of_one_kind(run, tmp_path):
         tmp_path / "labels.parquet", {"node": world.ids[kept], "label": np.array(CLASSES)[world.labels[kept]]}
     )
     files = [*world.files[:4], "--labels", labels]
-    told = told_by(run, "predict", *files, "-o", tmp_path / "sets.parquet")["verdict"]
-    assert any(text.startswith("only 149 labels set the level") for text in told["warnings"])
-    assert told["lines"][0].startswith("No promise of coverage can be made: ")
-    drift = next(text for text in told["warnings"] if "differ from the predicted nodes in predicted class: " in text)
+    verdict = told_by(run, "predict", *files, "-o", tmp_path / "sets.parquet")["verdict"]
+    assert any(text.startswith("only 149 labels set the level") for text in verdict["warnings"])
+    assert verdict["lines"][0].startswith("No promise of coverage can be made: ")
+    drift = next(text for text in verdict["warnings"] if "differ from the predicted nodes in predicted class: " in text)
     assert "nodes predicted to be dog make up " in drift
 
 
 def test_the_report_says_the_verdict_of_the_comparison(run, larger, tmp_path):
-    told = told_by(run, "report", *larger.files, "--truth", larger.truth, "-o", tmp_path / "report.html")
-    found = ns.evaluation.comparison.compare(
+    answer = told_by(run, "report", *larger.files, "--truth", larger.truth, "-o", tmp_path / "report.html")
+    comparison = ns.evaluation.comparison.compare(
         larger.graph, larger.probabilities, larger.labels, larger.ids[np.sort(larger.calibration)],
         larger.ids[larger.rest], ids=larger.ids, alphas=ns.evaluation.comparison.CURVE_ALPHAS,
     )  # fmt: skip
-    assert told["verdict"]["lines"] == list(found.verdict(CLASSES).lines)
+    assert answer["verdict"]["lines"] == list(comparison.verdict(CLASSES).lines)
 
 
 def test_fallback_and_level_are_settings_of_report_inspect_and_predict(run, larger, tmp_path):
     target = tmp_path / "report.html"
     flags = ["--methods", "split,naps", "--fallback", "global", "--level", "exact", "--hops", 1, "--pool", 3]
-    told = told_by(run, "report", *larger.files, *flags, "-o", target)
-    assert [row["infinite"] for row in told["results"]] == [0, 0]
+    answer = told_by(run, "report", *larger.files, *flags, "-o", target)
+    assert [row["infinite"] for row in answer["results"]] == [0, 0]
     node = larger.ids[larger.calibration[0]]
     seen = told_by(run, "inspect", *larger.files, "--node", node, "--like", target, "--method", "naps")
     plain = told_by(
@@ -97,7 +97,7 @@ def test_a_level_is_that_of_the_method_made():
 
 
 def test_reproduce_says_on_which_nodes_it_judges(run, tmp_path):
-    told = told_by(run, "reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
-    assert told["judged_on"].startswith("As in the paper, each repetition evaluates 1,000 nodes")
-    assert "(50 on Amazon)" in told["judged_on"]
+    answer = told_by(run, "reproduce", "table2", "--rows-only", "--dataset", "amazon-computers", "--results", tmp_path)
+    assert answer["judged_on"].startswith("As in the paper, each repetition evaluates 1,000 nodes")
+    assert "(50 on Amazon)" in answer["judged_on"]
     assert told_by(run, "reproduce", "table1", "--rows-only", "--results", tmp_path)["judged_on"] == ""

@@ -67,12 +67,12 @@ def test_the_file_is_at_most_two_megabytes_and_names_its_licence():
 
 
 def test_the_predictions_are_those_of_the_default_splits_test_nodes(amazon):
-    said = amazon_predictions()
-    assert np.array_equal(said.nodes, amazon.test)
-    assert np.array_equal(said.labels, amazon.labels[amazon.test])
-    assert set(said.split) == {"test"}
-    assert (said.dataset, said.model) == ("amazon-computers", "graphsage-mean")
-    assert (said.settings["seed"], said.settings["preset"]) == (0, "released-code")
+    predictions = amazon_predictions()
+    assert np.array_equal(predictions.nodes, amazon.test)
+    assert np.array_equal(predictions.labels, amazon.labels[amazon.test])
+    assert set(predictions.split) == {"test"}
+    assert (predictions.dataset, predictions.model) == ("amazon-computers", "graphsage-mean")
+    assert (predictions.settings["seed"], predictions.settings["preset"]) == (0, "released-code")
 
 
 def test_the_predictions_are_committed_results_rounded_so_that_they_add_up_exactly():

@@ -85,26 +85,26 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    found: list[Block] = []
+    results: list[Block] = []
     inside, before = False, ""
     for number, line in enumerate(text.splitlines(), start=1):
         fence = FENCE.match(line)
         if inside and line.strip() == "```":
             inside = False
         elif inside:
-            found[-1].lines.append(line)
+            results[-1].lines.append(line)
         elif fence:
             title = re.search(r'title="([^"]*)"', fence["rest"])
             note = COMMENT.match(before)
             block = Block(fence["language"], title[1] if title else "", number)
             if note:
                 block.annotate(note[1])
-            found.append(block)
+            results.append(block)
             inside = True
         if line.strip():
             before = line
     assert not inside, "a block is not closed"
-    return found
+    return results
 
 
 def run_python(block: Block, names: dict[str, object], page: Path) -> str:

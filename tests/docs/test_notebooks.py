@@ -14,7 +14,7 @@ def marked(path):
     return pytest.param(path, id=path.stem, marks=[pytest.mark.gnn] if trains else [])
 
 
-def said(outputs) -> list[str]:
+def printed(outputs) -> list[str]:
     """What a cell prints, line by line; how long something took is not a part of it."""
     texts = [output.get("text") or output["data"].get("text/plain", []) for output in outputs]
     lines = "".join(line for text in texts for line in text).splitlines()
@@ -39,7 +39,7 @@ def test_every_cell_runs_and_shows_what_is_committed(path):
         where = "".join(cell["source"])
         assert kinds(outputs) == kinds(cell["outputs"]), where
         if not is_trained(cell):
-            assert said(outputs) == said(cell["outputs"]), where
+            assert printed(outputs) == printed(cell["outputs"]), where
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

@@ -30,8 +30,8 @@ def test_no_page_fetches_anything_from_elsewhere(site):
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 10
     for page in pages:
-        found = FETCHED.findall(page.read_text(encoding="utf-8"))
-        outside = [url for pair in found for url in pair if re.match(r"(?:https?:)?//", url)]
+        matches = FETCHED.findall(page.read_text(encoding="utf-8"))
+        outside = [url for pair in matches for url in pair if re.match(r"(?:https?:)?//", url)]
         assert outside == [], page.name
 
 
@@ -53,8 +53,8 @@ def test_a_notebook_has_a_page_and_can_be_downloaded(site):
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_beside_the_site_lead_somewhere(name):
-    found = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", (ROOT / name).read_text(encoding="utf-8"))
-    assert [link for link in found if "://" not in link and not (ROOT / link).exists()] == []
+    matches = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", (ROOT / name).read_text(encoding="utf-8"))
+    assert [link for link in matches if "://" not in link and not (ROOT / link).exists()] == []
 
 
 def test_pictures_are_small():

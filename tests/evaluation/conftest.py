@@ -10,5 +10,5 @@ from worlds import make_ring
 
 
 @pytest.fixture(scope="session")
-def found() -> Comparison:
+def ring_comparison() -> Comparison:
     return compare(**make_ring(1, n=3000, labelled=1200, edges=60000), alphas=CURVE_ALPHAS)

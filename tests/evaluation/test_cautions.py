@@ -9,10 +9,10 @@ from napsets.evaluation.results import Comparison
 from worlds import make_numbers, make_ring
 
 
-def test_no_warning_is_said_with_what_was_checked(found: Comparison) -> None:
-    told = found.verdict()
-    assert told.warnings == ()
-    assert told.lines[-1] == (
+def test_no_warning_is_said_with_what_was_checked(ring_comparison: Comparison) -> None:
+    verdict = ring_comparison.verdict()
+    assert verdict.warnings == ()
+    assert verdict.lines[-1] == (
         "Warnings: none (checked: number of labels, support, coverage by class and degree, whether labelled nodes "
         "differ from the others in degree, predicted class, confidence, agreement with neighbours)."
     )
@@ -28,8 +28,8 @@ def test_few_labels_and_too_few_are_warned_of() -> None:
 
 def test_too_little_support_is_counted() -> None:
     world = make_ring(5, edges=400)
-    told = compare(**world, methods=("naps",)).verdict()
-    short = told.warnings[0]
+    verdict = compare(**world, methods=("naps",)).verdict()
+    short = verdict.warnings[0]
     assert "get every label, because there are too few labelled nodes near them" in short
 
 
@@ -38,8 +38,8 @@ def test_labels_of_one_kind_of_nodes_are_warned_of_with_how_far_they_are_apart()
     predicted = world["probabilities"].argmax(axis=1)
     order = np.argsort(predicted == 0, kind="stable")
     biased = world | {"calibration": order[:600], "nodes": order[600:]}
-    told = compare(**biased, methods=("split",)).verdict(class_names=["cat", "dog", "owl", "bat"])
-    drift = [one for one in told.warnings if "predicted class" in one]
+    verdict = compare(**biased, methods=("split",)).verdict(class_names=["cat", "dog", "owl", "bat"])
+    drift = [one for one in verdict.warnings if "predicted class" in one]
     assert len(drift) == 1
     assert drift[0].startswith(
         "the calibration nodes differ from the evaluation nodes in predicted class: nodes predicted to be cat"
@@ -53,13 +53,13 @@ def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> Non
     labels = np.full(2000, -1)
     labels[order[:800]] = world["labels"][order[:800]]
     shuffled = np.random.default_rng(0).permutation(order[:800])
-    told = compare(
+    verdict = compare(
         **(world | {"labels": labels, "calibration": shuffled[:400], "nodes": shuffled[400:]}), methods=("split",)
     ).verdict()
     assert "the labelled nodes differ from the unlabelled nodes in degree" in [
-        one.split(":")[0] for one in told.warnings
+        one.split(":")[0] for one in verdict.warnings
     ]
-    assert told.withdrawn
+    assert verdict.withdrawn
 
 
 def test_few_labels_the_whole_line_and_drift_are_warned_of() -> None:

@@ -54,7 +54,7 @@ def numbers() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def found(numbers: dict[str, Any]) -> Comparison:
+def number_comparison(numbers: dict[str, Any]) -> Comparison:
     return compare_intervals(**numbers, seed=4, alphas=CURVE_ALPHAS)
 
 
@@ -71,11 +71,11 @@ class Case:
 
 
 @pytest.fixture(params=["sets", "intervals"])
-def case(request, world, comparison, numbers, found) -> Case:
+def case(request, world, comparison, numbers, number_comparison) -> Case:
     if request.param == "sets":
         return Case(world, comparison, "aps", ("nodes", "member", "thresholds", "support", "effective_size"))
     ends = ("nodes", "lower", "upper", "thresholds", "support", "effective_size", "centre")
-    return Case(numbers, found, "cqr", ends)
+    return Case(numbers, number_comparison, "cqr", ends)
 
 
 # -- sets and intervals alike ------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_metrics_are_those_of_the_library(world: dict[str, Any], comparison: Com
 
 def test_gaps_are_those_over_the_usual_groups_and_the_users_own(world: dict[str, Any]) -> None:
     side = np.where(np.arange(600) < 300, "east", "west")
-    found = compare(**world, seed=4, groups={"side": side})
+    number_comparison = compare(**world, seed=4, groups={"side": side})
     y, nodes = world["labels"], world["nodes"]
     groups = {
         "neighbourhood": ns.groups_by_neighbourhood(world["graph"], nodes, seed=4),
@@ -189,7 +189,7 @@ def test_gaps_are_those_over_the_usual_groups_and_the_users_own(world: dict[str,
         "confidence": ns.groups_by_confidence(world["probabilities"], 5, nodes),
         "side": side,
     }
-    for result, row in zip(found, found.rows(), strict=True):
+    for result, row in zip(number_comparison, number_comparison.rows(), strict=True):
         assert list(result.gaps) == list(groups)
         for kind, each in groups.items():
             gap = ns.coverage_gap(result.sets, y, each)
@@ -224,11 +224,11 @@ def test_sets_grow_as_alpha_falls(comparison: Comparison) -> None:
 
 def test_another_score_and_string_ids_are_used(world: dict[str, Any]) -> None:
     ids = np.array([f"node-{i}" for i in range(600)])
-    found = compare(**world, score=ns.RAPS(), ids=ids, seed=1)
+    number_comparison = compare(**world, score=ns.RAPS(), ids=ids, seed=1)
     naps = ns.NAPS(score=ns.RAPS(), seed=1).calibrate(
         world["graph"], world["probabilities"], world["labels"], world["calibration"], ids=ids
     )
-    assert np.array_equal(found["naps"].sets.member, naps.predict(world["nodes"]).member)
+    assert np.array_equal(number_comparison["naps"].sets.member, naps.predict(world["nodes"]).member)
 
 
 def test_progress_reaches_the_number_of_nodes(world: dict[str, Any]) -> None:
@@ -261,10 +261,10 @@ def test_an_unknown_method_is_a_key_error(comparison: Comparison) -> None:
 def test_the_verdict_says_what_to_take_and_how_sure_that_is(world: dict[str, Any], comparison: Comparison) -> None:
     assert str(comparison.verdict()).startswith("Keep split APS: average set size ")
     chosen = compare(**(world | {"methods": ("split", "auto")}))
-    told = chosen.verdict()
-    assert told.method == "auto"
-    assert told.change.value == pytest.approx(chosen["auto"].mean_size / chosen.baseline.mean_size - 1)
-    assert told.choice == str(chosen["auto"].calibrated.choice)
+    verdict = chosen.verdict()
+    assert verdict.method == "auto"
+    assert verdict.change.value == pytest.approx(chosen["auto"].mean_size / chosen.baseline.mean_size - 1)
+    assert verdict.choice == str(chosen["auto"].calibrated.choice)
 
 
 def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(world: dict[str, Any]) -> None:
@@ -273,8 +273,10 @@ def test_a_score_that_learns_is_refused_for_methods_that_keep_no_labels_apart(wo
     ) as info:
         compare(**world, score="informed")
     assert "exact=True" not in str(info.value)
-    found = compare(**(world | {"methods": ["split", "naps-exact", "informed"]}), score="informed", level="exact")
-    assert np.array_equal(found["split"].sets.member, found["informed"].sets.member)
+    number_comparison = compare(
+        **(world | {"methods": ["split", "naps-exact", "informed"]}), score="informed", level="exact"
+    )
+    assert np.array_equal(number_comparison["split"].sets.member, number_comparison["informed"].sets.member)
     with pytest.raises(ns.InvalidInputError, match="`fallback` must be"):
         compare(**world, score="informed", fallback="none")
 
@@ -289,16 +291,16 @@ def test_settings_and_methods_that_there_are_not_are_named(world: dict[str, Any]
 
 
 def test_what_was_only_tried_is_not_kept(world: dict[str, Any]) -> None:
-    found = compare(**(world | {"methods": ["split", "auto"]}))
-    assert not found.data._scored
+    number_comparison = compare(**(world | {"methods": ["split", "auto"]}))
+    assert not number_comparison.data._scored
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
 
 
-def test_widths_are_counted_honestly(numbers, found: Comparison) -> None:
+def test_widths_are_counted_honestly(numbers, number_comparison: Comparison) -> None:
     y = numbers["targets"][numbers["nodes"]]
-    for result in found:
+    for result in number_comparison:
         low, high = result.intervals.lower.tolist(), result.intervals.upper.tolist()
         widths = [b - a for a, b in zip(low, high, strict=True)]
         finite = [width for width in widths if math.isfinite(width)]
@@ -314,22 +316,28 @@ def test_widths_are_counted_honestly(numbers, found: Comparison) -> None:
             mean = sum(widths) / len(widths)
             error = math.sqrt(sum((width - mean) ** 2 for width in widths) / (len(widths) - 1) / len(widths))
             assert (result.mean_width, result.mean_width_se) == pytest.approx((mean, error))
-    assert found["naps"].infinite >= 10  # those without neighbours
-    assert found["split"].infinite == 0
+    assert number_comparison["naps"].infinite >= 10  # those without neighbours
+    assert number_comparison["split"].infinite == 0
 
 
-def test_where_all_are_finite_widths_can_be_compared(found: Comparison) -> None:
-    everywhere = [i for i in range(len(found.nodes)) if all(math.isfinite(result.sizes[i]) for result in found)]
-    assert 0 < len(everywhere) < found.nodes.size
-    for row, result in zip(found.rows(), found, strict=True):
-        assert row["shared"] == pytest.approx(len(everywhere) / found.nodes.size)
+def test_where_all_are_finite_widths_can_be_compared(number_comparison: Comparison) -> None:
+    everywhere = [
+        i
+        for i in range(len(number_comparison.nodes))
+        if all(math.isfinite(result.sizes[i]) for result in number_comparison)
+    ]
+    assert 0 < len(everywhere) < number_comparison.nodes.size
+    for row, result in zip(number_comparison.rows(), number_comparison, strict=True):
+        assert row["shared"] == pytest.approx(len(everywhere) / number_comparison.nodes.size)
         assert row["shared_width"] == pytest.approx(result.sizes[everywhere].mean())
         assert row["shared_width_se"] == pytest.approx(
             result.sizes[everywhere].std(ddof=1) / math.sqrt(len(everywhere))
         )
 
 
-def test_a_method_of_whole_lines_alone_leaves_the_widths_of_the_others_to_be_compared(numbers, found, monkeypatch):
+def test_a_method_of_whole_lines_alone_leaves_the_widths_of_the_others_to_be_compared(
+    numbers, number_comparison, monkeypatch
+):
     monkeypatch.setitem(METHODS, "nowhere", never_supported)
     among = compare_intervals(**numbers, methods=[*NAMES, "nowhere"], seed=3)
     assert among["nowhere"].infinite_rate == 1.0
@@ -343,7 +351,7 @@ def test_a_method_of_whole_lines_alone_leaves_the_widths_of_the_others_to_be_com
 
 def test_gaps_stand_over_neighbourhoods_degrees_predictions_own_widths_and_the_users_groups(numbers) -> None:
     side = np.where(np.arange(900) < 400, "east", "west")
-    found = compare_intervals(**numbers, methods=["split", "naps"], groups={"side": side}, seed=4)
+    number_comparison = compare_intervals(**numbers, methods=["split", "naps"], groups={"side": side}, seed=4)
     graph, y, nodes = numbers["graph"], numbers["targets"], numbers["nodes"]
     middle = numbers["outputs"].mean(axis=1)
     order = np.sort(middle[nodes])
@@ -355,24 +363,26 @@ def test_gaps_stand_over_neighbourhoods_degrees_predictions_own_widths_and_the_u
         "prediction": fifth,
         "side": side,
     }
-    for result, row in zip(found, found.rows(), strict=True):
+    for result, row in zip(number_comparison, number_comparison.rows(), strict=True):
         assert list(result.gaps) == [*groups, "width"]
         for kind, each in groups.items():
             gap = ns.coverage_gap(result.intervals, y, each)
             assert (row[f"gap_{kind}"], row[f"chance_{kind}"]) == (gap.gap, gap.chance)
-        assert result.pccv == ns.pccv(result.intervals, y, found.partition)
-    widest = found["naps"].gaps["width"]
+        assert result.pccv == ns.pccv(result.intervals, y, number_comparison.partition)
+    widest = number_comparison["naps"].gaps["width"]
     assert widest.coverage[-1] == pytest.approx(
-        found["naps"].intervals.contains(y)[np.argsort(found["naps"].sizes)][-widest.sizes[-1] :].mean()
+        number_comparison["naps"]
+        .intervals.contains(y)[np.argsort(number_comparison["naps"].sizes)][-widest.sizes[-1] :]
+        .mean()
     )
 
 
 def test_intervals_of_one_width_are_one_group(numbers) -> None:
-    found = compare_intervals(
+    number_comparison = compare_intervals(
         **(numbers | {"outputs": numbers["outputs"].mean(axis=1)}), methods=["split"], score="absolute"
     )
-    assert found.baseline.title == "Absolute split"
-    assert found.baseline.gaps["width"].sizes.tolist() == [numbers["nodes"].size]
+    assert number_comparison.baseline.title == "Absolute split"
+    assert number_comparison.baseline.gaps["width"].sizes.tolist() == [numbers["nodes"].size]
 
 
 def test_methods_of_labels_are_refused_with_those_of_numbers(numbers) -> None:
@@ -397,6 +407,6 @@ def test_the_score_decides_what_is_compared(numbers) -> None:
 def test_every_method_of_numbers_can_be_compared() -> None:
     numbers = make_numbers(1, n=400, labelled=200)
     names = [name for name in interval_methods() if name not in ("naps-lengths", "by-community")]  # need more
-    found = compare_intervals(**numbers, methods=names)
+    number_comparison = compare_intervals(**numbers, methods=names)
     assert len(names) > 10
-    assert all(result.coverage > 0.75 for result in found)
+    assert all(result.coverage > 0.75 for result in number_comparison)

@@ -66,36 +66,36 @@ def test_labels_of_hubs_alone_are_said_to_differ_in_degree_and_by_how_much(graph
 def test_labels_that_avoid_a_class_are_said_to_differ_in_it_by_its_name(graph, predicted) -> None:
     labelled = np.flatnonzero(predicted != 0)[::2]
     rest = np.setdiff1d(np.arange(NODES), labelled)
-    found = drifts(graph, predicted, labelled, rest, class_names=[*"abcdefgh"])[1]
-    assert found.group == "predicted to be a"
-    assert found.shares == (0.0, float((predicted[rest] == 0).mean()))
-    assert found.matters(2)
+    drift = drifts(graph, predicted, labelled, rest, class_names=[*"abcdefgh"])[1]
+    assert drift.group == "predicted to be a"
+    assert drift.shares == (0.0, float((predicted[rest] == 0).mean()))
+    assert drift.matters(2)
 
 
 def test_what_is_sure_but_tiny_is_not_worth_a_word() -> None:
     first, second = np.repeat([0, 1], [510_000, 490_000]), np.repeat([0, 1], [500_000, 500_000])
-    found = drift_of(first, second, ["with one", "with two"], what="degree", between=("labelled", "other"))
-    assert found.p_value < 1e-12
-    assert found.distance == pytest.approx(0.01)
-    assert found.distance < WORTH
-    assert not found.matters(1)
+    drift = drift_of(first, second, ["with one", "with two"], what="degree", between=("labelled", "other"))
+    assert drift.p_value < 1e-12
+    assert drift.distance == pytest.approx(0.01)
+    assert drift.distance < WORTH
+    assert not drift.matters(1)
 
 
 def test_the_more_is_looked_at_the_surer_it_must_be() -> None:
     first, second = np.repeat([0, 1], [60, 40]), np.repeat([0, 1], [360, 540])
-    found = drift_of(first, second, ["with one", "with two"], what="degree", between=("labelled", "other"))
-    assert ALARM / 10 < found.p_value < ALARM
-    assert found.matters(1)
-    assert not found.matters(10)
+    drift = drift_of(first, second, ["with one", "with two"], what="degree", between=("labelled", "other"))
+    assert ALARM / 10 < drift.p_value < ALARM
+    assert drift.matters(1)
+    assert not drift.matters(10)
 
 
 def test_the_p_value_is_pearsons() -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         first, second = rng.integers(4, size=300), rng.integers(4, size=500)
-        found = drift_of(first, second, [*"abcd"], what="degree", between=("one", "other"))
+        drift = drift_of(first, second, [*"abcd"], what="degree", between=("one", "other"))
         table = np.stack([np.bincount(first, minlength=4), np.bincount(second, minlength=4)])
-        assert found.p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue, rel=1e-9)
+        assert drift.p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue, rel=1e-9)
 
 
 def test_rare_groups_are_put_together_and_one_group_tells_nothing() -> None:

@@ -64,9 +64,11 @@ def test_a_report_withdraws_it_too_where_other_nodes_have_no_label() -> None:
     labels[world["train"]] = world["labels"][world["train"]]
     half = world["train"].size // 2
     order = np.random.default_rng(1).permutation(world["train"])
-    told = compare(world["graph"], world["outputs"], labels, order[:half], order[half:], methods=("split",)).verdict()
-    assert told.coverage > 0.85
-    assert told.lines[0].startswith("No promise of coverage can be made: ")
+    verdict = compare(
+        world["graph"], world["outputs"], labels, order[:half], order[half:], methods=("split",)
+    ).verdict()
+    assert verdict.coverage > 0.85
+    assert verdict.lines[0].startswith("No promise of coverage can be made: ")
 
 
 def test_random_labels_raise_no_more_false_alarms_than_promised() -> None:
@@ -76,8 +78,8 @@ def test_random_labels_raise_no_more_false_alarms_than_promised() -> None:
     for size in (60, 300, 3000):
         for _ in range(draws):
             labelled = rng.choice(world["rest"], size, replace=False)
-            asked = np.setdiff1d(world["rest"], labelled)
-            looks = drifts(world["graph"], predicted, labelled, asked, outputs=world["outputs"])
+            nodes = np.setdiff1d(world["rest"], labelled)
+            looks = drifts(world["graph"], predicted, labelled, nodes, outputs=world["outputs"])
             assert len(looks) == 4
             alarms += any(look.matters(len(looks)) for look in looks)
     assert binom.sf(alarms - 1, 3 * draws, ALARM) > 1e-3
@@ -133,8 +135,8 @@ def test_narrow_intervals_of_labelled_nodes_withdraw_the_promise_of_numbers() ->
     calibrated = ns.make_method("split", score="cqr").calibrate(
         world["graph"], outputs, world["targets"], world["calibration"]
     )
-    told = foresee(calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=outputs)
-    assert "The average width that the model gives is 0.2" in told.lines[0]
+    verdict = foresee(calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=outputs)
+    assert "The average width that the model gives is 0.2" in verdict.lines[0]
 
 
 def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:
@@ -151,9 +153,9 @@ def test_calibration_nodes_of_a_train_mask_are_warned_of() -> None:
     with_overlap = ns.methods.CalibrationData.check
     with pytest.warns(ns.NapsetsWarning):
         assert with_overlap(data, p, y, np.arange(40, 100)).trained == 20
-    found = compare(ns.Graph.from_any(data) if hasattr(ns.Graph, "from_any") else ns.graph.as_graph(data), p, y,
+    comparison = compare(ns.Graph.from_any(data) if hasattr(ns.Graph, "from_any") else ns.graph.as_graph(data), p, y,
                     np.arange(60, 120), np.arange(120, 200), methods=("split",))  # fmt: skip
-    told = replace(found, data=replace(found.data, trained=20)).verdict()
-    assert told.lines[0].startswith(
+    verdict = replace(comparison, data=replace(comparison.data, trained=20)).verdict()
+    assert verdict.lines[0].startswith(
         "No promise of coverage can be made: the model was trained on 20 calibration labels (`train_mask`)."
     )

@@ -19,13 +19,13 @@ from worlds import make_numbers, make_ring
 def test_intervals_hold_what_they_estimate_as_often_as_they_say() -> None:
     """Over draws of nodes and labels: what is estimated is the mean over all draws."""
     draws, names = 80, ("split", "naps-exact", "daps")
-    found: list[list[Interval]] = [[], []]
+    intervals: list[list[Interval]] = [[], []]
     for d in range(draws):
         world = make_ring(1000 + d, n=400, labelled=150, edges=1500)
         compared = compare(**world, methods=names, alphas=(0.05, 0.1, 0.15))
-        for m, one in enumerate(found, start=1):
+        for m, one in enumerate(intervals, start=1):
             one.append(size_change(compared, compared.results[m]))
-    for one in found:
+    for one in intervals:
         values = np.array([change.value for change in one])
         holds = sum(change.low <= values.mean() <= change.high for change in one)
         assert binom.cdf(holds, draws, 0.95) > 1e-3
@@ -33,8 +33,8 @@ def test_intervals_hold_what_they_estimate_as_often_as_they_say() -> None:
         assert np.mean([change.high - change.low for change in one]) < 3.0 * 2 * 1.96 * values.std(ddof=1)
 
 
-def test_evenness_is_paired_by_neighbourhood_and_chance_cancels(found: Comparison) -> None:
-    over, gaps = gaps_of(found)
+def test_evenness_is_paired_by_neighbourhood_and_chance_cancels(ring_comparison: Comparison) -> None:
+    over, gaps = gaps_of(ring_comparison)
     assert over == "neighbourhood"
     assert len({gap.chance for gap in gaps}) == 1
     one = evenness(gaps[2], gaps[0])
@@ -48,19 +48,19 @@ def test_evenness_is_paired_by_neighbourhood_and_chance_cancels(found: Compariso
 
 def test_without_two_neighbourhoods_evenness_is_that_over_degrees() -> None:
     world = make_ring(9, edges=60)
-    found = compare(**world, methods=("split", "informed"), alphas=CURVE_ALPHAS)
-    over, gaps = gaps_of(found)
+    comparison = compare(**world, methods=("split", "informed"), alphas=CURVE_ALPHAS)
+    over, gaps = gaps_of(comparison)
     assert over == "degree"
     expected = ns.coverage_gap(
-        found.baseline.sets, world["labels"], ns.groups_by_degree(world["graph"], 5, world["nodes"])
+        comparison.baseline.sets, world["labels"], ns.groups_by_degree(world["graph"], 5, world["nodes"])
     )
     assert gaps[0].gap == expected.gap
-    told = replace(found.verdict(), kept=False, evenness=Interval(0.0, -1.0, 1.0), over=over)
-    assert "points off the target per group by degree on average, compared with" in told.buys
+    verdict = replace(comparison.verdict(), kept=False, evenness=Interval(0.0, -1.0, 1.0), over=over)
+    assert "points off the target per group by degree on average, compared with" in verdict.buys
 
 
-def test_the_same_sets_change_nothing_for_sure(found: Comparison) -> None:
-    assert size_change(found, found.baseline) == Interval(0.0, 0.0, 0.0)
+def test_the_same_sets_change_nothing_for_sure(ring_comparison: Comparison) -> None:
+    assert size_change(ring_comparison, ring_comparison.baseline) == Interval(0.0, 0.0, 0.0)
 
 
 def test_other_labels_are_part_of_the_uncertainty_where_the_curve_is_known() -> None:
@@ -72,9 +72,9 @@ def test_other_labels_are_part_of_the_uncertainty_where_the_curve_is_known() -> 
     assert wide.high - wide.low > 1.2 * (narrow.high - narrow.low)
 
 
-def test_sets_are_never_endless(found: Comparison) -> None:
-    for result in found:
-        assert endless_change(found, result) == Interval(0.0, 0.0, 0.0)
+def test_sets_are_never_endless(ring_comparison: Comparison) -> None:
+    for result in ring_comparison:
+        assert endless_change(ring_comparison, result) == Interval(0.0, 0.0, 0.0)
 
 
 def test_whole_lines_are_counted_by_node_and_left_out_of_widths() -> None:

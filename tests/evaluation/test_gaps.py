@@ -33,19 +33,19 @@ GROUPS = np.array([0, 0, 0, 0, 1, 1, -1])
 
 
 def test_gaps_are_means_over_groups():
-    found = ns.coverage_gap(SETS, LABELS, GROUPS)
-    assert found.groups.tolist() == [0, 1]
-    assert found.sizes.tolist() == [4, 2]
-    assert found.coverage.tolist() == [1.0, 0.5]
-    assert found.gap == 0.25
-    assert (found.under, found.over) == (0.125, 0.125)
-    assert found.share == 6 / 7
+    gap = ns.coverage_gap(SETS, LABELS, GROUPS)
+    assert gap.groups.tolist() == [0, 1]
+    assert gap.sizes.tolist() == [4, 2]
+    assert gap.coverage.tolist() == [1.0, 0.5]
+    assert gap.gap == 0.25
+    assert (gap.under, gap.over) == (0.125, 0.125)
+    assert gap.share == 6 / 7
     # E|X/4 − 3/4| and E|X/2 − 3/4|, counted out.
     four = sum(math.comb(4, k) * 0.75**k * 0.25 ** (4 - k) * abs(k / 4 - 0.75) for k in range(5))
     two = sum(math.comb(2, k) * 0.75**k * 0.25 ** (2 - k) * abs(k / 2 - 0.75) for k in range(3))
-    assert found.chance == pytest.approx((four + two) / 2)
-    assert found.excess == found.gap - found.chance
-    assert "2 groups" in str(found)
+    assert gap.chance == pytest.approx((four + two) / 2)
+    assert gap.excess == gap.gap - gap.chance
+    assert "2 groups" in str(gap)
 
 
 def test_groups_may_have_names_and_one_entry_a_set():
@@ -55,15 +55,15 @@ def test_groups_may_have_names_and_one_entry_a_set():
     for groups in (named, named.astype(object), named.tolist()):
         by_node = ns.coverage_gap(sets, np.zeros(9, int), ["", "", *groups])
         by_set = ns.coverage_gap(sets, LABELS, np.array(groups)[order], per="set")
-        for found in (by_node, by_set):
-            assert found.groups.tolist() == ["a", "b"]
-            assert found.coverage.tolist() == [1.0, 0.5]
+        for gap in (by_node, by_set):
+            assert gap.groups.tolist() == ["a", "b"]
+            assert gap.coverage.tolist() == [1.0, 0.5]
 
 
 def test_without_groups_there_is_no_gap():
-    found = ns.coverage_gap(SETS, LABELS, np.full(7, -1))
-    assert found.share == 0
-    assert all(math.isnan(value) for value in (found.gap, found.chance, found.excess, found.under, found.over))
+    gap = ns.coverage_gap(SETS, LABELS, np.full(7, -1))
+    assert gap.share == 0
+    assert all(math.isnan(value) for value in (gap.gap, gap.chance, gap.excess, gap.under, gap.over))
     none = make(np.zeros(0), num_nodes=7)
     assert math.isnan(ns.coverage_gap(none, LABELS, GROUPS).share)
 
@@ -102,18 +102,18 @@ def test_the_worst_group_by_chance_is_the_mean_of_what_simulation_gives():
 
 
 def test_the_worst_group_is_pccv_beside_what_chance_gives():
-    found = ns.coverage_gap(SETS, LABELS, GROUPS)
-    assert found.worst == ns.pccv(SETS, LABELS, [np.arange(4), np.array([4, 5])]) == 0.25
-    assert found.worst_chance == pytest.approx(enumerated_worst_deviation([4, 2], 0.75))
+    gap = ns.coverage_gap(SETS, LABELS, GROUPS)
+    assert gap.worst == ns.pccv(SETS, LABELS, [np.arange(4), np.array([4, 5])]) == 0.25
+    assert gap.worst_chance == pytest.approx(enumerated_worst_deviation([4, 2], 0.75))
     assert math.isnan(ns.coverage_gap(SETS, LABELS, np.full(7, -1)).worst)
 
 
 def test_by_chance_under_and_over_coverage_are_half_of_the_gap_each():
     rng = np.random.default_rng(2)
     groups = rng.permutation(np.repeat(np.arange(5), [4, 9, 30, 60, 97]))
-    found = [ns.coverage_gap(make(rng.random(200) < 0.9, alpha=0.1), np.zeros(200, int), groups) for _ in range(2000)]
-    for side in ([gap.under for gap in found], [gap.over for gap in found]):
-        assert abs(stats.ttest_1samp(side, found[0].chance / 2).statistic) < 4
+    gaps = [ns.coverage_gap(make(rng.random(200) < 0.9, alpha=0.1), np.zeros(200, int), groups) for _ in range(2000)]
+    for side in ([gap.under for gap in gaps], [gap.over for gap in gaps]):
+        assert abs(stats.ttest_1samp(side, gaps[0].chance / 2).statistic) < 4
 
 
 def test_where_coverage_is_even_the_excess_is_zero_on_average():
@@ -146,9 +146,9 @@ def test_groups_by_quantiles_are_of_about_equal_size_and_keep_ties_together():
     assert ns.groups_by_degree(star, bins=5).tolist() == [0] * 10  # every fifth of them begins with a leaf
     p = np.linspace(0.5, 1.0, 100)
     confident = np.column_stack([p, 1 - p])
-    found = ns.groups_by_confidence(confident, bins=4)
-    assert np.bincount(found).tolist() == [25] * 4
-    assert (np.diff(found) >= 0).all()
+    groups = ns.groups_by_confidence(confident, bins=4)
+    assert np.bincount(groups).tolist() == [25] * 4
+    assert (np.diff(groups) >= 0).all()
     half = ns.groups_by_confidence(confident, bins=2, nodes=np.arange(50, 100))
     assert np.bincount(half + 1).tolist() == [50, 25, 25]
     assert ns.groups_by_confidence(confident, bins=2, nodes=[]).tolist() == [-1] * 100
@@ -159,7 +159,7 @@ def test_groups_by_quantiles_are_of_about_equal_size_and_keep_ties_together():
 def test_groups_by_class_and_by_neighbourhood():
     assert ns.groups_by_class([2, -1, 0]).tolist() == [2, -1, 0]
     graph = ns.Graph.from_networkx(nx.disjoint_union(nx.complete_graph(40), nx.complete_graph(10)))
-    found = ns.groups_by_neighbourhood(graph, np.arange(50), radius=1, min_size=30)
-    assert found.tolist() == [0] * 40 + [-1] * 10
+    groups = ns.groups_by_neighbourhood(graph, np.arange(50), radius=1, min_size=30)
+    assert groups.tolist() == [0] * 40 + [-1] * 10
     both = ns.groups_by_neighbourhood(graph, np.arange(5, 50), radius=1, min_size=5)
     assert both.tolist() == [-1] * 5 + [0] * 35 + [1] * 10

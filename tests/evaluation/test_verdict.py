@@ -26,37 +26,37 @@ from worlds import make_numbers, make_ring
 # -- which method ------------------------------------------------------------------------------------------------------
 
 
-def test_what_chose_by_itself_is_taken_with_what_it_buys(found: Comparison) -> None:
-    told = found.verdict()
-    auto = found["auto"]
-    assert (told.method, told.rivals, told.judged) == ("auto", 0, 1800)
-    assert told.change == size_change(found, auto)
-    assert told.change.value == pytest.approx(auto.mean_size / found.baseline.mean_size - 1)
-    assert told.change.below
-    assert told.coverage == auto.coverage
-    assert told.band == coverage_band(600, 0.1, 1800)
-    assert (told.labels, told.apart, told.level_labels, told.proven) == (1200, 600, 600, True)
-    assert told.choice == str(auto.calibrated.choice)
+def test_what_chose_by_itself_is_taken_with_what_it_buys(ring_comparison: Comparison) -> None:
+    verdict = ring_comparison.verdict()
+    auto = ring_comparison["auto"]
+    assert (verdict.method, verdict.rivals, verdict.judged) == ("auto", 0, 1800)
+    assert verdict.change == size_change(ring_comparison, auto)
+    assert verdict.change.value == pytest.approx(auto.mean_size / ring_comparison.baseline.mean_size - 1)
+    assert verdict.change.below
+    assert verdict.coverage == auto.coverage
+    assert verdict.band == coverage_band(600, 0.1, 1800)
+    assert (verdict.labels, verdict.apart, verdict.level_labels, verdict.proven) == (1200, 600, 600, True)
+    assert verdict.choice == str(auto.calibrated.choice)
 
 
-def test_a_method_picked_by_the_judged_labels_pays_for_the_picking(found: Comparison) -> None:
-    only = replace(found, results=tuple(one for one in found if one.name != "auto"))
-    told = judge_methods(only)
-    assert (told.method, told.rivals) == ("informed", 4)
-    assert told.change == size_change(only, only["informed"], 0.05 / 4)
-    assert told.change.low < size_change(only, only["informed"]).low
-    assert "It was picked among 5 methods on these nodes, which the intervals allow for" in told.lines[1]
+def test_a_method_picked_by_the_judged_labels_pays_for_the_picking(ring_comparison: Comparison) -> None:
+    only = replace(ring_comparison, results=tuple(one for one in ring_comparison if one.name != "auto"))
+    verdict = judge_methods(only)
+    assert (verdict.method, verdict.rivals) == ("informed", 4)
+    assert verdict.change == size_change(only, only["informed"], 0.05 / 4)
+    assert verdict.change.low < size_change(only, only["informed"]).low
+    assert "It was picked among 5 methods on these nodes, which the intervals allow for" in verdict.lines[1]
 
 
 def test_where_nothing_is_clearly_better_the_baseline_is_kept() -> None:
     world = make_ring(2)
     rng = np.random.default_rng(0)
     world["graph"] = ns.Graph.from_edge_index(rng.integers(700, size=(2, 3500)), num_nodes=700)
-    told = compare(**world, methods=("split", "naps", "naps-exact"), alphas=CURVE_ALPHAS).verdict()
-    assert told.method == "split"
-    assert math.isnan(told.change.value)
-    assert told.lines[0].startswith("Keep split APS: average set size ")
-    assert "no other method here is clearly better" in told.lines[0]
+    verdict = compare(**world, methods=("split", "naps", "naps-exact"), alphas=CURVE_ALPHAS).verdict()
+    assert verdict.method == "split"
+    assert math.isnan(verdict.change.value)
+    assert verdict.lines[0].startswith("Keep split APS: average set size ")
+    assert "no other method here is clearly better" in verdict.lines[0]
 
 
 def test_what_covers_too_little_is_not_taken_however_small_its_sets_are(monkeypatch) -> None:
@@ -92,8 +92,8 @@ LESS, MORE, OPEN = Interval(-0.2, -0.3, -0.1), Interval(0.2, 0.1, 0.3), Interval
         pytest.param([OPEN, OPEN, OPEN], [OPEN, OPEN, OPEN], "split", id="the baseline where all is open"),
     ],
 )
-def test_the_judged_labels_pick_by_this_rule(monkeypatch, found: Comparison, size, even, taken) -> None:
-    only = replace(found, results=found.results[:4])
+def test_the_judged_labels_pick_by_this_rule(monkeypatch, ring_comparison: Comparison, size, even, taken) -> None:
+    only = replace(ring_comparison, results=ring_comparison.results[:4])
     assert [one.name for one in only] == ["split", "naps", "naps-exact", "informed"]
     assert only["informed"].mean_size < only["naps-exact"].mean_size
     gaps = gaps_of(only)[1]
@@ -115,8 +115,8 @@ def test_the_judged_labels_pick_by_this_rule(monkeypatch, found: Comparison, siz
         pytest.param(OPEN, LESS, "auto", id="more even and no larger"),
     ],
 )
-def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, found, size, even, taken) -> None:
-    only = replace(found, results=(found.baseline, found["auto"]))
+def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, ring_comparison, size, even, taken) -> None:
+    only = replace(ring_comparison, results=(ring_comparison.baseline, ring_comparison["auto"]))
     monkeypatch.setattr(verdict, "size_change", lambda *_, **__: size)
     monkeypatch.setattr(verdict, "evenness", lambda *_: even)
     assert judge_methods(only).method == taken
@@ -125,64 +125,66 @@ def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, found, si
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_lines_say_the_numbers(found: Comparison) -> None:
-    told = found.verdict()
-    buys, sure, *rest = told.lines
-    change = [f"{100 * end:+.1f}".replace("-", "−") for end in (told.change.value, told.change.low, told.change.high)]
+def test_the_lines_say_the_numbers(ring_comparison: Comparison) -> None:
+    verdict = ring_comparison.verdict()
+    buys, sure, *rest = verdict.lines
+    change = [
+        f"{100 * end:+.1f}".replace("-", "−") for end in (verdict.change.value, verdict.change.low, verdict.change.high)
+    ]
     assert buys.startswith(
-        f"Use Auto: average set size {told.size:.2f}, compared with {told.baseline_size:.2f} for split APS "
+        f"Use Auto: average set size {verdict.size:.2f}, compared with {verdict.baseline_size:.2f} for split APS "
         f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %). Coverage is "
     )
-    assert f"chance alone gives {100 * told.chance:.1f}." in buys
-    assert f"Coverage: {100 * told.coverage:.1f} % of the 1,800 evaluation nodes are covered (target 90 %; " in sure
-    assert f"between {100 * told.band[0]:.1f} and {100 * told.band[1]:.1f} % in 95 of 100 cases)" in sure
+    assert f"chance alone gives {100 * verdict.chance:.1f}." in buys
+    assert f"Coverage: {100 * verdict.coverage:.1f} % of the 1,800 evaluation nodes are covered (target 90 %; " in sure
+    assert f"between {100 * verdict.band[0]:.1f} and {100 * verdict.band[1]:.1f} % in 95 of 100 cases)" in sure
     assert sure.endswith("Cost: none; all 1,200 labels are evidence, and 600 of them also set the level.")
-    silent = replace(told, speaking=False)
+    silent = replace(verdict, speaking=False)
     assert silent.cost == "600 of the 1,200 labels are used only to set the level"
-    assert str(told) == "\n".join((buys, sure, *rest))
-    assert told.row()["lines"] == [buys, sure, *rest]
-    assert told.row()["change"]["value"] == told.change.value
+    assert str(verdict) == "\n".join((buys, sure, *rest))
+    assert verdict.row()["lines"] == [buys, sure, *rest]
+    assert verdict.row()["change"]["value"] == verdict.change.value
 
 
-def test_all_warnings_are_printed_and_a_withdrawn_promise_stands_first(found: Comparison) -> None:
-    told = replace(found.verdict(), warnings=("first", "second", "third"))
-    assert told.lines[-3:] == ("Warning: first.", "Warning: second.", "Warning: third.")
-    withdrawn = replace(told, withdrawn="first")
+def test_all_warnings_are_printed_and_a_withdrawn_promise_stands_first(ring_comparison: Comparison) -> None:
+    verdict = replace(ring_comparison.verdict(), warnings=("first", "second", "third"))
+    assert verdict.lines[-3:] == ("Warning: first.", "Warning: second.", "Warning: third.")
+    withdrawn = replace(verdict, withdrawn="first")
     assert withdrawn.lines[0] == "No promise of coverage can be made: first."
     assert withdrawn.lines[-2:] == ("Warning: second.", "Warning: third.")
 
 
-def test_the_smallest_sets_are_named_with_how_even_they_are(found: Comparison) -> None:
-    smallest = replace(found.verdict(), smallest=None)
+def test_the_smallest_sets_are_named_with_how_even_they_are(ring_comparison: Comparison) -> None:
+    smallest = replace(ring_comparison.verdict(), smallest=None)
     assert not any("If small sets matter most" in line for line in smallest.lines)
     other = verdict.Alternative("thr", "THR split", 1.1, LESS, 0.08, MORE)
-    told = replace(found.verdict(), smallest=other, gap=0.05)
+    told = replace(ring_comparison.verdict(), smallest=other, gap=0.05)
     assert told.lines[2] == (
         "If small sets matter most: split THR makes the smallest sets, average set size 1.10 (−20.0 %, 95 % interval "
         "−30.0 to −10.0 %); its coverage is less even (8.0 points off the target per neighbourhood, compared with 5.0)."
     )
 
 
-def test_split_thr_is_in_every_comparison_and_named_where_it_is_smallest(found: Comparison) -> None:
-    assert "thr" in [result.name for result in found]
-    only = replace(found, results=(found.baseline, found["thr"]))
-    told = judge_methods(only)
+def test_split_thr_is_in_every_comparison_and_named_where_it_is_smallest(ring_comparison: Comparison) -> None:
+    assert "thr" in [result.name for result in ring_comparison]
+    only = replace(ring_comparison, results=(ring_comparison.baseline, ring_comparison["thr"]))
+    verdict = judge_methods(only)
     smaller = size_change(only, only["thr"]).below
-    assert (told.method == "thr" or told.smallest is not None) == smaller
+    assert (verdict.method == "thr" or verdict.smallest is not None) == smaller
 
 
 @pytest.mark.parametrize(
     ("ends", "word"),
     [((-0.02, -0.03, -0.01), "more even"), ((0.02, 0.01, 0.03), "less even"), ((0, -1, 1), "about as even")],
 )
-def test_evenness_is_claimed_only_where_it_is_clear(found: Comparison, ends: Any, word: str) -> None:
-    told = replace(found.verdict(), evenness=Interval(*ends))
-    assert f"Coverage is {word}" in told.buys
+def test_evenness_is_claimed_only_where_it_is_clear(ring_comparison: Comparison, ends: Any, word: str) -> None:
+    verdict = replace(ring_comparison.verdict(), evenness=Interval(*ends))
+    assert f"Coverage is {word}" in verdict.buys
 
 
-def test_no_theorem_no_promise(found: Comparison) -> None:
-    told = replace(found.verdict(), proven=False)
-    assert "No theorem guarantees it" in told.sure
+def test_no_theorem_no_promise(ring_comparison: Comparison) -> None:
+    verdict = replace(ring_comparison.verdict(), proven=False)
+    assert "No theorem guarantees it" in verdict.sure
 
 
 @pytest.mark.parametrize("name", ["auto", "split", "naps"])
@@ -192,25 +194,27 @@ def test_without_truth_it_says_what_is_expected_and_promised(name: str) -> None:
         *(world[key] for key in ("graph", "probabilities", "labels", "calibration"))
     )
     sets = calibrated.predict(world["nodes"])
-    told = foresee(
+    verdict = foresee(
         calibrated, name, alpha=0.1, nodes=world["nodes"], size=ns.mean_size(sets), infinite=sets.infinite,
         outputs=world["probabilities"],
     )  # fmt: skip
-    assert isinstance(told, Verdict)
-    assert (told.judged, told.nodes, told.labels) == (0, 1000, 500)
-    assert math.isnan(told.coverage)
-    assert told.buys.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
+    assert isinstance(verdict, Verdict)
+    assert (verdict.judged, verdict.nodes, verdict.labels) == (0, 1000, 500)
+    assert math.isnan(verdict.coverage)
+    assert verdict.buys.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
     if name == "auto":
         score = [one for one in calibrated.choice.candidates if one.step == "score"]
         chosen = next(one for one in score if one.chosen)
-        assert told.baseline_size == score[0].value
-        assert told.change.value == pytest.approx(chosen.value / score[0].value - 1)
-        assert f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in told.buys
+        assert verdict.baseline_size == score[0].value
+        assert verdict.change.value == pytest.approx(chosen.value / score[0].value - 1)
+        assert (
+            f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in verdict.buys
+        )
     else:
-        assert "no other method was tried" in told.buys
+        assert "no other method was tried" in verdict.buys
     low, high = coverage_band(249 if name == "auto" else 500, 0.1)
     promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
-    assert (promise in told.sure) == (name != "naps")
+    assert (promise in verdict.sure) == (name != "naps")
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -222,23 +226,23 @@ def widths() -> Comparison:
 
 
 def test_the_verdict_says_widths(widths: Comparison) -> None:
-    told = widths.verdict()
-    assert told.prediction is ns.PredictionIntervals
-    assert (told.method, told.baseline, told.infinite) == ("auto", "CQR split", widths["auto"].infinite_rate)
-    assert told.change == size_change(widths, widths["auto"])
-    assert told.lines[0].startswith(
-        f"Use Auto: average interval width {told.size:.3g}, compared with {told.baseline_size:.3g} for split CQR"
+    verdict = widths.verdict()
+    assert verdict.prediction is ns.PredictionIntervals
+    assert (verdict.method, verdict.baseline, verdict.infinite) == ("auto", "CQR split", widths["auto"].infinite_rate)
+    assert verdict.change == size_change(widths, widths["auto"])
+    assert verdict.lines[0].startswith(
+        f"Use Auto: average interval width {verdict.size:.3g}, compared with {verdict.baseline_size:.3g} for split CQR"
     )
-    assert "in degree, prediction, confidence" in told.looked_at
-    assert json.loads(json.dumps(told.row()))["lines"] == list(told.lines)
+    assert "in degree, prediction, confidence" in verdict.looked_at
+    assert json.loads(json.dumps(verdict.row()))["lines"] == list(verdict.lines)
 
 
 def test_widths_are_paired_where_both_are_finite(widths: Comparison) -> None:
     naps, split = widths["naps"], widths["split"]
     both = np.isfinite(naps.sizes)
     assert size_change(widths, naps).value == pytest.approx(naps.sizes[both].mean() / split.sizes[both].mean() - 1)
-    told = replace(judge_methods(replace(widths, results=(split, naps))), kept=False)
-    forced = replace(told, infinite=naps.infinite_rate, change=size_change(widths, naps))
+    verdict = replace(judge_methods(replace(widths, results=(split, naps))), kept=False)
+    forced = replace(verdict, infinite=naps.infinite_rate, change=size_change(widths, naps))
     share = 100 * naps.infinite_rate
     assert f"where both are finite; {share:.1f} % of them are the whole line, compared with 0.0 %" in forced.buys
 

@@ -31,16 +31,16 @@ def hard_classes(seed: int, classes: int = 58, nodes: int = 9000):
 
 def test_classes_that_are_never_covered_are_named_worst_first_with_what_helps() -> None:
     world = hard_classes(0)
-    told = compare(**world, methods=("split",)).verdict([f"c{k}" for k in range(58)])
-    assert {group.name for group in told.weak if group.what == "class"} == {"c56", "c57"}
-    assert [group.coverage for group in told.weak[:2]] == [0.0, 0.0]
-    sentence = next(text for text in told.warnings if "classes are covered" in text)
+    verdict = compare(**world, methods=("split",)).verdict([f"c{k}" for k in range(58)])
+    assert {group.name for group in verdict.weak if group.what == "class"} == {"c56", "c57"}
+    assert [group.coverage for group in verdict.weak[:2]] == [0.0, 0.0]
+    sentence = next(text for text in verdict.warnings if "classes are covered" in text)
     assert sentence.startswith(
         "2 of 58 classes are covered less often than the target of 90 %, by more than chance: c5"
     )
     assert "(0 % of " in sentence
     assert sentence.endswith("What helps: `--by class`, or more labels in these classes")
-    assert told.row()["weak"][0]["name"] == told.weak[0].name
+    assert verdict.row()["weak"][0]["name"] == verdict.weak[0].name
 
 
 def test_predict_names_them_from_the_labels_that_set_the_level() -> None:
@@ -48,10 +48,10 @@ def test_predict_names_them_from_the_labels_that_set_the_level() -> None:
     calibrated = ns.make_method("split").calibrate(
         *(world[key] for key in ("graph", "probabilities", "labels", "calibration"))
     )
-    told = foresee(
+    verdict = foresee(
         calibrated, "split", alpha=0.1, nodes=world["nodes"], size=1.0, infinite=0, outputs=world["probabilities"]
     )
-    assert {group.name for group in told.weak} == {"class 56", "class 57"}
+    assert {group.name for group in verdict.weak} == {"class 56", "class 57"}
     by_class = ns.make_method("by-class").calibrate(
         *(world[key] for key in ("graph", "probabilities", "labels", "calibration"))
     )
@@ -68,18 +68,18 @@ def test_the_users_own_groups_are_named_too() -> None:
     labels = world["labels"].copy()
     north = region == "north"
     labels[north] = world["probabilities"][north].argmin(axis=1)
-    told = compare(**(world | {"labels": labels}), methods=("split",), groups={"region": region}).verdict()
-    assert [group.name for group in told.weak if group.what == "region"] == ["north"]
-    assert any("groups by region is covered less often" in text and "`--by FILE`" in text for text in told.warnings)
+    verdict = compare(**(world | {"labels": labels}), methods=("split",), groups={"region": region}).verdict()
+    assert [group.name for group in verdict.weak if group.what == "region"] == ["north"]
+    assert any("groups by region is covered less often" in text and "`--by FILE`" in text for text in verdict.warnings)
 
 
 def test_the_tail_is_that_of_the_beta_binomial_law_times_the_number_of_groups() -> None:
     covered = np.repeat([True, False, True], [400, 40, 60])
     groups = np.repeat([0, 1], [400, 100])
-    found = weak_groups(gap_within(covered, groups, 0.1), "class", ["a", "b"], level_labels=500)
+    weak = weak_groups(gap_within(covered, groups, 0.1), "class", ["a", "b"], level_labels=500)
     place = rank_place(500, 0.1)
-    assert [group.name for group in found] == ["b"]
-    assert found[0].p_value == pytest.approx(2 * betabinom.cdf(60, 100, place, 501 - place), rel=1e-6)
+    assert [group.name for group in weak] == ["b"]
+    assert weak[0].p_value == pytest.approx(2 * betabinom.cdf(60, 100, place, 501 - place), rel=1e-6)
 
 
 @pytest.mark.parametrize("level_labels", [None, 200])

@@ -41,8 +41,8 @@ def test_rows_come_in_any_order_and_stand_by_their_nodes(tmp_path, world, featur
 def test_a_sparse_matrix_stands_in_the_order_of_the_probabilities(tmp_path, world, features):
     sparse = sp.csr_matrix(np.where(features > 0.5, features, 0.0))
     sp.save_npz(tmp_path / "f.npz", sparse)
-    found = read_features(tmp_path / "f.npz", inputs_of(world).ids)
-    np.testing.assert_array_equal(found.toarray(), sparse.toarray())
+    features_read = read_features(tmp_path / "f.npz", inputs_of(world).ids)
+    np.testing.assert_array_equal(features_read.toarray(), sparse.toarray())
 
 
 def test_the_command_compares_nodes_by_them_and_explains_what_it_wrote(tmp_path, world, features, run):

@@ -18,11 +18,11 @@ def test_a_column_of_text_is_named(tmp_path, suffix, name):
     path = write(tmp_path / f"p{suffix}", ROWS | {name: ["Rome", "Oslo", "Bonn"]})
     with pytest.raises(FileFormatError) as caught:
         read_probabilities(path)
-    told = str(caught.value)
-    assert f"the column {name}" in told
-    assert "--ignore-columns" in told
-    assert str(path) in told
-    assert "truncated" not in told
+    message = str(caught.value)
+    assert f"the column {name}" in message
+    assert "--ignore-columns" in message
+    assert str(path) in message
+    assert "truncated" not in message
 
 
 def test_one_word_among_numbers_is_found_with_its_row(tmp_path):

@@ -40,9 +40,9 @@ def test_probabilities_may_be_lists(tmp_path):
     path = lines(
         tmp_path / "p.jsonl", [{"node": "a", "probabilities": [1, 0]}, {"node": "b", "probabilities": [0.5, 0.5]}]
     )
-    found = read_probabilities(path)
-    assert found.values.tolist() == [[1, 0], [0.5, 0.5]]
-    assert found.class_names == ["0", "1"]
+    probabilities = read_probabilities(path)
+    assert probabilities.values.tolist() == [[1, 0], [0.5, 0.5]]
+    assert probabilities.class_names == ["0", "1"]
 
 
 def test_text_that_looks_like_a_number_or_a_date_stays_text(tmp_path):
@@ -108,16 +108,16 @@ def test_another_encoding_is_told(tmp_path):
 def test_sets_are_written_and_read_back_infinite_thresholds_too(tmp_path, suffix, ids):
     world = make_world(tmp_path / "world", ids=ids, nodes=60, degree=3)
     inputs = read_inputs(world.edges, world.probabilities_file, world.labels_file)
-    made = inputs.calibrate(ns.make_method("naps", hops=1))
+    calibrated = inputs.calibrate(ns.make_method("naps", hops=1))
     path = tmp_path / f"s{suffix}"
-    write_prediction(inputs, path, made, alpha=0.2, metadata={})
+    write_prediction(inputs, path, calibrated, alpha=0.2, metadata={})
     text = gzip.decompress(path.read_bytes()) if suffix.endswith(".gz") else path.read_bytes()
     first = json.loads(text.splitlines()[0])
     assert list(first)[:3] == ["node", "labels", "size"]
-    expected = made.predict(inputs.nodes, 0.2)
-    found = read_sets(path)
+    expected = calibrated.predict(inputs.nodes, 0.2)
+    sets_file = read_sets(path)
     assert np.isinf(expected.thresholds).any()
-    assert np.array_equal(found.sets.thresholds, expected.thresholds)
-    assert found.class_names == inputs.class_names
-    assert np.array_equal(found.sets.member, expected.member)
-    assert found.ids.take(np.arange(len(found.ids))).to_pylist() == world.ids[world.rest].tolist()
+    assert np.array_equal(sets_file.sets.thresholds, expected.thresholds)
+    assert sets_file.class_names == inputs.class_names
+    assert np.array_equal(sets_file.sets.member, expected.member)
+    assert sets_file.ids.take(np.arange(len(sets_file.ids))).to_pylist() == world.ids[world.rest].tolist()

@@ -31,10 +31,10 @@ def test_names_win_where_every_label_is_one(tmp_path, nodes):
 def test_one_more_row_does_not_turn_names_into_numbers(tmp_path, nodes):
     with pytest.raises(FileFormatError) as caught:
         labels_of(tmp_path, nodes, [1, 2, 0])
-    told = str(caught.value)
-    assert "'1', '2' are names of classes, but '0' can only be numbers" in told
-    assert '--labels-are indices (in Python: labels_are="indices")' in told
-    assert "--labels-are names" not in told
+    message = str(caught.value)
+    assert "'1', '2' are names of classes, but '0' can only be numbers" in message
+    assert '--labels-are indices (in Python: labels_are="indices")' in message
+    assert "--labels-are names" not in message
 
 
 @pytest.mark.parametrize(("meaning", "expected"), [("indices", [1, 2, 0]), ("auto", None), ("names", None)])
@@ -80,24 +80,24 @@ def refusal(*arguments, **options) -> str:
 
 
 def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offered(tmp_path, nodes):
-    told = refusal(tmp_path, nodes, ["3", "1", "0"])
-    assert "'3', '1' are names of classes, but '0' can only be numbers" in told
-    assert "They cannot all be numbers either, because '3' is not: write them the same way." in told
-    assert "--labels-are" not in told
+    message = refusal(tmp_path, nodes, ["3", "1", "0"])
+    assert "'3', '1' are names of classes, but '0' can only be numbers" in message
+    assert "They cannot all be numbers either, because '3' is not: write them the same way." in message
+    assert "--labels-are" not in message
 
 
 @pytest.mark.parametrize(
     ("column", "given", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
 )
 def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, given, fitting):
-    told = refusal(tmp_path, nodes, column, labels_are=given)
-    assert f"say so with --labels-are {fitting}" in told
-    assert "should be" not in told
+    message = refusal(tmp_path, nodes, column, labels_are=given)
+    assert f"say so with --labels-are {fitting}" in message
+    assert "should be" not in message
     labels_of(tmp_path, nodes, column, labels_are=fitting)
     for neither in (["3", "0"], ["cow"]):
-        told = refusal(tmp_path, nodes, neither, labels_are=given)
-        assert "--labels-are" not in told
-        assert "should be" not in told
+        message = refusal(tmp_path, nodes, neither, labels_are=given)
+        assert "--labels-are" not in message
+        assert "should be" not in message
 
 
 def test_another_word_for_it_is_refused(tmp_path, nodes):

@@ -75,14 +75,14 @@ def test_a_damaged_file_is_named_and_the_cause_kept(tmp_path):
 
 def test_an_argument_opens_the_message_about_its_file(tmp_path):
     path = tmp_path / "a.csv"
-    told = r"^`edges` must be a file; there is none at .*a\.csv\. Check the path\.$"
-    with pytest.raises(FileFormatError, match=told), reading(path, "edges"):
+    message = r"^`edges` must be a file; there is none at .*a\.csv\. Check the path\.$"
+    with pytest.raises(FileFormatError, match=message), reading(path, "edges"):
         pass
     with pytest.raises(FileFormatError, match=r"^`edges` must be a file; .* is a folder$"), reading(tmp_path, "edges"):
         pass
     path.write_text("x")
-    told = r"^`edges` must be a whole file of the kind its name says; .*a\.csv is truncated or of another kind: odd$"
-    with pytest.raises(FileFormatError, match=told), reading(path, "edges"):
+    message = r"^`edges` must be a whole file of the kind its name says; .*a\.csv is truncated or of another kind: odd$"
+    with pytest.raises(FileFormatError, match=message), reading(path, "edges"):
         raise EOFError("odd")
 
 

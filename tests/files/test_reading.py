@@ -82,10 +82,10 @@ def test_a_column_that_is_not_there_is_called_what_the_user_calls_it(tmp_path):
     path = write(tmp_path / "y.csv", {"node": [1], "label": ["cat"]})
     with pytest.raises(FileFormatError) as caught:
         open_table("labels", path, Reading(columns="node=id")).require("node", "label")
-    told = str(caught.value)
-    assert "must have the columns id, label" in told
-    assert "lacks id" in told
-    assert "--columns says that node is called id; for this file alone, write --columns labels.node=…" in told
+    message = str(caught.value)
+    assert "must have the columns id, label" in message
+    assert "lacks id" in message
+    assert "--columns says that node is called id; for this file alone, write --columns labels.node=…" in message
 
 
 def test_who_has_another_name_is_told_how_to_say_so(tmp_path):

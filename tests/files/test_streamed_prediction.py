@@ -61,10 +61,10 @@ def test_the_pieces_in_which_it_is_made_change_nothing(tmp_path, monkeypatch):
 
 def test_the_nodes_asked_for_are_predicted_in_their_order(tmp_path):
     world = make_world(tmp_path)
-    asked = world.ids[np.array([11, 3, 77])]
-    pq.write_table(pa.table({"node": asked}), tmp_path / "n.parquet")
+    nodes = world.ids[np.array([11, 3, 77])]
+    pq.write_table(pa.table({"node": nodes}), tmp_path / "n.parquet")
     predict(world, tmp_path / "sets.parquet", nodes=tmp_path / "n.parquet")
-    assert pq.read_table(tmp_path / "sets.parquet")["node"].to_pylist() == asked.tolist()
+    assert pq.read_table(tmp_path / "sets.parquet")["node"].to_pylist() == nodes.tolist()
 
 
 def test_the_summary_counts_what_was_written(tmp_path):

@@ -61,8 +61,8 @@ def test_what_is_no_number_is_refused_by_its_type(tmp_path, column):
     pa.parquet.write_table(pa.table({"node": ["a", "b"], "target": column}), tmp_path / "y.parquet")
     with pytest.raises(FileFormatError) as caught:
         targets_of(tmp_path / "y.parquet")
-    told = f"`labels` must hold numbers in the column target; in {tmp_path / 'y.parquet'} it is "
-    assert str(caught.value).startswith(told + str(column.type).partition("<")[0])
+    message = f"`labels` must hold numbers in the column target; in {tmp_path / 'y.parquet'} it is "
+    assert str(caught.value).startswith(message + str(column.type).partition("<")[0])
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_words_among_numbers_are_quoted(tmp_path):
 @pytest.mark.parametrize(("swapped", "noted"), [(0, False), (SIZE // 2, False), (SIZE // 2 + 1, True), (SIZE, True)])
 def test_quantiles_that_cross_in_most_rows_are_said_to_look_swapped(tmp_path, swapped, noted):
     high = np.where(np.arange(SIZE) < swapped, -1.0, 1.0)
-    given = number_files(tmp_path, probabilities={"node": IDS, "lower": 2 * X - high, "upper": 2 * X + high})
-    said = [note for note in read_inputs(*given[1::2], prediction=PredictionIntervals).notes if "swapped" in note]
+    files = number_files(tmp_path, probabilities={"node": IDS, "lower": 2 * X - high, "upper": 2 * X + high})
+    said = [note for note in read_inputs(*files[1::2], prediction=PredictionIntervals).notes if "swapped" in note]
     assert len(said) == noted
     if noted:
         assert f"lower is above upper in {swapped:,} of the 200 rows of `probabilities`" in said[0]

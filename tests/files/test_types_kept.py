@@ -29,9 +29,9 @@ def as_files(folder, world, labels, suffix=".parquet"):
 
 
 def written(path, inputs):
-    made = inputs.calibrate(ns.make_method("naps"))
-    write_prediction(inputs, path, made, alpha=0.1, metadata={"class_names": inputs.class_names})
-    return made.predict(inputs.nodes, 0.1)
+    calibrated = inputs.calibrate(ns.make_method("naps"))
+    write_prediction(inputs, path, calibrated, alpha=0.1, metadata={"class_names": inputs.class_names})
+    return calibrated.predict(inputs.nodes, 0.1)
 
 
 @pytest.mark.parametrize("labels_suffix", [".parquet", ".csv", ".jsonl"])
@@ -42,8 +42,12 @@ def test_integer_labels_stay_integers(tmp_path, labels_suffix):
     assert inputs.integer_labels
     for suffix in (".parquet", ".csv", ".jsonl", ".npz"):
         expected = written(tmp_path / f"s{suffix}", inputs)
-        found = read_sets(tmp_path / f"s{suffix}")
-        got = found.sets.member if found.complete else found.sets.member[:, [int(y) for y in found.class_names]]
+        sets_file = read_sets(tmp_path / f"s{suffix}")
+        got = (
+            sets_file.sets.member
+            if sets_file.complete
+            else sets_file.sets.member[:, [int(y) for y in sets_file.class_names]]
+        )
         assert np.array_equal(got, expected.member)
     schema = pq.read_schema(tmp_path / "s.parquet")
     assert schema.field("labels").type == pa.list_(pa.field("element", pa.int64()))
@@ -80,10 +84,10 @@ def test_logits_become_probabilities_without_overflow(tmp_path, dtype):
     logits = np.array([[1000.0, 999.0, -1000.0], [-5000.0, -5000.0, -5001.0], [0.0, 0.0, 0.0]], dtype=dtype)
     path = tmp_path / "p.npz"
     np.savez(path, probabilities=logits)
-    found = read_probabilities(path, Reading(logits=True)).values
-    assert found.dtype == dtype
+    probabilities = read_probabilities(path, Reading(logits=True)).values
+    assert probabilities.dtype == dtype
     np.testing.assert_allclose(
-        found, softmax(logits.astype(float), axis=1), rtol=1e-6 if dtype == np.float32 else 1e-12
+        probabilities, softmax(logits.astype(float), axis=1), rtol=1e-6 if dtype == np.float32 else 1e-12
     )
     with pytest.raises(FileFormatError, match="add --logits"):
         read_probabilities(path)

@@ -26,7 +26,7 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def said(data):
+def quantiles(data):
     return ns.gnn.train(
         data, "graphsage-mean", "released-code", task="regression", quantiles=(0.05, 0.95), epochs=60, hidden=16
     )
@@ -44,36 +44,38 @@ def test_the_loss_is_the_mean_pinball_loss_of_ordered_quantiles(data):
     assert goal.merit(torch.from_numpy(outputs), torch.from_numpy(truth)) == pytest.approx(1 / (1 + expected))
 
 
-def test_quantiles_ascend_for_every_node_and_beat_those_of_the_targets_alone(data, said):
-    assert (np.diff(said.outputs, axis=1) > 0).all()
+def test_quantiles_ascend_for_every_node_and_beat_those_of_the_targets_alone(data, quantiles):
+    assert (np.diff(quantiles.outputs, axis=1) > 0).all()
     rows = data.test
     plain = np.quantile(data.targets[data.train], [0.05, 0.95])
     errors = data.targets[rows, None] - plain
     levels = np.array([0.05, 0.95])
-    assert said.loss < np.maximum(levels * errors, (levels - 1) * errors).mean()
-    assert "quantiles 0.05, 0.95" in repr(said)
+    assert quantiles.loss < np.maximum(levels * errors, (levels - 1) * errors).mean()
+    assert "quantiles 0.05, 0.95" in repr(quantiles)
 
 
-def test_what_it_says_becomes_intervals_that_cover(data, said):
+def test_what_it_says_becomes_intervals_that_cover(data, quantiles):
     calibration, rest = data.test[::2], data.test[1::2]
-    found = ns.NAPS(pool=10.0, exact=True, score="cqr").calibrate(data.graph, said.outputs, said.targets, calibration)
-    covered = found.predict(rest).contains(data.targets).mean()
+    calibrated = ns.NAPS(pool=10.0, exact=True, score="cqr").calibrate(
+        data.graph, quantiles.outputs, quantiles.targets, calibration
+    )
+    covered = calibrated.predict(rest).contains(data.targets).mean()
     slack = 4 * np.sqrt(0.09 * (1 / rest.size + 2 / calibration.size))
     assert abs(covered - 0.9) < slack
 
 
-def test_test_targets_are_not_looked_at(data, said):
+def test_test_targets_are_not_looked_at(data, quantiles):
     hidden = data.targets.copy()
     hidden[data.test] = np.nan
     again = ns.gnn.train(
         replace(data, targets=hidden), "graphsage-mean", "released-code", task="regression", epochs=60, hidden=16
     )
-    assert np.array_equal(again.outputs, said.outputs)
+    assert np.array_equal(again.outputs, quantiles.outputs)
     assert np.isnan(again.loss)
 
 
-def test_the_table_is_what_predict_reads(said):
-    table = said.to_arrow()
+def test_the_table_is_what_predict_reads(quantiles):
+    table = quantiles.to_arrow()
     assert table.column_names == ["node", "lower", "upper", "target", "split"]
 
 

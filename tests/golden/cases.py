@@ -77,19 +77,19 @@ def kept(sets: ns.PredictionSets) -> dict[str, np.ndarray]:
 def of_sets(world: World) -> dict[str, np.ndarray]:
     """The sets of NAPS and of split conformal prediction."""
     found = {}
-    given = (world.probabilities, world.known, world.calibration)
+    inputs = (world.probabilities, world.known, world.calibration)
     for name, settings in NAPS.items():
-        naps = ns.NAPS(**settings).calibrate(world.graph, *given)
+        naps = ns.NAPS(**settings).calibrate(world.graph, *inputs)
         for alpha in (0.1, 0.4):
             found |= {
                 f"naps/{name}/{alpha}/{key}": value for key, value in kept(naps.predict(world.nodes, alpha)).items()
             }
     for score in (ns.APS(), ns.RAPS(), ns.SAPS(), ns.THR()):
-        split = ns.SplitConformal(score=score).calibrate(*given)
+        split = ns.SplitConformal(score=score).calibrate(*inputs)
         sets = split.predict(np.arange(0, NODES, 3), 0.1)
         found |= {f"split/{type(score).__name__}/{key}": value for key, value in kept(sets).items()}
     names = np.array([f"user-{i}" for i in range(NODES)])
-    sets = ns.NAPS().calibrate(world.graph, *given, ids=names).predict(world.nodes, 0.2)
+    sets = ns.NAPS().calibrate(world.graph, *inputs, ids=names).predict(world.nodes, 0.2)
     return found | {f"naps/string ids/{key}": value for key, value in kept(sets).items()}
 
 
@@ -161,11 +161,11 @@ def write() -> None:
     """Write the answers, and two calibrated predictors as files."""
     np.savez_compressed(FOLDER / "answers.npz", **answers())
     world = World()
-    given = (world.probabilities, world.known, world.calibration)
-    ns.NAPS(hops=3, decay=lambda k: 1.0 / k, score=ns.RAPS(), fallback="global").calibrate(world.graph, *given).save(
+    inputs = (world.probabilities, world.known, world.calibration)
+    ns.NAPS(hops=3, decay=lambda k: 1.0 / k, score=ns.RAPS(), fallback="global").calibrate(world.graph, *inputs).save(
         FOLDER / "naps.npz"
     )
-    ns.SplitConformal(score=ns.SAPS(), allow_empty=False).calibrate(*given).save(FOLDER / "split.npz")
+    ns.SplitConformal(score=ns.SAPS(), allow_empty=False).calibrate(*inputs).save(FOLDER / "split.npz")
 
 
 if __name__ == "__main__":

@@ -263,9 +263,9 @@ def commands() -> Iterator[Command]:
         yield Command(f"wrong/{name}", line, after=tuple(map(_maker, read)), names=names)
 
 
-def _by_name(told: dict[str, Any]) -> dict[str, Any]:
+def _by_name(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the list of methods by name: a method that joins the table is no difference."""
-    return told | {"methods": {row["name"]: row for row in told["methods"]}} if "methods" in told else told
+    return answer | {"methods": {row["name"]: row for row in answer["methods"]}} if "methods" in answer else answer
 
 
 def _maker(file: str) -> str:

@@ -113,12 +113,12 @@ def digest(array: np.ndarray) -> str:
 
 def advice() -> dict[str, Any]:
     """Return what is recommended for graphs and labels, without and with directions."""
-    told = {}
+    answers = {}
     for name, direction in (("plain", "out"), ("directed", "out"), ("directed", "in"), ("directed lengths", "both")):
         around = world(name)
-        found = adapter.recommend(around.graph, around.known, sample=60, direction=direction, alpha=0.2)
-        told[f"advice/{name}, {direction}"] = asdict(found) | {"reasons": None}
-    return told
+        recommendation = adapter.recommend(around.graph, around.known, sample=60, direction=direction, alpha=0.2)
+        answers[f"advice/{name}, {direction}"] = asdict(recommendation) | {"reasons": None}
+    return answers
 
 
 def metrics() -> dict[str, Any]:
@@ -139,9 +139,9 @@ def metrics() -> dict[str, Any]:
         "confidence": ns.groups_by_confidence(around.probabilities, nodes=nodes),
         "own": around.names,
     }
-    told: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for name, made, truth in (("sets", sets, around.labels), ("intervals", intervals, around.targets)):
-        told[f"metrics/{name}"] = {
+        answers[f"metrics/{name}"] = {
             "coverage": ns.coverage(made, truth),
             "pccv": ns.pccv(made, truth, parts),
             "gaps": {kind: asdict(ns.coverage_gap(made, truth, of)) for kind, of in groups.items()},
@@ -153,7 +153,7 @@ def metrics() -> dict[str, Any]:
             "types": [[one.name, str(one.type)] for one in made.to_arrow().schema],
         }
     summary = sets.summary()
-    told["metrics/sets"] |= {
+    answers["metrics/sets"] |= {
         "mean_size": ns.mean_size(sets),
         "rates": [ns.empty_rate(sets), ns.singleton_rate(sets), ns.full_rate(sets)],
         "size_given_coverage": ns.size_given_coverage(sets, around.labels),
@@ -161,5 +161,5 @@ def metrics() -> dict[str, Any]:
         "by_class": asdict(ns.coverage_by_class(sets, around.labels)),
         "summary": [summary.size_counts, summary.infinite, summary.unreached, summary.mean_size],
     }
-    told["metrics/intervals"] |= {"mean_width": ns.mean_width(intervals), "widths": intervals.widths[:8]}
-    return told
+    answers["metrics/intervals"] |= {"mean_width": ns.mean_width(intervals), "widths": intervals.widths[:8]}
+    return answers

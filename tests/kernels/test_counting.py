@@ -25,14 +25,14 @@ def test_every_strategy_counts_what_shortest_paths_count(strategy, case, data):
     shape = data.draw(st.sampled_from([(3,), (nodes.size, 2)]))
     positions = np.array(data.draw(st.lists(st.integers(0, layout.size), min_size=3 * nodes.size + 3)))
     positions = positions[: np.prod(shape)].reshape(shape)
-    found = count_below(layout, nodes, positions, hops, threads=1, strategy=strategy)
+    counts = count_below(layout, nodes, positions, hops, threads=1, strategy=strategy)
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)
-    assert found.shape == (nodes.size, hops, shape[-1])
+    assert counts.shape == (nodes.size, hops, shape[-1])
     for i, node in enumerate(nodes.tolist()):
         hop = distance[node][layout.nodes[: layout.size]]
         for p, position in enumerate(positions[i] if positions.ndim == 2 else positions):
             expected = [int((hop[:position] == k).sum()) for k in range(1, hops + 1)]
-            assert found[i, :, p].tolist() == expected
+            assert counts[i, :, p].tolist() == expected
 
 
 @pytest.mark.parametrize("strategy", EVERY_STRATEGY)
@@ -49,12 +49,12 @@ def test_counts_in_many_words(strategy, edges, known):
     shared = np.array([0, known, 1, 63, 64, 65, 511, 512, 513, 1000, 1023, 1024])
     own = rng.integers(0, known + 1, size=(10, 3))
     for positions in (shared, own):
-        found = count_below(layout, nodes, positions, 3, strategy=strategy)
+        counts = count_below(layout, nodes, positions, 3, strategy=strategy)
         for i, node in enumerate(nodes.tolist()):
             distance = hops_from(neighbours, node)
             hop = np.array([distance.get(v, 0) for v in layout.nodes[:known].tolist()])
             places = np.broadcast_to(positions, (10, positions.shape[-1]))[i]
-            assert found[i].tolist() == [[int((hop[:p] == k).sum()) for p in places] for k in (1, 2, 3)]
+            assert counts[i].tolist() == [[int((hop[:p] == k).sum()) for p in places] for k in (1, 2, 3)]
 
 
 def test_labels_around_a_node_are_counted_by_class():

@@ -49,7 +49,7 @@ def start(tmp_path):
     return begin
 
 
-def told(process):
+def printed(process):
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)
@@ -64,16 +64,16 @@ def told(process):
     ],
 )
 def test_a_damaged_cache_is_told_once_and_made_anew(start, tmp_path, kind, share):
-    assert told(start()) == [[4, 6], 0, []]
+    assert printed(start()) == [[4, 6], 0, []]
     damaged = list(tmp_path.rglob(f"*.{kind}"))
     assert len(damaged) == 2
     for path in damaged:
         path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    answer, hits, warned = told(start())
+    answer, hits, warned = printed(start())
     assert (answer, hits, len(warned)) == ([4, 6], 0, 1)
     assert f"compiled kernels could not be read in {tmp_path}" in warned[0]
     assert "NUMBA_CACHE_DIR" in warned[0]
-    assert told(start()) == [[4, 6], 2, []]
+    assert printed(start()) == [[4, 6], 2, []]
 
 
 FULL = """
@@ -86,7 +86,7 @@ IndexDataCacheFile._save_{step} = refuse
 
 @pytest.mark.parametrize("step", ["index", "data"])
 def test_a_full_disk_is_told_once_and_leaves_nothing_that_leads_astray(start, tmp_path, step):
-    answer, _, warned = told(start(FULL.format(step=step)))
+    answer, _, warned = printed(start(FULL.format(step=step)))
     assert (answer, len(warned)) == ([4, 6], 1)
     assert "could not be written in" in warned[0]
     assert "No space left on device" in warned[0]
@@ -102,15 +102,15 @@ caching._CacheLocator.ensure_cache_path = refuse
 
 
 def test_a_folder_that_can_no_longer_be_written_to_is_told_once(start):
-    answer, _, warned = told(start(REFUSED))
+    answer, _, warned = printed(start(REFUSED))
     assert (answer, len(warned)) == ([4, 6], 1)
     assert "Permission denied" in warned[0]
 
 
 def test_two_processes_that_fill_one_cache_at_once_both_answer(start):
     both = [start() for _ in range(2)]
-    assert [told(process)[::2] for process in both] == [[[4, 6], []]] * 2
-    assert told(start()) == [[4, 6], 2, []]
+    assert [printed(process)[::2] for process in both] == [[[4, 6], []]] * 2
+    assert printed(start()) == [[4, 6], 2, []]
 
 
 def test_what_another_process_wrote_under_the_same_name_is_not_taken_for_the_own(monkeypatch):

@@ -141,14 +141,14 @@ def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alph
     for strategy in ("few", "dense"):
         for node in range(case.num_nodes):
             rest = [s for v, s in zip(case.calibration, case.scores, strict=True) if v != node]
-            found = find_thresholds(
+            thresholds = find_thresholds(
                 index.layout, np.array([node]), np.zeros((1, 0)), np.array([1.0 - float(alpha)]), rounding=ROUNDING,
                 pools=np.array([float(len(rest))]), strategy=strategy,
             )[0]  # fmt: skip
-            assert found.item() == order_statistic(rest, alpha)
+            assert thresholds.item() == order_statistic(rest, alpha)
             reference = Reference(np.array(case.calibration), np.array(case.scores), index.graph.num_nodes)
             split = Everyone().fit(reference).thresholds(np.array([node]), [Cut(1.0 - float(alpha))]).values[0]
-            assert np.array_equal(found.ravel(), split)  # −0 and 0 are one score
+            assert np.array_equal(thresholds.ravel(), split)  # −0 and 0 are one score
 
 
 def test_no_pool_is_what_it_was(world):

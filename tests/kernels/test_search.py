@@ -55,12 +55,12 @@ def test_thresholds_and_counts_equal_a_search_over_sets(world, strategy, hops):
     nodes = np.random.default_rng(hops).integers(graph.num_nodes, size=25)
     weights = 1.0 / np.arange(1, hops + 1)
     index = ns.CalibrationIndex(graph, scores, calibration)
-    found = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
+    thresholds = ns.neighbourhood_thresholds(index, nodes, weights, [0.1, 0.5], strategy=strategy)
     for i, node in enumerate(nodes.tolist()):
         for a, alpha in enumerate([0.1, 0.5]):
             threshold, counts = slow_thresholds(neighbours, calibration, scores, node, weights, alpha)
-            assert same_bits(found.values[0, a, i], threshold)
-            assert found.hop_counts[i].tolist() == counts.tolist()
+            assert same_bits(thresholds.values[0, a, i], threshold)
+            assert thresholds.hop_counts[i].tolist() == counts.tolist()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -70,8 +70,8 @@ def test_splits_equal_a_search_over_sets_that_ignores_the_others(world, strategy
     splits = rng.random((4, calibration.size)) < [[0.9], [0.5], [0.05], [0.0]]
     nodes = [rng.integers(graph.num_nodes, size=6) for _ in splits]
     index = ns.CalibrationIndex(graph, scores, calibration)
-    found = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
-    for used, part, result in zip(splits, nodes, found, strict=True):
+    thresholds = ns.split_thresholds(index, splits, nodes, [1.0, 0.25], 0.2, strategy=strategy)
+    for used, part, result in zip(splits, nodes, thresholds, strict=True):
         expected = [slow_thresholds(neighbours, calibration, scores, v, [1.0, 0.25], 0.2, used) for v in part.tolist()]
         assert same_bits(result.values[0, 0], [threshold for threshold, _ in expected])
         assert result.hop_counts.tolist() == [counts.tolist() for _, counts in expected]
@@ -126,16 +126,16 @@ def test_the_row_of_a_hub_counts_as_the_work_of_a_vector(world):
     near = [len(neighbours[v]) for v, k in hops_from(neighbours, source).items() if k <= 1]
     work = sum(1 if degree >= least else degree for degree in near)
     assert work < sum(near)
-    found = count_touched(np.array([source]), graph.indptr, graph.indices, 2, 2**40, stamps, queue, 0, least, 1, 1.0)
-    assert found == (sum(near), work)
+    counts = count_touched(np.array([source]), graph.indptr, graph.indices, 2, 2**40, stamps, queue, 0, least, 1, 1.0)
+    assert counts == (sum(near), work)
 
 
 def test_counting_edges_stops_soon_after_the_limit(world):
     graph, _, _, _ = world
     stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
     nodes = np.arange(graph.num_nodes)
-    found = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, graph.num_nodes, 0, 1.0)[1]
-    assert 100 < found <= 100 + graph.degrees.max()
+    counts = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, graph.num_nodes, 0, 1.0)[1]
+    assert 100 < counts <= 100 + graph.degrees.max()
 
 
 @pytest.mark.parametrize("directed", [False, True])

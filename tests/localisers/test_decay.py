@@ -21,9 +21,9 @@ from napsets.localisers.decay import DECAYS
     ],
 )
 def test_a_decay_gives_one_weight_a_hop(decay, weights):
-    found = ns.hop_weights(decay, 4)
-    assert found.tolist() == weights
-    assert found.dtype == np.float64
+    decayed = ns.hop_weights(decay, 4)
+    assert decayed.tolist() == weights
+    assert decayed.dtype == np.float64
 
 
 def test_no_hops_have_no_weights():

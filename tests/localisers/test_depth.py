@@ -41,10 +41,10 @@ def test_more_hops_than_nodes_give_what_as_many_hops_as_nodes_give(name, decay):
 
     expected = predict(SIZE - 1)
     for hops in DEEP:
-        found = predict(hops)
-        assert same_bits(found.thresholds, expected.thresholds)
-        assert np.array_equal(found.support, expected.support)
-        assert same_bits(found.effective_size, expected.effective_size)
+        prediction = predict(hops)
+        assert same_bits(prediction.thresholds, expected.thresholds)
+        assert np.array_equal(prediction.support, expected.support)
+        assert same_bits(prediction.effective_size, expected.effective_size)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -53,8 +53,8 @@ def test_the_depth_reaches_every_node_and_is_not_far_beyond(name):
     kind = nx.DiGraph if graph.directed else nx.Graph
     lengths = dict(nx.all_pairs_shortest_path_length(nx.from_scipy_sparse_array(graph.to_scipy(), create_using=kind)))
     furthest = max(max(ends.values()) for ends in lengths.values())
-    found = useful_hops(graph, np.arange(SIZE), 10**9)
-    assert furthest <= found <= (furthest if graph.directed else 2 * furthest)
+    hops = useful_hops(graph, np.arange(SIZE), 10**9)
+    assert furthest <= hops <= (furthest if graph.directed else 2 * furthest)
 
 
 def test_few_hops_are_walked_as_asked_for():
@@ -64,11 +64,11 @@ def test_few_hops_are_walked_as_asked_for():
 
 def test_long_rows_of_weights_are_cut_where_the_graph_ends():
     index = ns.CalibrationIndex(GRAPHS["many pieces"], Y / 3, np.arange(SIZE))
-    found = ns.neighbourhood_thresholds(index, NODES, np.ones((2, 10**6)), [0.1, 0.2])
+    thresholds = ns.neighbourhood_thresholds(index, NODES, np.ones((2, 10**6)), [0.1, 0.2])
     expected = ns.neighbourhood_thresholds(index, NODES, np.ones((2, 60)), [0.1, 0.2])
-    assert same_bits(found.values, expected.values)
-    assert found.hop_counts.shape[1] == found.weights.shape[1] < 100
-    assert found.hop_counts.sum() == expected.hop_counts.sum()
+    assert same_bits(thresholds.values, expected.values)
+    assert thresholds.hop_counts.shape[1] == thresholds.weights.shape[1] < 100
+    assert thresholds.hop_counts.sum() == expected.hop_counts.sum()
 
 
 def test_what_cannot_be_held_is_refused_with_what_it_would_take(monkeypatch):
@@ -98,9 +98,9 @@ def test_everything_that_takes_hops_ends_where_the_graph_does(hops):
         reverse=True,
     )
     labels = np.where(np.arange(SIZE) % 2, -1, Y)
-    told = recommend(graph, labels, max_hops=hops)
-    assert told.best.hops <= 64
-    assert len(told.agreement) < 64
+    recommendation = recommend(graph, labels, max_hops=hops)
+    assert recommendation.best.hops <= 64
+    assert len(recommendation.agreement) < 64
 
 
 @pytest.mark.parametrize("hops", [2**31, 10**20, 10**400])

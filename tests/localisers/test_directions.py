@@ -35,14 +35,14 @@ def test_thresholds_rest_on_the_nodes_that_the_direction_leads_to(direction, cas
     reference = Reference(np.array(case.calibration), np.array(case.scores), size, graph)
     local = Hops(len(weights), weights, direction=direction).fit(reference)
     alpha = float(case.alpha)
-    found = local.thresholds(np.arange(size), [Cut(1.0 - alpha)], threads=threads).values[0]
+    thresholds = local.thresholds(np.arange(size), [Cut(1.0 - alpha)], threads=threads).values[0]
     around = neighbours_along(case.edges, size, direction)
     expected = []
     for node in range(size):
         hop = hops_from(around, node)
         distance = {v: hop.get(v, np.inf) for v in case.calibration}
         expected.append(float_hop_threshold(distance, case.calibration, case.scores, node, weights, alpha))
-    assert np.array_equal(found, expected)
+    assert np.array_equal(thresholds, expected)
     for strategy in STRATEGIES:
         index = ns.CalibrationIndex(graph.along(direction), case.scores, case.calibration)
         swum = ns.neighbourhood_thresholds(index, np.arange(size), weights, alpha, strategy=strategy, threads=threads)
@@ -81,8 +81,8 @@ def test_a_direction_is_the_graph_along_it(world, one_way, exact):
     turned = ns.Graph.from_edge_index([one_way.indices, source], one_way.num_nodes, directed=True)
     either = ns.Graph.from_edge_index([one_way.indices, source], one_way.num_nodes)
     for direction, graph in (("out", one_way), ("in", turned), ("both", either)):
-        found = predict(one_way, world, direction=direction, **how)
-        assert same_bits(found.thresholds, predict(graph, world, **how).thresholds)
+        prediction = predict(one_way, world, direction=direction, **how)
+        assert same_bits(prediction.thresholds, predict(graph, world, **how).thresholds)
     assert not same_bits(
         predict(one_way, world, direction="in", **how).thresholds, predict(one_way, world, **how).thresholds
     )
@@ -94,8 +94,8 @@ def test_what_is_kept_in_a_file_keeps_its_direction(world, one_way, tmp_path):
     again = ns.NAPS.load(tmp_path / "naps.npz")
     assert again.direction == "in"
     assert same_bits(again.predict(world.rest).thresholds, naps.predict(world.rest).thresholds)
-    made = make_method("naps-exact", direction="both")
-    calibrated = made.calibrate(one_way, world.probabilities, world.labels, world.calibration)
+    method = make_method("naps-exact", direction="both")
+    calibrated = method.calibrate(one_way, world.probabilities, world.labels, world.calibration)
     save(calibrated, tmp_path / "both.npz")
     loaded = load(tmp_path / "both.npz")
     assert loaded.method.localiser.direction == "both"

@@ -17,17 +17,17 @@ SCORES = [0.4, 0.3, 0.2, 0.1]
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_path_by_hand(strategy):
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
-    found = ns.neighbourhood_thresholds(index, [0, 2, 5], [1.0, 1.0], 0.5, strategy=strategy)
+    thresholds = ns.neighbourhood_thresholds(index, [0, 2, 5], [1.0, 1.0], 0.5, strategy=strategy)
     # 0 sees nodes 1 and 2 (0.4, 0.3; 0.5 · 3 needs both). 2 sees 1, 3 and 4 (0.4, 0.2, 0.1; 0.5 · 4 needs two).
-    assert found.values[0, 0].tolist() == [0.4, 0.2, np.inf]
-    assert found.hop_counts.tolist() == [[1, 1], [2, 1], [0, 0]]
-    assert found.support[0].tolist() == [2, 3, 0]
-    assert found.effective_size[0].tolist() == [2.0, 3.0, 0.0]
+    assert thresholds.values[0, 0].tolist() == [0.4, 0.2, np.inf]
+    assert thresholds.hop_counts.tolist() == [[1, 1], [2, 1], [0, 0]]
+    assert thresholds.support[0].tolist() == [2, 3, 0]
+    assert thresholds.effective_size[0].tolist() == [2.0, 3.0, 0.0]
 
 
 def test_nodes_that_do_not_calibrate_are_walked_through():
-    found = ns.hop_thresholds(PATH, [0.7, 0.8], [3, 4], [0], [1.0, 1.0, 1.0, 1.0], alpha=0.5)
-    assert found.tolist() == [0.8]
+    thresholds = ns.hop_thresholds(PATH, [0.7, 0.8], [3, 4], [0], [1.0, 1.0, 1.0, 1.0], alpha=0.5)
+    assert thresholds.tolist() == [0.8]
 
 
 def test_direction_is_that_of_the_edges():
@@ -39,8 +39,8 @@ def test_direction_is_that_of_the_edges():
 def test_a_cycle_back_to_the_node_does_not_let_it_calibrate_itself(strategy):
     ring = ns.Graph.from_edge_index([[0, 1, 2], [1, 2, 0]], num_nodes=3, directed=True)
     index = ns.CalibrationIndex(ring, [0.0, 1.0, 2.0], [0, 1, 2])
-    found = ns.neighbourhood_thresholds(index, [0], np.ones(5), 0.5, strategy=strategy)
-    assert found.hop_counts.tolist() == [[1, 1, 0, 0, 0]]
+    thresholds = ns.neighbourhood_thresholds(index, [0], np.ones(5), 0.5, strategy=strategy)
+    assert thresholds.hop_counts.tolist() == [[1, 1, 0, 0, 0]]
 
 
 def test_axes_appear_for_several_decays_and_several_alphas():
@@ -69,8 +69,10 @@ def test_masks_stand_for_indices():
 def test_an_index_serves_every_question():
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     for weights, alpha in (([1.0], 0.5), ([1.0, 0.5], 0.3)):
-        found = ns.neighbourhood_thresholds(index, np.arange(6), weights, alpha)
-        assert same_bits(found.values[0, 0], ns.hop_thresholds(PATH, SCORES, CALIBRATION, np.arange(6), weights, alpha))
+        thresholds = ns.neighbourhood_thresholds(index, np.arange(6), weights, alpha)
+        assert same_bits(
+            thresholds.values[0, 0], ns.hop_thresholds(PATH, SCORES, CALIBRATION, np.arange(6), weights, alpha)
+        )
     assert index.sorted_scores.tolist() == [0.1, 0.2, 0.3, 0.4]
     assert index.nodes[:4].tolist() == [4, 3, 2, 1]
     assert index.numbers[index.nodes].tolist() == list(range(6))
@@ -78,18 +80,18 @@ def test_an_index_serves_every_question():
 
 def test_support_counts_only_hops_with_weight():
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
-    found = ns.neighbourhood_thresholds(index, [2], [[0.0, 2.0], [1.0, 0.5]], 0.5)
-    assert found.support.tolist() == [[1], [3]]
-    assert found.effective_size.tolist() == [[1.0], [2.5**2 / 2.25]]
+    thresholds = ns.neighbourhood_thresholds(index, [2], [[0.0, 2.0], [1.0, 0.5]], 0.5)
+    assert thresholds.support.tolist() == [[1], [3]]
+    assert thresholds.effective_size.tolist() == [[1.0], [2.5**2 / 2.25]]
 
 
 def test_torch_tensors_are_taken_everywhere():
     torch = pytest.importorskip("torch")
-    found = ns.hop_thresholds(
+    thresholds = ns.hop_thresholds(
         PATH, torch.tensor(SCORES, dtype=torch.float64), torch.tensor(CALIBRATION), torch.arange(6),
         torch.tensor([1.0, 1.0]), 0.5,
     )  # fmt: skip
-    assert same_bits(found, ns.hop_thresholds(PATH, SCORES, CALIBRATION, np.arange(6), [1.0, 1.0], 0.5))
+    assert same_bits(thresholds, ns.hop_thresholds(PATH, SCORES, CALIBRATION, np.arange(6), [1.0, 1.0], 0.5))
 
 
 @pytest.mark.slow  # compiles a search a second time
@@ -99,5 +101,5 @@ def test_int64_ids_give_the_same_bits(strategy):
     index = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide = ns.CalibrationIndex(PATH, SCORES, CALIBRATION)
     wide.layout.numbers = wide.numbers.astype(np.int64)
-    found = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
-    assert same_bits(found[0].values, found[1].values)
+    thresholds = [ns.neighbourhood_thresholds(i, np.arange(6), [1, 1], 0.5, strategy=strategy) for i in (index, wide)]
+    assert same_bits(thresholds[0].values, thresholds[1].values)

@@ -57,9 +57,9 @@ def others_of(case, local, distances, node):
 
 
 @settings(max_examples=150)
-@given(found=roads(), threads=st.integers(1, 3), rule=st.sampled_from([*RULES]), value=SCORES)
-def test_thresholds_and_ranks_are_those_of_the_definition_to_the_bit(found, threads, rule, value):
-    case, lengths, reference, how = found
+@given(road=roads(), threads=st.integers(1, 3), rule=st.sampled_from([*RULES]), value=SCORES)
+def test_thresholds_and_ranks_are_those_of_the_definition_to_the_bit(road, threads, rule, value):
+    case, lengths, reference, how = road
     nodes, alpha = np.arange(case.num_nodes), float(case.alpha)
     local = PathLengths(**how).fit(reference)
     cuts = [Cut(1.0 - alpha, rule), Cut(0.0, rule)]
@@ -84,9 +84,9 @@ def test_thresholds_and_ranks_are_those_of_the_definition_to_the_bit(found, thre
 
 
 @settings(max_examples=150)
-@given(found=roads())
-def test_distances_are_those_of_scipy_to_the_bit(found):
-    case, lengths, reference, how = found
+@given(road=roads())
+def test_distances_are_those_of_scipy_to_the_bit(road):
+    case, lengths, reference, how = road
     graph, nodes = reference.graph, np.arange(case.num_nodes)
     expected = dijkstra(graph.to_scipy(lengths=True))
     assert same_bits(expected, [path_distances(case.edges, lengths, nodes.size, v, case.directed) for v in nodes])
@@ -100,9 +100,9 @@ def test_distances_are_those_of_scipy_to_the_bit(found):
 
 
 @settings(max_examples=50)
-@given(found=roads(), seed=st.integers(0, 100))
-def test_the_numbering_of_nodes_and_the_order_of_edges_change_no_bit(found, seed):
-    case, lengths, reference, how = found
+@given(road=roads(), seed=st.integers(0, 100))
+def test_the_numbering_of_nodes_and_the_order_of_edges_change_no_bit(road, seed):
+    case, lengths, reference, how = road
     rng = np.random.default_rng(seed)
     order, edges = rng.permutation(case.num_nodes), rng.permutation(len(case.edges))
     pairs = order[np.array(case.edges, dtype=np.int64).reshape(-1, 2)[edges]]
@@ -126,9 +126,9 @@ def test_the_numbering_of_nodes_and_the_order_of_edges_change_no_bit(found, seed
 
 
 @settings(max_examples=50)
-@given(found=roads(), power=st.integers(-20, 20))
-def test_the_unit_of_the_lengths_does_not_matter(found, power):
-    case, _, reference, how = found
+@given(road=roads(), power=st.integers(-20, 20))
+def test_the_unit_of_the_lengths_does_not_matter(road, power):
+    case, _, reference, how = road
     scale = 2.0**power
     graph = reference.graph
     scaled = ns.Graph(graph.indptr, graph.indices, directed=graph.directed, lengths=graph.lengths * scale)
@@ -187,13 +187,15 @@ def test_threads_little_room_and_sharing_change_no_bit(threads, direction, monke
 def test_directions_and_all_sizes_against_scipy(direction):
     local = PathLengths(2.0, "linear", direction=direction).fit(KNOWN)
     nodes = np.arange(SIZE)
-    found = local.thresholds(nodes, [Cut(0.9)])
+    thresholds = local.thresholds(nodes, [Cut(0.9)])
     distances = dijkstra(CITY.along(direction).to_scipy(lengths=True))
     for node in nodes:
         mine = KNOWN.nodes[(KNOWN.nodes != node) & (distances[node, KNOWN.nodes] <= 2.0)]
         weights = 1.0 - distances[node, mine] / 2.0
-        assert found.support[node] == (weights > 0).sum()
-        assert math.isclose(found.effective_size[node], weights.sum() ** 2 / (weights**2).sum() if mine.size else 0.0)
+        assert thresholds.support[node] == (weights > 0).sum()
+        assert math.isclose(
+            thresholds.effective_size[node], weights.sum() ** 2 / (weights**2).sum() if mine.size else 0.0
+        )
 
 
 def test_pools_are_counted_in_what_a_threshold_rests_on():
@@ -213,8 +215,8 @@ def test_pools_are_counted_in_what_a_threshold_rests_on():
 
 def test_tiny_weights_have_an_effective_size_all_the_same():
     local = PathLengths(1.0, lambda d: np.full(d.size, 1e-200)).fit(KNOWN)
-    found = local.thresholds(np.arange(SIZE), [Cut(0.9)])
-    assert same_bits(found.effective_size, found.support.astype(float))
+    thresholds = local.thresholds(np.arange(SIZE), [Cut(0.9)])
+    assert same_bits(thresholds.effective_size, thresholds.support.astype(float))
 
 
 def test_named_decays_fall_from_the_weight_of_the_node_itself():
@@ -248,7 +250,7 @@ def test_a_function_of_the_distance_is_a_decay():
 
 
 @pytest.mark.parametrize(
-    ("decay", "told"),
+    ("decay", "message"),
     [
         (lambda d: -d, "`decay` must give finite weights from 0 to 1e.100; at the distance .* it gives -"),
         (lambda d: d * np.nan, "it gives nan"),
@@ -256,13 +258,13 @@ def test_a_function_of_the_distance_is_a_decay():
         (lambda d: "far", "`decay` must return a number for each of .* distances; got 'far'"),
     ],
 )
-def test_a_function_that_gives_no_weights_is_refused(decay, told):
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_a_function_that_gives_no_weights_is_refused(decay, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
         PathLengths(1.0, decay).fit(KNOWN).thresholds(np.arange(SIZE), [Cut(0.9)])
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [
         ({"radius": 0}, "`radius` must be more than 0"),
         ({"radius": -1.0}, "`radius` must be"),
@@ -274,8 +276,8 @@ def test_a_function_that_gives_no_weights_is_refused(decay, told):
         ({"direction": "down"}, "`direction` must be one of out, in, both"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(how, told):
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_settings_that_cannot_be_are_refused(how, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
         PathLengths(**how)
 
 
@@ -316,14 +318,14 @@ def world(tmp_path_factory):
 def test_a_method_by_path_length_predicts_is_saved_and_explained(world, tmp_path, exact):
     localiser = PathLengths(1.5, "gaussian", pool=5.0, alike=3.0)
     method = ns.Method("aps", localiser, ns.Exact() if exact else ns.Nominal())
-    made = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)
-    sets = made.predict(world.rest, alpha=0.2)
-    save(made, tmp_path / "made.npz")
+    calibrated = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)
+    sets = calibrated.predict(world.rest, alpha=0.2)
+    save(calibrated, tmp_path / "made.npz")
     again = load(tmp_path / "made.npz")
     assert again.method == method
     assert again.graph == world.graph
     assert np.array_equal(again.predict(world.rest, alpha=0.2).member, sets.member)
-    seen = inspect_node(made, int(world.rest[4]), alpha=0.2)
+    seen = inspect_node(calibrated, int(world.rest[4]), alpha=0.2)
     assert seen.threshold == sets.thresholds[4]
     assert seen.neighbour_distances.max() <= 1.5
     assert np.allclose(seen.neighbour_weights, np.exp(-4.5 * (seen.neighbour_distances / 1.5) ** 2), rtol=1e-14)
@@ -333,11 +335,11 @@ def test_a_method_by_path_length_predicts_is_saved_and_explained(world, tmp_path
 
 def test_a_function_cannot_be_saved(world, tmp_path):
     method = ns.Method("aps", PathLengths(1.5, np.ones_like))
-    made = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)
+    calibrated = method.calibrate(world.graph, world.probabilities, world.labels, world.calibration)
     with pytest.raises(ns.InvalidInputError, match=r"`decay` must be one of uniform, .* to be saved"):
-        save(made, tmp_path / "made.npz")
+        save(calibrated, tmp_path / "made.npz")
 
 
 def test_the_table_has_it():
-    made = make_method("naps-lengths", radius=2, decay="linear", direction="in")
-    assert made.localiser == PathLengths(2.0, "linear", direction="in")
+    method = make_method("naps-lengths", radius=2, decay="linear", direction="in")
+    assert method.localiser == PathLengths(2.0, "linear", direction="in")

@@ -50,7 +50,7 @@ def questions(draw, directed=False):
 def holds(local, reference, weights_of):
     """Compare thresholds, ranks, support and effective size of every node with weights that were written out."""
     everyone = np.arange(reference.num_nodes)
-    found = local.thresholds(everyone, CUTS)
+    thresholds = local.thresholds(everyone, CUTS)
     values = np.linspace(-0.1, 1.0, reference.num_nodes).round(1)
     ranks = local.ranks(everyone, values)
     for v in everyone:
@@ -62,12 +62,12 @@ def holds(local, reference, weights_of):
                 weighed_threshold(reference.scores, weights, 1.0, cut.level * (1 + shift) + shift * 1e-3, cut.rule)
                 for shift in (-1e-9, 0.0, 1e-9)
             }
-            assert found.values[c, v] in near, (v, cut)
+            assert thresholds.values[c, v] in near, (v, cut)
         total = weights.sum()
         assert ranks[v] == pytest.approx(weights[reference.scores < values[v]].sum() / (1 + total), abs=1e-9)
-        assert found.support[v] == (weights > 0).sum()
+        assert thresholds.support[v] == (weights > 0).sum()
         expected = total**2 / (weights**2).sum() if total else 0.0
-        assert found.effective_size[v] == pytest.approx(expected, rel=1e-9)
+        assert thresholds.effective_size[v] == pytest.approx(expected, rel=1e-9)
         listed = local.weights(int(v))
         assert dict(zip(listed.nodes.tolist(), listed.weights.tolist(), strict=True)) == pytest.approx(
             {int(i): w for i, w in zip(reference.nodes, weights, strict=True) if w > 0}, rel=1e-9
@@ -140,11 +140,11 @@ def test_neither_threads_nor_company_change_a_bit(name, graph):
     rng = np.random.default_rng(3)
     nodes = np.sort(rng.permutation(graph.num_nodes)[:700])
     reference = Reference(nodes, rng.random(700), graph.num_nodes, graph)
-    asked = np.arange(graph.num_nodes)
-    one = LOCALISERS[name].fit(reference).thresholds(asked, CUTS, threads=1)
-    several = LOCALISERS[name].fit(reference).thresholds(asked, CUTS, threads=5)
-    few = LOCALISERS[name].fit(reference).thresholds(asked[17::50], CUTS)
-    twice = LOCALISERS[name].fit(reference).thresholds(np.repeat(asked[17::50], 2), CUTS)
+    chosen = np.arange(graph.num_nodes)
+    one = LOCALISERS[name].fit(reference).thresholds(chosen, CUTS, threads=1)
+    several = LOCALISERS[name].fit(reference).thresholds(chosen, CUTS, threads=5)
+    few = LOCALISERS[name].fit(reference).thresholds(chosen[17::50], CUTS)
+    twice = LOCALISERS[name].fit(reference).thresholds(np.repeat(chosen[17::50], 2), CUTS)
     for part in ("values", "support", "effective_size"):
         assert same_bits(getattr(one, part), getattr(several, part))
         assert same_bits(getattr(one, part)[..., 17::50], getattr(few, part))
@@ -156,9 +156,9 @@ def test_thresholds_are_the_inverse_of_ranks(name):
     graph, rng = blocks(), np.random.default_rng(4)
     nodes = np.sort(rng.permutation(graph.num_nodes)[:500])
     local = LOCALISERS[name].fit(Reference(nodes, rng.random(500), graph.num_nodes, graph))
-    asked, values = np.arange(graph.num_nodes), rng.random(graph.num_nodes)
-    ranks = local.ranks(asked, values)
-    for v in asked[::37]:
+    chosen, values = np.arange(graph.num_nodes), rng.random(graph.num_nodes)
+    ranks = local.ranks(chosen, values)
+    for v in chosen[::37]:
         reached, passed = local.thresholds(np.array([v]), [Cut(ranks[v], "at least"), Cut(ranks[v], "above")]).values
         assert reached[0] < values[v] <= passed[0]
 
@@ -215,9 +215,9 @@ def test_balls_of_everyone_are_split_conformal_prediction():
 def test_a_ball_of_one_holds_nobody_else():
     graph = lattice(5)
     local = Balls(1).fit(Reference(np.arange(10), np.arange(10.0), 25, graph))
-    found = local.thresholds(np.arange(25), [Cut(0.9)])
-    assert np.isposinf(found.values).all()
-    assert (found.support == 0).all()
+    thresholds = local.thresholds(np.arange(25), [Cut(0.9)])
+    assert np.isposinf(thresholds.values).all()
+    assert (thresholds.support == 0).all()
 
 
 @pytest.mark.parametrize("edges", [[[0, 1, 2], [1, 2, 0]], [[0, 0, 0], [1, 2, 3]]])

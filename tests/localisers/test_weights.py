@@ -68,12 +68,12 @@ def test_weights_of_ones_own_give_the_thresholds_and_ranks_of_a_slow_loop(world,
     by_matrix = ns.Weights(sp.csr_array(matrix), own=own).fit(reference)
     by_function = ns.Weights(lambda node, known: matrix[node, known], own=own).fit(reference)
     for local in (by_matrix, by_function):
-        found = local.thresholds(nodes, [Cut(float(level), rule)])
+        thresholds = local.thresholds(nodes, [Cut(float(level), rule)])
         ranks = local.ranks(nodes, wanted)
         for node in nodes.tolist():
             scores, weights = around(node, reference, lambda i, v=node: matrix[v, i])
-            assert found.values[0, node] == slow_threshold(scores, weights, Fraction(own), level, rule)
-            assert found.support[node] == len(weights)
+            assert thresholds.values[0, node] == slow_threshold(scores, weights, Fraction(own), level, rule)
+            assert thresholds.support[node] == len(weights)
             assert ranks[node] == slow_rank(scores, weights, Fraction(own), wanted[node])
 
 
@@ -84,12 +84,12 @@ def test_importance_weights_give_the_thresholds_of_a_slow_loop(world, level, rul
         ratios = ratios + 1.0
     nodes = np.arange(reference.num_nodes)
     local = ns.CovariateShift(ratios).fit(reference)
-    found = local.thresholds(nodes, [Cut(float(level), rule)])
+    thresholds = local.thresholds(nodes, [Cut(float(level), rule)])
     for node in nodes.tolist():
         scores, weights = around(node, reference, lambda i: ratios[i])
         expected = slow_threshold(scores, weights, Fraction(ratios[node]), level, rule)
-        assert found.values[0, node] == expected
-        assert found.support[node] == len(weights)
+        assert thresholds.values[0, node] == expected
+        assert thresholds.support[node] == len(weights)
 
 
 @given(worlds(), st.sampled_from(LEVELS))
@@ -98,12 +98,12 @@ def test_label_shift_gives_each_label_the_threshold_of_a_slow_loop(world, level)
     ratios = (0.5, 2.0, 0.0)
     label = dict(zip(reference.nodes.tolist(), reference.labels.tolist(), strict=True))
     nodes = np.arange(reference.num_nodes)
-    found = ns.LabelShift(ratios).fit(reference).thresholds(nodes, [Cut(float(level))])
+    thresholds = ns.LabelShift(ratios).fit(reference).thresholds(nodes, [Cut(float(level))])
     for node in nodes.tolist():
         scores, weights = around(node, reference, lambda i: ratios[label[i]])
         each = [slow_threshold(scores, weights, Fraction(ratio), level, "nominal") for ratio in ratios]
-        assert found.by_group[0, node, found.groups].tolist() == each
-        assert found.values[0, node] == min(each)
+        assert thresholds.by_group[0, node, thresholds.groups].tolist() == each
+        assert thresholds.values[0, node] == min(each)
 
 
 # -- coverage ----------------------------------------------------------------------------------------------------------
@@ -123,9 +123,9 @@ def covers(localiser, scores, hard):
     probabilities = np.full((scores.size, 2), 0.5)
     labelled = np.arange(scores.size - 1)
     reference = Reference(labelled, scores[:-1], scores.size, probabilities=probabilities, labels=hard[:-1].astype(int))
-    found = localiser.fit(reference).thresholds([scores.size - 1], [Cut(1.0 - ALPHA)])
-    by_label = found.by_group is not None
-    threshold = found.by_group[0, 0, found.groups[int(hard[-1])]] if by_label else found.values[0, 0]
+    thresholds = localiser.fit(reference).thresholds([scores.size - 1], [Cut(1.0 - ALPHA)])
+    by_label = thresholds.by_group is not None
+    threshold = thresholds.by_group[0, 0, thresholds.groups[int(hard[-1])]] if by_label else thresholds.values[0, 0]
     return bool(scores[-1] <= threshold)
 
 
@@ -200,10 +200,10 @@ def test_weights_of_ones_own_are_exact_with_an_exact_level_and_inspected(world):
 
 
 def test_weights_tell_how_far_they_are(world):
-    told = []
+    reports = []
     local = ns.Weights(sp.eye_array(300, format="csr")).fit(Reference(np.arange(150), np.ones(150), 300))
-    local.thresholds(np.arange(300), [Cut(0.9)], progress=lambda done, total: told.append((done, total)))
-    assert told == [(256, 300), (300, 300)]
+    local.thresholds(np.arange(300), [Cut(0.9)], progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(256, 300), (300, 300)]
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def calibrated(made, labelled=900, **settings):
 
 
 def test_a_homophilous_graph_is_used_and_sets_become_much_smaller():
-    made = world(0.8)
-    auto, nodes, labels = calibrated(made)
+    inputs = world(0.8)
+    auto, nodes, labels = calibrated(inputs)
     sets = auto.predict(nodes)
-    split = ns.SplitConformal().calibrate(made[1], labels, made[3][:900]).predict(nodes)
+    split = ns.SplitConformal().calibrate(inputs[1], labels, inputs[3][:900]).predict(nodes)
     assert ns.mean_size(sets) < 0.8 * ns.mean_size(split)
     assert ns.coverage(sets, labels) > 0.87
     assert auto.choice.exponents.near > 0
@@ -56,11 +56,11 @@ def test_a_homophilous_graph_is_used_and_sets_become_much_smaller():
 
 
 def test_heterophily_is_found_as_negative_evidence():
-    made = world(0.0)
-    auto, nodes, labels = calibrated(made)
+    inputs = world(0.0)
+    auto, nodes, labels = calibrated(inputs)
     assert auto.choice.exponents.near < 0
     assert "multiplies the odds of its label by 0." in auto.choice.reason
-    split = ns.SplitConformal().calibrate(made[1], labels, made[3][:900]).predict(nodes)
+    split = ns.SplitConformal().calibrate(inputs[1], labels, inputs[3][:900]).predict(nodes)
     assert ns.mean_size(auto.predict(nodes)) < 0.95 * ns.mean_size(split)
     homophilous, _, _ = calibrated(world(0.8))
     assert homophilous.choice.exponents.near > 0
@@ -117,13 +117,13 @@ def test_regions_of_unequal_difficulty_are_found_by_the_localiser():
 
 @pytest.mark.parametrize("prefer", ["even", "small"])
 def test_few_labels_are_not_split_and_it_says_so(prefer):
-    made = world(0.8)
-    auto, nodes, labels = calibrated(made, labelled=FEWEST - 1, prefer=prefer)
+    inputs = world(0.8)
+    auto, nodes, labels = calibrated(inputs, labelled=FEWEST - 1, prefer=prefer)
     assert auto.choice.method.localiser == Everyone()
     assert not auto.calibrated_.is_exact
     assert "too few to choose by" in auto.choice.reason
     score = "aps" if prefer == "even" else "thr"
-    split = ns.SplitConformal(score).calibrate(made[1], labels, made[3][: FEWEST - 1]).predict(nodes)
+    split = ns.SplitConformal(score).calibrate(inputs[1], labels, inputs[3][: FEWEST - 1]).predict(nodes)
     assert np.array_equal(auto.predict(nodes).member, split.member)
 
 
@@ -137,12 +137,12 @@ def test_a_file_keeps_the_groups_that_few_labels_could_not_have(tmp_path):
 
 
 def test_a_small_alpha_needs_more_labels_before_any_is_kept_apart():
-    made = world(0.8)
-    few, nodes, _ = calibrated(made, labelled=150, alpha=0.01)
+    inputs = world(0.8)
+    few, nodes, _ = calibrated(inputs, labelled=150, alpha=0.01)
     assert not few.calibrated_.is_exact
     assert "from 199 on they would be enough" in few.choice.reason
     assert few.predict(nodes).infinite == 0
-    enough, nodes, _ = calibrated(made, labelled=199, alpha=0.01)
+    enough, nodes, _ = calibrated(inputs, labelled=199, alpha=0.01)
     assert enough.calibrated_.is_exact
     assert enough.predict(nodes).infinite == 0
 
@@ -188,9 +188,9 @@ def test_judging_by_label_gives_what_scoring_anew_would_give():
 
 
 def test_small_sets_are_smaller_than_even_ones():
-    made = world(0.7)
-    even, nodes, labels = calibrated(made)
-    small, _, _ = calibrated(made, prefer="small")
+    inputs = world(0.7)
+    even, nodes, labels = calibrated(inputs)
+    small, _, _ = calibrated(inputs, prefer="small")
     assert ns.mean_size(small.predict(nodes)) < ns.mean_size(even.predict(nodes))
     assert ns.coverage(small.predict(nodes), labels) > 0.87
 
@@ -269,12 +269,12 @@ def test_files_that_do_not_keep_what_was_asked_for_are_read_and_mistyped_ones_ar
     auto, nodes, _ = calibrated(world(0.8), seed=2)
     save(auto.calibrated_, tmp_path / "old.npz", kind="Auto")
     assert np.array_equal(ns.Auto.load(tmp_path / "old.npz").predict(nodes).member, auto.predict(nodes).member)
-    for asked, message in [
+    for changes, message in [
         ({"seed": 2, "prefer": "tiny"}, "`prefer` must be one of"),
         ({"seed": 3}, "`seed` must be that of the method chosen, 2; got 3"),
         ({"seed": 2, "hops": 3}, "hops"),
     ]:
-        save(auto.calibrated_, tmp_path / "odd.npz", kind="Auto", auto=SimpleNamespace(describe=lambda: asked))  # noqa: B023
+        save(auto.calibrated_, tmp_path / "odd.npz", kind="Auto", auto=SimpleNamespace(describe=lambda: changes))  # noqa: B023
         with pytest.raises(ns.FileFormatError, match=message):
             ns.Auto.load(tmp_path / "odd.npz")
 

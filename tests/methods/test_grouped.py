@@ -88,8 +88,8 @@ def test_hops_within_groups_are_what_a_method_of_each_group_alone_gives(exact, b
             mine = kinds[whole.scored.level_nodes] == group
             shares = whole.local.ranks(whole.scored.level_nodes, whole.scored.level_scores)
             level = whole.method.level.fit(whole.scored.reference, shares[mine], whole.scored.level_scores[mine])
-            found = whole.local.thresholds(rest, level.cuts([0.2]))
-            thresholds = level.thresholds(found, rest, [0.2]).values[0]
+            computed = whole.local.thresholds(rest, level.cuts([0.2]))
+            thresholds = level.thresholds(computed, rest, [0.2]).values[0]
         else:
             own = calibration[kinds[calibration] == group]
             thresholds = plain.calibrate(graph, p, y, calibration=own).predict(rest, 0.2).thresholds
@@ -104,7 +104,7 @@ def covered_in_groups(method, rng, draws, sizes, tested, alpha):
     """How often each group's tested nodes were covered, turned into numbers that are uniform if the law holds."""
     kinds = np.repeat(np.arange(len(sizes)), [size + tested for size in sizes])
     calibrates = np.concatenate([np.arange(size + tested) < size for size in sizes])
-    found = []
+    results = []
     for draw in range(draws):
         p = rng.dirichlet(np.full(len(sizes), 0.7), kinds.size)
         y = kinds if method == "class" else (rng.random((kinds.size, 1)) > p.cumsum(axis=1)).sum(axis=1)
@@ -117,8 +117,8 @@ def covered_in_groups(method, rng, draws, sizes, tested, alpha):
             place = math.ceil(round((size + 1) * (1 - alpha), 9))
             law = betabinom(tested, place, size + 1 - place)
             count = int(inside[kinds[~calibrates] == group].sum())
-            found.append((group, law.cdf(count - 1) + rng.random() * law.pmf(count)))
-    return found
+            results.append((group, law.cdf(count - 1) + rng.random() * law.pmf(count)))
+    return results
 
 
 @pytest.mark.parametrize("method", ["class", "node"])
@@ -152,8 +152,8 @@ def test_groups_too_small_even_together_are_judged_by_all_and_that_is_said():
     groups[:8] = "tiny"
     everyone = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100))
     split = ns.SplitConformal(by=groups).calibrate(p, y, calibration=np.arange(100))
-    told = r"1 of 2 groups have fewer than 9 labels \('tiny'\): they are too few together, all labelled nodes"
-    with pytest.warns(NapsetsWarning, match=told):
+    message = r"1 of 2 groups have fewer than 9 labels \('tiny'\): they are too few together, all labelled nodes"
+    with pytest.warns(NapsetsWarning, match=message):
         sets = split.predict(np.arange(200), 0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
@@ -249,8 +249,8 @@ def test_groups_that_learn_need_labels_kept_apart():
 
 def test_a_setting_gives_groups_to_any_method_of_the_table():
     for name in ns.methods():
-        made = make_method(name, by="degree")
-        assert getattr(made, "groups", None) == ns.ByDegree() or made.by == ns.ByDegree()
+        method = make_method(name, by="degree")
+        assert getattr(method, "groups", None) == ns.ByDegree() or method.by == ns.ByDegree()
 
 
 def test_groups_changed_after_loading_ask_for_another_calibration(tmp_path):
@@ -286,11 +286,11 @@ def test_methods_with_groups_are_compared_and_reported_like_others():
     names = ("split", "by-class", "clustered", "by-degree", "by-community")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)
-        found = compare(graph, p, y, calibration, rest, methods=names)
-        for result in found:
+        comparison = compare(graph, p, y, calibration, rest, methods=names)
+        for result in comparison:
             alone = make_method(result.name).calibrate(graph, p, y, calibration).predict(rest, 0.1)
             assert np.array_equal(result.sets.member, alone.member)
-    assert {shown.exact for shown in shown_methods(found)} == {True}
+    assert {shown.exact for shown in shown_methods(comparison)} == {True}
 
 
 @pytest.mark.parametrize("exact", [False, True])

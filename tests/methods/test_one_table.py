@@ -22,11 +22,11 @@ WHAT = "A toy: direct neighbours only, for tests"
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
-    def made(settings):
+    def near(settings):
         return Method(settings.score, Hops(1, pool=0.0), seed=settings.seed, allow_empty=settings.allow_empty)
 
-    made.__doc__ = f"{WHAT}.\n\nAnd more."
-    monkeypatch.setitem(METHODS, "toy", made)
+    near.__doc__ = f"{WHAT}.\n\nAnd more."
+    monkeypatch.setitem(METHODS, "toy", near)
 
 
 def calibrated(world):
@@ -45,26 +45,26 @@ def test_it_predicts_and_explains_files(must_run, world, tmp_path):
     from napsets.files import read_sets
 
     target = tmp_path / "sets.parquet"
-    told = json.loads(must_run("predict", *world.files, "--method", "toy", "-o", target, "--json").stdout)
-    assert told["method"] == "toy"
+    answer = json.loads(must_run("predict", *world.files, "--method", "toy", "-o", target, "--json").stdout)
+    assert answer["method"] == "toy"
     file = read_sets(target)
     expected = calibrated(world).predict(world.rest, alpha=0.1)
     assert file.metadata["method"] == "toy"
     assert np.array_equal(file.sets.member, expected.member)
     assert np.array_equal(file.sets.thresholds, expected.thresholds)
     node = world.ids[world.rest[3]]
-    told = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
-    assert told["method"] == "toy"
-    assert told["support"] == expected.support[3]
-    assert len(told["hops"]) == 1
+    answer = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    assert answer["method"] == "toy"
+    assert answer["support"] == expected.support[3]
+    assert len(answer["hops"]) == 1
 
 
 def test_it_is_compared_and_stands_in_the_results(world):
-    found = compare(
+    comparison = compare(
         world.graph, world.probabilities, world.labels, world.calibration, world.rest, methods=["split", "naps", "toy"]
     )
-    assert found["toy"].title == "Toy"
-    assert [(row["method"], row["title"]) for row in found.rows()][-1] == ("toy", "Toy")
+    assert comparison["toy"].title == "Toy"
+    assert [(row["method"], row["title"]) for row in comparison.rows()][-1] == ("toy", "Toy")
 
 
 def test_it_stands_on_the_report(must_run, world, tmp_path):
@@ -95,12 +95,12 @@ def test_it_stands_in_the_documentation():
 
 
 def test_it_is_saved_and_loaded(world, tmp_path):
-    made = calibrated(world)
-    save(made, tmp_path / "toy.npz")
+    fitted = calibrated(world)
+    save(fitted, tmp_path / "toy.npz")
     again = load(tmp_path / "toy.npz")
     assert isinstance(again, Calibrated)
-    assert again.method == made.method
-    assert np.array_equal(again.predict(world.rest).member, made.predict(world.rest).member)
+    assert again.method == fitted.method
+    assert np.array_equal(again.predict(world.rest).member, fitted.predict(world.rest).member)
 
 
 #: All methods; those that train are marked as such.
@@ -118,9 +118,9 @@ def test_every_method_predicts_and_explains_files(must_run, world, tmp_path, nam
     file = read_sets(target)
     assert file.metadata["method"] == name
     node = world.ids[world.rest[3]]
-    told = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
-    assert told["method"] == name
-    assert float(told["threshold"]) == file.sets.thresholds[3]  # "Infinity" is a float, too
+    answer = json.loads(must_run("inspect", *world.files, "--node", node, "--like", target, "--json").stdout)
+    assert answer["method"] == name
+    assert float(answer["threshold"]) == file.sets.thresholds[3]  # "Infinity" is a float, too
 
 
 @pytest.mark.parametrize("name", METHODS)

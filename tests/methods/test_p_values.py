@@ -63,12 +63,12 @@ def test_p_values_of_a_full_level_are_those_of_every_bag_counted_anew(seed, kern
 def test_smoothed_p_values_are_uniform():
     rng = np.random.default_rng(7)
     graph, p, labels = world(rng)
-    found = []
+    results = []
     for draw in range(400):
         order = rng.permutation(labels.size)
         calibrated = Method(Informed(), Everyone(), Full(), seed=draw).calibrate(graph, p, labels, order[:60])
-        found.append(calibrated.p_values(order[60:61], smoothed=True)[0, labels[order[60]]])
-    assert kstest(found, "uniform").pvalue > 1e-4
+        results.append(calibrated.p_values(order[60:61], smoothed=True)[0, labels[order[60]]])
+    assert kstest(results, "uniform").pvalue > 1e-4
 
 
 def test_methods_that_weigh_nodes_by_where_they_are_have_none():

@@ -55,8 +55,8 @@ def test_split_conformal_is_the_order_statistic_of_all_calibration_scores():
 @pytest.mark.parametrize("alpha", [0.003, 0.1, 0.25, 0.5, 0.99])
 def test_a_calibration_node_gets_the_order_statistic_of_the_others(alpha):
     scores = np.round(np.random.default_rng(1).random(30), 1)
-    found = Everyone().fit(Reference(np.arange(30), scores, 40)).thresholds(np.arange(40), [Cut(1.0 - alpha)])
-    thresholds, support = found.values[0], found.support
+    computed = Everyone().fit(Reference(np.arange(30), scores, 40)).thresholds(np.arange(40), [Cut(1.0 - alpha)])
+    thresholds, support = computed.values[0], computed.support
     exact = Fraction(str(alpha))
     expected = [order_statistic(np.delete(scores, v).tolist() if v < 30 else scores.tolist(), exact) for v in range(40)]
     assert same_bits(thresholds, expected)
@@ -242,8 +242,8 @@ def test_zero_hops_know_nothing_and_say_so():
 @pytest.mark.parametrize("setting", [{"score": "thr"}, {"seed": 5}], ids=["score", "seed"])
 def test_a_score_or_seed_assigned_after_calibrate_asks_for_another_calibration(setting, tmp_path):
     ring = ns.Graph.from_edge_index([np.arange(30), np.roll(np.arange(30), 1)], num_nodes=30)
-    given = (np.tile([0.7, 0.3], (30, 1)), np.arange(30) % 2, np.arange(20))
-    for predictor in (ns.NAPS().calibrate(ring, *given), ns.SplitConformal().calibrate(*given)):
+    inputs = (np.tile([0.7, 0.3], (30, 1)), np.arange(30) % 2, np.arange(20))
+    for predictor in (ns.NAPS().calibrate(ring, *inputs), ns.SplitConformal().calibrate(*inputs)):
         for name, value in setting.items():
             setattr(predictor, name, value)
         with pytest.raises(ns.NotCalibratedError, match=f"called again: `{next(iter(setting))}` was changed"):
@@ -270,9 +270,9 @@ def auto():
 def test_several_alphas_give_a_list_of_sets(make):
     predictor = make()
     for alphas in ([0.1, 0.4], (0.1, 0.4), np.array([0.1, 0.4])):
-        found = predictor.predict(NODES, alphas)
-        assert isinstance(found, list)
-        for alpha, sets in zip((0.1, 0.4), found, strict=True):
+        prediction = predictor.predict(NODES, alphas)
+        assert isinstance(prediction, list)
+        for alpha, sets in zip((0.1, 0.4), prediction, strict=True):
             alone = predictor.predict(NODES, alpha)
             assert sets.alpha == alpha
             for name in ("member", "thresholds", "support", "effective_size"):
@@ -428,8 +428,8 @@ NAMES = np.array([f"user-{i}" for i in range(SIZE)])
 @pytest.mark.parametrize("kind", ["NAPS", "SplitConformal", "Auto"])
 def test_names_of_nodes_and_classes_travel_to_the_sets_also_through_a_file(tmp_path, kind):
     predictor = getattr(ns, kind)()
-    given = (P, Y) if kind == "SplitConformal" else (GRAPH, P, Y)
-    predictor.calibrate(*given, calibration=CALIBRATION, ids=NAMES, class_names=list("abcde"))
+    inputs = (P, Y) if kind == "SplitConformal" else (GRAPH, P, Y)
+    predictor.calibrate(*inputs, calibration=CALIBRATION, ids=NAMES, class_names=list("abcde"))
     predictor.save(tmp_path / "predictor.npz")
     for which in (predictor, type(predictor).load(tmp_path / "predictor.npz")):
         sets = which.predict(["user-301", "user-399"])

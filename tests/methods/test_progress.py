@@ -55,12 +55,12 @@ def ascend_to_the_end(reports, total):
 def test_every_method_tells_how_far_it_is_and_gives_the_same_bits(name, threads):
     reports = Reports()
     calibrated = METHODS[name].calibrate(GRAPH, P, Y, CALIBRATION)
-    told = calibrated.predict(NODES, [0.1, 0.3], threads=threads, progress=reports)
+    prediction = calibrated.predict(NODES, [0.1, 0.3], threads=threads, progress=reports)
     assert ascend_to_the_end(reports, NODES.size)
     if threads == 1:  # several threads may be done before the first report
         assert len(reports) >= 3
     untold = METHODS[name].calibrate(GRAPH, P, Y, CALIBRATION).predict(NODES, [0.1, 0.3], threads=threads)
-    for one, other in zip(told, untold, strict=True):
+    for one, other in zip(prediction, untold, strict=True):
         assert same_bits(one.thresholds, other.thresholds)
         assert np.array_equal(one.member, other.member)
 

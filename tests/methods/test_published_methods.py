@@ -21,12 +21,12 @@ NAMES = ["snaps", "daps-thr", "daps-tuned", "rlcp", "pagerank", "pagerank-exact"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_read_predicts_what_was_written(tmp_path, name):
-    made = make_method(name, seed=3).calibrate(GRAPH, P, Y, CALIBRATION)
-    save(made, tmp_path / "a.npz")
+    calibrated = make_method(name, seed=3).calibrate(GRAPH, P, Y, CALIBRATION)
+    save(calibrated, tmp_path / "a.npz")
     again = load(tmp_path / "a.npz")
     assert isinstance(again, ns.Calibrated)
-    assert again.method == made.method
-    for one, other in zip(*(each.predict(NODES, [0.05, 0.3]) for each in (made, again)), strict=True):
+    assert again.method == calibrated.method
+    for one, other in zip(*(each.predict(NODES, [0.05, 0.3]) for each in (calibrated, again)), strict=True):
         assert np.array_equal(one.member, other.member)
         assert same_bits(one.thresholds, other.thresholds)
         assert np.array_equal(one.support, other.support)
@@ -34,14 +34,14 @@ def test_what_is_read_predicts_what_was_written(tmp_path, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_explains_a_node_adds_up_to_its_threshold(name):
-    made = make_method(name, seed=1).calibrate(GRAPH, P, Y, CALIBRATION)
+    calibrated = make_method(name, seed=1).calibrate(GRAPH, P, Y, CALIBRATION)
     for node in (1, 251, 499):
-        seen = inspect_node(made, node, alpha=0.2)
+        seen = inspect_node(calibrated, node, alpha=0.2)
         assert seen.is_quantile
         assert seen.support == seen.neighbours.size
         assert node not in seen.neighbours
         expected = ns.weighted_quantile(seen.neighbour_scores, seen.neighbour_weights, alpha=0.2)
-        if not made.is_exact:
+        if not calibrated.is_exact:
             assert seen.threshold == expected
         assert seen.total_mass == pytest.approx(seen.neighbour_weights.sum())
 

@@ -84,11 +84,11 @@ def test_no_bit_of_any_threshold_differs_in_100_000_random_cases():
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         index = ns.CalibrationIndex(graph, scores, calibration)
         for strategy in STRATEGIES:
-            found = ns.neighbourhood_thresholds(
+            computed = ns.neighbourhood_thresholds(
                 index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
             )
-            assert same_bits(found.values[0, 0], expected), (number, strategy, found.values[0, 0], expected)
-        counts = found.hop_counts @ np.array(weights)
+            assert same_bits(computed.values[0, 0], expected), (number, strategy, computed.values[0, 0], expected)
+        counts = computed.hop_counts @ np.array(weights)
         needed = (alpha.denominator - alpha.numerator) * (DENOMINATOR + counts)
         plateaus += int((needed % alpha.denominator == 0).sum())
         finite += int(np.isfinite(expected).sum())
@@ -159,12 +159,12 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         layout = ns.CalibrationIndex(graph, scores, calibration).layout
         for strategy in EVERY_STRATEGY:
-            found, _ = find_thresholds(
+            thresholds, _ = find_thresholds(
                 layout, nodes, weights[None], np.array([level]), rounding=ROUNDING, rules=np.array([rule], np.int8),
                 pools=np.array([pool]), alikes=np.array([alike]), groups=groups, splits=splits, pair_split=pair_split,
                 threads=1, strategy=strategy,
             )  # fmt: skip
-            assert same_bits(found.ravel(), expected), (number, strategy, found.ravel(), expected)
+            assert same_bits(thresholds.ravel(), expected), (number, strategy, thresholds.ravel(), expected)
         kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
     assert (kinds > kinds.sum() / 50).all()
 
@@ -189,10 +189,10 @@ def test_no_bit_of_any_directed_threshold_differs_in_100_000_random_cases():
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=True).along(direction)
         index = ns.CalibrationIndex(graph, scores, calibration)
         for strategy in STRATEGIES:
-            found = ns.neighbourhood_thresholds(
+            computed = ns.neighbourhood_thresholds(
                 index, np.arange(size), np.array(weights) / DENOMINATOR, float(alpha), threads=1, strategy=strategy
             )
-            assert same_bits(found.values[0, 0], expected), (number, strategy, found.values[0, 0], expected)
+            assert same_bits(computed.values[0, 0], expected), (number, strategy, computed.values[0, 0], expected)
         finite += int(np.isfinite(expected).sum())
         thresholds += size
     assert thresholds / 10 < finite < thresholds * 9 / 10
@@ -221,7 +221,7 @@ def test_no_bit_of_any_threshold_by_path_length_differs_in_100_000_random_cases(
         setting = ns.PathLengths(radius, decay, pool, alike, direction)
         probabilities = np.eye(3)[rng.integers(3, size=size)]
         local = setting.fit(Reference(calibration, scores, size, graph, probabilities))
-        found = local.thresholds(np.arange(size), [Cut(level, rule)], threads=1 + number % 2).values[0]
+        thresholds = local.thresholds(np.arange(size), [Cut(level, rule)], threads=1 + number % 2).values[0]
         choice = probabilities.argmax(axis=1)
         ends = shortest_edges(turned(edges, direction), np.tile(lengths, 1 + (direction == "both")).tolist(), directed)
         distances = dijkstra(matrix_of(ends, size))
@@ -235,7 +235,7 @@ def test_no_bit_of_any_threshold_by_path_length_differs_in_100_000_random_cases(
                 strict=True,
             )
             expected.append(summed_threshold(list(others), level, RULES[rule], pool, alike))
-        assert same_bits(found, expected), (number, found, expected)
+        assert same_bits(thresholds, expected), (number, thresholds, expected)
         kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]
     assert (kinds > kinds.sum() / 100).all()
 

@@ -23,8 +23,8 @@ score_lists = st.lists(any_scores, max_size=60)
 @example(scores=[0.1 * i for i in range(8)], alpha=Fraction(1, 10))
 @example(scores=[float(i) for i in range(59)], alpha=Fraction(1, 3))
 def test_equal_weights_give_the_order_statistic_of_split_conformal_prediction(scores, alpha):
-    found = ns.weighted_quantile(scores, np.ones(len(scores)), alpha=float(alpha))
-    assert found == order_statistic(scores, alpha)
+    quantile = ns.weighted_quantile(scores, np.ones(len(scores)), alpha=float(alpha))
+    assert quantile == order_statistic(scores, alpha)
 
 
 @given(n=st.integers(0, 2000), alpha=fractions)
@@ -37,16 +37,16 @@ def test_the_place_of_the_order_statistic_is_right_for_every_n_and_alpha(n, alph
 @given(st.lists(st.tuples(any_scores, st.sampled_from(WEIGHTS)), max_size=25), alphas)
 def test_any_weights_give_what_exact_arithmetic_gives(pairs, alpha):
     scores, weights = [s for s, _ in pairs], [w for _, w in pairs]
-    found = ns.weighted_quantile(scores, [float(w) for w in weights], alpha=float(alpha))
-    assert found == exact_quantile(scores, weights, alpha)
+    quantile = ns.weighted_quantile(scores, [float(w) for w in weights], alpha=float(alpha))
+    assert quantile == exact_quantile(scores, weights, alpha)
 
 
 @given(n=st.integers(1, 200), scale=st.fractions(Fraction(1, 50), 50, max_denominator=50), alpha=alphas)
 def test_the_test_point_weighs_one_whatever_the_weights_are_scaled_by(n, scale, alpha):
     # k·c ≥ (1−α)(1 + n·c) first holds at k = ⌈(1−α)(1/c + n)⌉: the scale c matters only through the 1.
     place = math.ceil((1 - alpha) * (1 / scale + n))
-    found = ns.weighted_quantile(np.arange(1.0, n + 1), np.full(n, float(scale)), alpha=float(alpha))
-    assert found == (place if place <= n else math.inf)
+    quantile = ns.weighted_quantile(np.arange(1.0, n + 1), np.full(n, float(scale)), alpha=float(alpha))
+    assert quantile == (place if place <= n else math.inf)
 
 
 @given(st.lists(st.tuples(any_scores, st.sampled_from(WEIGHTS)), max_size=25), alphas, st.integers(1, 20))

@@ -34,8 +34,8 @@ def exact(case: Case):
 def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(strategy, case):
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     weights = [float(w) for w in case.weights]
-    found = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
-    assert same_bits(found.values[0, 0], exact(case))
+    thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
+    assert same_bits(thresholds.values[0, 0], exact(case))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -47,12 +47,12 @@ def test_every_strategy_equals_shortest_paths_and_a_sorted_sum(strategy, case):
 def test_every_strategy_follows_the_specification_in_floating_point(strategy, case, weights, alpha):
     neighbours = adjacency_sets(case.edges, case.num_nodes, case.directed)
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
-    found = ns.neighbourhood_thresholds(index, case.nodes, weights, alpha, strategy=strategy)
+    thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, alpha, strategy=strategy)
     for v in range(case.num_nodes):
         hop = hops_from(neighbours, v)
         distance = [hop.get(i, 10**9) for i in range(case.num_nodes)]
         expected = float_hop_threshold(distance, case.calibration, case.scores, v, weights, alpha) + 0.0
-        assert same_bits(found.values[0, 0, v], expected)
+        assert same_bits(thresholds.values[0, 0, v], expected)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -61,13 +61,13 @@ def test_hop_counts_are_the_calibration_nodes_at_each_distance(strategy, case):
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)[:, case.calibration]
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     weights = [float(w) for w in case.weights]
-    found = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
+    thresholds = ns.neighbourhood_thresholds(index, case.nodes, weights, float(case.alpha), strategy=strategy)
     expected = np.stack([(distance == k).sum(axis=1) for k in range(1, len(weights) + 1)], axis=1)
-    assert np.array_equal(found.hop_counts, expected)
-    assert np.array_equal(found.support[0], expected @ (np.array(weights) > 0))
+    assert np.array_equal(thresholds.hop_counts, expected)
+    assert np.array_equal(thresholds.support[0], expected @ (np.array(weights) > 0))
     mass, square = expected @ np.array(weights), expected @ np.array(weights) ** 2
-    assert np.allclose(found.effective_size[0] * square, mass**2, rtol=1e-12)
-    assert (found.effective_size[0][mass == 0] == 0).all()
+    assert np.allclose(thresholds.effective_size[0] * square, mass**2, rtol=1e-12)
+    assert (thresholds.effective_size[0][mass == 0] == 0).all()
 
 
 @given(case=cases(), order=st.randoms(use_true_random=False))
@@ -88,10 +88,10 @@ def test_the_order_of_edges_calibration_and_nodes_changes_no_bit(case, random):
         np.array(edges, dtype=np.int64).reshape(-1, 2).T, case.num_nodes, directed=case.directed
     )
     assert graph == case.graph
-    found = ns.hop_thresholds(
+    thresholds = ns.hop_thresholds(
         graph, [s for _, s in pairs], [v for v, _ in pairs], asked, [float(w) for w in case.weights], float(case.alpha)
     )
-    assert same_bits(found, case.thresholds()[asked])
+    assert same_bits(thresholds, case.thresholds()[asked])
 
 
 @given(case=cases(), threads=st.integers(1, 5), size=st.integers(1, 9))
@@ -160,5 +160,5 @@ def test_on_a_complete_graph_one_hop_is_leave_one_out_split_conformal(n, alpha, 
 
     graph = ns.Graph.from_edge_index(np.triu_indices(n, 1), n)
     scores = np.random.default_rng(n).normal(size=n)
-    found = ns.hop_thresholds(graph, scores, np.arange(n), np.arange(n), [1.0], float(alpha), threads=threads)
-    assert same_bits(found, [order_statistic(np.delete(scores, v).tolist(), alpha) for v in range(n)])
+    thresholds = ns.hop_thresholds(graph, scores, np.arange(n), np.arange(n), [1.0], float(alpha), threads=threads)
+    assert same_bits(thresholds, [order_statistic(np.delete(scores, v).tolist(), alpha) for v in range(n)])

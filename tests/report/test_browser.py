@@ -309,8 +309,10 @@ def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path)
 
     names = [name for name in ns.methods() if not name.startswith("cf-gnn") and fits(name)]  # that one trains
     assert len(names) > 15
-    found = compare(**(world | {"methods": names}), alphas=CURVE_ALPHAS)
-    page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 1440, "height": 900})
+    comparison = compare(**(world | {"methods": names}), alphas=CURVE_ALPHAS)
+    page = open_page(
+        ns.report.write_page(tmp_path / "report.html", comparison), viewport={"width": 1440, "height": 900}
+    )
     assert marks(page, "coverage") == len(names)
     assert page.locator("#methods tbody tr").count() == len(names)
     cut = (
@@ -321,14 +323,14 @@ def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path)
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_page: Open, tmp_path, count) -> None:
-    found = compare(**(world | {"methods": seven[:count]}), alphas=CURVE_ALPHAS)
-    page = open_page(ns.report.write_page(tmp_path / "report.html", found), viewport={"width": 320, "height": 800})
+    comparison = compare(**(world | {"methods": seven[:count]}), alphas=CURVE_ALPHAS)
+    page = open_page(ns.report.write_page(tmp_path / "report.html", comparison), viewport={"width": 320, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert marks(page, "coverage") == count
     assert page.locator('input[name="shown"]').count() == count
     assert page.locator("#map-method option").count() == count - 1
     node = int(page.inner_text("#node-title").removeprefix("Node "))
-    for m, result in enumerate(found):
+    for m, result in enumerate(comparison):
         page.locator(".choice label").nth(m).click()
         row = int(np.flatnonzero(result.sets.nodes == node)[0])
         assert page.inner_text("#node-covers").startswith(f"{result.title} ")
@@ -354,9 +356,9 @@ def check_scores(page: Any, scores: np.ndarray) -> None:
 @pytest.fixture(scope="module")
 def informed(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     names = np.array([f"<i>{i}</i> & co" for i in range(1500)])
-    found = compare(**(world | {"methods": ["split", "informed", "naps", "auto"]}), alphas=CURVE_ALPHAS, ids=names)
+    comparison = compare(**(world | {"methods": ["split", "informed", "naps", "auto"]}), alphas=CURVE_ALPHAS, ids=names)
     path = tmp_path_factory.mktemp("informed") / "report.html"
-    return found, ns.report.write_page(path, found, class_names=CLASSES)
+    return comparison, ns.report.write_page(path, comparison, class_names=CLASSES)
 
 
 def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed, world, open_page: Open) -> None:

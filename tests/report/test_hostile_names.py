@@ -160,5 +160,5 @@ def test_nodes_with_such_ids_are_found(open_page: Open, tmp_path: Path) -> None:
     assert page.text_content("#node-title") == "Node __proto__"
     page.fill("#search", "no one's")
     page.press("#search", "Enter")
-    told = page.text_content("#search-message")
-    assert r"napsets inspect --node 'no one'\''s' --like 'it'\''s 100%.html'" in told
+    text = page.text_content("#search-message")
+    assert r"napsets inspect --node 'no one'\''s' --like 'it'\''s 100%.html'" in text

@@ -27,9 +27,9 @@ def text(page_file: Path) -> str:
 
 
 def embedded(text: str, name: str) -> Any:
-    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    return json.loads(found[1])
+    match = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    return json.loads(match[1])
 
 
 def unpacked(value: dict[str, Any]) -> np.ndarray:

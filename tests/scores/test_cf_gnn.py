@@ -123,9 +123,9 @@ def test_coverage_follows_the_beta_binomial_law_whatever_was_learned():
     for draw in range(draws):
         calibration = rng.permutation(300)[:60]
         nodes = np.setdiff1d(np.arange(300), calibration)
-        made = calibrated(score, 0, graph, p, labels, calibration)
-        learned += made.score.correction.epochs > 0
-        covered[draw] = made.predict(nodes, alpha).contains(labels).sum()
+        fitted = calibrated(score, 0, graph, p, labels, calibration)
+        learned += fitted.score.correction.epochs > 0
+        covered[draw] = fitted.predict(nodes, alpha).contains(labels).sum()
     assert learned > draws / 2
     place, spread = math.ceil(31 * (1 - alpha) - 1e-9), rng.random(draws)
 
@@ -146,8 +146,8 @@ def test_sets_are_smaller_than_without_the_correction_where_neighbours_are_alike
         rng = np.random.default_rng(seed)
         calibration = rng.permutation(nodes)[:labelled]
         rest = np.setdiff1d(np.arange(nodes), calibration)
-        given = (seed, graph, p, labels, calibration)
-        sizes = [calibrated(score, *given).predict(rest).sizes.mean() for score in (ns.APS(), CFGNN(epochs=100))]
+        inputs = (seed, graph, p, labels, calibration)
+        sizes = [calibrated(score, *inputs).predict(rest).sizes.mean() for score in (ns.APS(), CFGNN(epochs=100))]
         differences.append(sizes[0] - sizes[1])
     # Draws are independent: smaller by a tenth of a label at the least, by a one-sided t-test.
     assert stats.ttest_1samp(differences, 0.1, alternative="greater").pvalue < 1e-3
@@ -191,40 +191,40 @@ def test_labels_kept_apart_change_nothing_of_the_correction():
 
 @pytest.mark.parametrize("labelled", [2, 4, 14])
 def test_from_a_handful_of_labels_nothing_is_learned(labelled):
-    made = calibrated(CFGNN(), calibration=np.arange(labelled))
-    assert made.score.correction.epochs == 0
-    assert np.array_equal(made.score.probabilities, P)
+    fitted = calibrated(CFGNN(), calibration=np.arange(labelled))
+    assert fitted.score.correction.epochs == 0
+    assert np.array_equal(fitted.score.probabilities, P)
 
 
 def test_where_no_epoch_makes_smaller_sets_the_model_is_left_alone():
     # The model is sure and right: a network that starts from nothing does worse within an epoch.
     sure = softmax(30.0 * (np.arange(3) == Y[:, None]), axis=1)
-    made = calibrated(CFGNN(ns.THR(), epochs=1, residual=False), p=sure)
-    assert made.score.correction.epochs == 0
-    assert np.array_equal(made.score.probabilities, sure)
+    fitted = calibrated(CFGNN(ns.THR(), epochs=1, residual=False), p=sure)
+    assert fitted.score.correction.epochs == 0
+    assert np.array_equal(fitted.score.probabilities, sure)
 
 
 def test_float32_stays_float32_and_rows_sum_to_one():
-    made = calibrated(QUICK, p=P.astype(np.float32))
-    assert made.score.probabilities.dtype == np.float32
-    np.testing.assert_allclose(made.score.probabilities.sum(axis=1), 1.0, rtol=1e-5)
+    fitted = calibrated(QUICK, p=P.astype(np.float32))
+    assert fitted.score.probabilities.dtype == np.float32
+    np.testing.assert_allclose(fitted.score.probabilities.sum(axis=1), 1.0, rtol=1e-5)
 
 
 # -- the same bits -------------------------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_bits_on_one_thread_and_on_two():
-    found, before = [], torch.get_num_threads()
+    results, before = [], torch.get_num_threads()
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            found.append(calibrated(QUICK).score.probabilities)
+            results.append(calibrated(QUICK).score.probabilities)
             assert torch.get_num_threads() == threads  # as many as before
     finally:
         torch.set_num_threads(before)
-    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(results[0], results[1])
     other = calibrated(CFGNN(epochs=20, rate=0.05, hidden=8, seed=1)).score.probabilities
-    assert not np.array_equal(found[0], other)
+    assert not np.array_equal(results[0], other)
 
 
 def test_the_order_of_rows_changes_no_bit():
@@ -247,22 +247,22 @@ def test_torch_draws_no_random_numbers_and_keeps_its_own():
 
 
 def test_one_training_serves_every_alpha():
-    told = []
-    with training_progress(lambda done, total: told.append((done, total))):
-        made = calibrated(QUICK)
-        made.predict(REST, [0.05, 0.1, 0.3])
-    assert told == [(epoch, 20) for epoch in range(1, 21)]
+    reports = []
+    with training_progress(lambda done, total: reports.append((done, total))):
+        fitted = calibrated(QUICK)
+        fitted.predict(REST, [0.05, 0.1, 0.3])
+    assert reports == [(epoch, 20) for epoch in range(1, 21)]
     calibrated(QUICK)
-    assert len(told) == 20  # nobody is told any more
+    assert len(reports) == 20  # nobody is told any more
 
 
 def test_progress_ends_at_the_end_though_training_stopped_before():
-    told = []
-    with training_progress(lambda done, total: told.append(done)):
-        made = calibrated(CFGNN(epochs=5000, rate=0.3, hidden=4))
-    assert told[-1] == 5000
-    assert len(told) < 2000
-    assert made.score.correction.epochs < len(told)
+    reports = []
+    with training_progress(lambda done, total: reports.append(done)):
+        fitted = calibrated(CFGNN(epochs=5000, rate=0.3, hidden=4))
+    assert reports[-1] == 5000
+    assert len(reports) < 2000
+    assert fitted.score.correction.epochs < len(reports)
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -272,9 +272,9 @@ def test_progress_ends_at_the_end_though_training_stopped_before():
     "score", [QUICK, ByLabel(QUICK, 0.5), Diffused(QUICK, 0.3)], ids=["plain", "ranked", "diffused"]
 )
 def test_a_saved_method_answers_with_the_same_bits_without_torch(tmp_path, score):
-    made = calibrated(score)
-    expected = made.predict(REST, [0.1, 0.3])
-    save(made, tmp_path / "made.npz")
+    fitted = calibrated(score)
+    expected = fitted.predict(REST, [0.1, 0.3])
+    save(fitted, tmp_path / "made.npz")
     np.savez(tmp_path / "sets.npz", member=[s.member for s in expected], tau=[s.thresholds for s in expected])
     program = f"""
 import sys
@@ -290,13 +290,13 @@ print(again.method)
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == str(made.method)
+    assert ran.stdout.strip() == str(fitted.method)
 
 
 def test_a_file_keeps_what_became_of_the_training(tmp_path):
-    made = calibrated(QUICK)
-    save(made, tmp_path / "made.npz")
-    assert load(tmp_path / "made.npz").score.correction == made.score.correction
+    fitted = calibrated(QUICK)
+    save(fitted, tmp_path / "made.npz")
+    assert load(tmp_path / "made.npz").score.correction == fitted.score.correction
 
 
 def test_without_torch_the_error_names_the_extra(monkeypatch):

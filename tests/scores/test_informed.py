@@ -188,8 +188,8 @@ def test_the_sign_of_the_evidence_is_found(same, sign):
     assert np.sign(exponents.near) == sign
     before, after = ((q[others].argmax(axis=1) == labels[others]).mean() for q in (p, informed))
     assert after > before + 0.05
-    told = exponents.explain()
-    factor = float(told.rsplit(" ", 1)[1])
+    sentence = exponents.explain()
+    factor = float(sentence.rsplit(" ", 1)[1])
     assert (factor > 1) == (sign > 0)
 
 
@@ -258,12 +258,12 @@ def test_threads_change_no_bit(monkeypatch):
 
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     graph, p, labels = block_model(0.8)
-    found = []
+    results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("NAPSETS_THREADS", threads)
-        found.append(informed_probabilities(p, graph, np.arange(200), labels[:200])[0])
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+        results.append(informed_probabilities(p, graph, np.arange(200), labels[:200])[0])
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 def test_the_exponents_say_what_a_neighbour_does():

@@ -137,8 +137,8 @@ def test_chains_of_scores_are_saved_and_read_back_to_the_bit(tmp_path, name):
 
 def test_every_score_of_the_table_makes_itself_by_name():
     for name in SCORES:
-        made = ns.Method(name, level=ns.Exact()).score
-        assert SCORES.name_of(type(made)) == name
+        method = ns.Method(name, level=ns.Exact()).score
+        assert SCORES.name_of(type(method)) == name
 
 
 @settings(max_examples=50, deadline=None)

@@ -28,15 +28,15 @@ X[5] = 0.0  # a node of which nothing is known
 
 def nearest(features, count):
     """The most similar nodes of each by exact integers: (−cosine², number), for rows of small integers."""
-    found = []
+    results = []
     for i, a in enumerate(features.tolist()):
         some = []
         for j, b in enumerate(features.tolist()):
             dot = sum(x * y for x, y in zip(a, b, strict=True))
             if i != j and dot > 0:
                 some.append((-dot / (math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))), j))
-        found.append(sorted((round(c, 12), j) for c, j in some)[:count])
-    return found
+        results.append(sorted((round(c, 12), j) for c, j in some)[:count])
+    return results
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,11 +107,11 @@ def test_features_make_two_scores_different_and_are_no_part_of_a_file(tmp_path):
     assert "sha256" in repr(one)
     method = make_method("snaps", features=X)
     assert method.score == one
-    made = method.calibrate(GRAPH, P, Y, EVERYONE[::2])
-    save(made, tmp_path / "s.npz")
+    calibrated = method.calibrate(GRAPH, P, Y, EVERYONE[::2])
+    save(calibrated, tmp_path / "s.npz")
     again = load(tmp_path / "s.npz")
-    assert again.method == made.method
-    assert np.array_equal(again.predict(EVERYONE[1::2]).thresholds, made.predict(EVERYONE[1::2]).thresholds)
+    assert again.method == calibrated.method
+    assert np.array_equal(again.predict(EVERYONE[1::2]).thresholds, calibrated.predict(EVERYONE[1::2]).thresholds)
     with pytest.raises(ns.InvalidInputError, match="`features` must be given again to score nodes"):
         again.method.calibrate(GRAPH, P, Y, EVERYONE[::2])
 

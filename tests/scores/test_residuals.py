@@ -137,10 +137,10 @@ def test_with_few_labels_the_models_own_quantiles_stay():
     rng = np.random.default_rng(1)
     graph = ns.Graph.from_edge_index(rng.integers(50, size=(2, 100)), num_nodes=50)
     outputs = np.column_stack([np.zeros(50), np.ones(50)])
-    found = ns.SplitConformal(ns.InformedIntervals()).calibrate(
+    calibrated = ns.SplitConformal(ns.InformedIntervals()).calibrate(
         outputs, rng.normal(size=50), np.arange(30), graph=graph
     )
-    assert np.array_equal(found.calibrated().score.outputs, outputs)
+    assert np.array_equal(calibrated.calibrated().score.outputs, outputs)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def random_case(
     )
 
 
-def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, said: np.ndarray | None = None) -> None:
+def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, outputs: np.ndarray | None = None) -> None:
     """Every column that Spark gives is, bit for bit, what one machine gives.
 
     `said` are the probabilities of the nodes, where a method has changed what the model says.
@@ -98,6 +98,6 @@ def assert_same_bits(table: Any, case: Case, expected: ns.PredictionSets, said: 
     assert [row["size"] for row in ordered] == expected.sizes.tolist()
     assert {row["alpha"] for row in ordered} == {expected.alpha}
     assert [row["labels"] for row in ordered] == [[f"class-{y}" for y in labels] for labels in expected.labels()]
-    said = case.probabilities[case.nodes] if said is None else said
-    assert [row["prediction"] for row in ordered] == [f"class-{y}" for y in said.argmax(axis=1)]
-    assert [row["probability"] for row in ordered] == said.max(axis=1).tolist()
+    outputs = case.probabilities[case.nodes] if outputs is None else outputs
+    assert [row["prediction"] for row in ordered] == [f"class-{y}" for y in outputs.argmax(axis=1)]
+    assert [row["probability"] for row in ordered] == outputs.max(axis=1).tolist()

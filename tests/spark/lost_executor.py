@@ -47,10 +47,10 @@ def run_and_lose_one(case: Any, folder: Path, plan: str) -> tuple[Rows, int, int
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]
-    told = json.loads((folder / "told.json").read_text())
-    assert told["killed"] in told["executors_before"]
-    assert told["killed"] not in told["executors_after"]
-    return Rows(pq.read_table(folder / "sets.parquet")), told["lost_after"], told["batches"]
+    answer = json.loads((folder / "told.json").read_text())
+    assert answer["killed"] in answer["executors_before"]
+    assert answer["killed"] not in answer["executors_after"]
+    return Rows(pq.read_table(folder / "sets.parquet")), answer["lost_after"], answer["batches"]
 
 
 def executors() -> list[int]:

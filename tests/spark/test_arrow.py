@@ -54,9 +54,9 @@ def probabilities_batch(rows: list[list[float] | None], **columns: list[object])
     return pa.RecordBatch.from_pydict(arrays | {name: pa.array(values) for name, values in columns.items()})
 
 
-def kinds(found: str, rows: int = 1) -> dict[str, list[object]]:
+def kinds(present: str, rows: int = 1) -> dict[str, list[object]]:
     """What is said of all labels of the table, in each row."""
-    return {name: [name in found.split()] * rows for name in ("names", "others", "strange")}
+    return {name: [name in present.split()] * rows for name in ("names", "others", "strange")}
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_bad_probabilities_are_refused_with_the_name_of_the_node(row: list[float
 
 
 @pytest.mark.parametrize(
-    ("label", "found"), [("z", "names others strange"), ("3", "others strange"), ("z", "others strange")]
+    ("label", "present"), [("z", "names others strange"), ("3", "others strange"), ("z", "others strange")]
 )
-def test_a_label_that_is_no_class_is_refused(label: str, found: str) -> None:
-    batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], **kinds(found))
-    told = rf"`labels` must be class names \(a, b, c\) or class numbers from 0 to 2; node 10 has '{label}'"
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_a_label_that_is_no_class_is_refused(label: str, present: str) -> None:
+    batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], **kinds(present))
+    message = rf"`labels` must be class names \(a, b, c\) or class numbers from 0 to 2; node 10 has '{label}'"
+    with pytest.raises(ns.InvalidInputError, match=message):
         list(calibration_scores(iter([batch]), SETTINGS))
 
 

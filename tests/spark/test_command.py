@@ -55,8 +55,8 @@ def test_spark_follows_edges_and_takes_levels_and_groups_as_one_machine(spark, t
     assert other.metadata.items() >= RECORDED.items()
     assert json.loads(done.stdout).items() >= {"engine": "spark", "nodes": 60, "classes": 3, "infinite": 19}.items()
     node = world.ids[world.rest[3]]
-    told = json.loads(must_run("inspect", *world.files, "--node", node, "--like", there, "--json").stdout)
-    assert float(told["threshold"]) == one.sets.thresholds[3]
+    answer = json.loads(must_run("inspect", *world.files, "--node", node, "--like", there, "--json").stdout)
+    assert float(answer["threshold"]) == one.sets.thresholds[3]
 
 
 def test_spark_gives_the_same_sets(spark, tmp_path, must_run):

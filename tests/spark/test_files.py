@@ -122,8 +122,8 @@ def test_only_an_empty_cell_of_csv_is_no_label(spark: Any, tmp_path: Path) -> No
 
 def test_a_damaged_file_is_named(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "e.parquet").write_text("no Parquet at all")
-    told = r"`edges` must be a file or directory of Parquet or CSV; .*e\.parquet is not: .*not a Parquet file"
-    with pytest.raises(ns.FileFormatError, match=told):
+    message = r"`edges` must be a file or directory of Parquet or CSV; .*e\.parquet is not: .*not a Parquet file"
+    with pytest.raises(ns.FileFormatError, match=message):
         ns.spark.predict_files(
             edges=str(tmp_path / "e.parquet"), probabilities="p", labels="l", output=str(tmp_path / "sets")
         )

@@ -159,11 +159,11 @@ def test_from_files_nodes_are_numbered_as_one_machine_numbers_them(
 @pytest.mark.usefixtures("in_tasks")
 def test_nodes_of_edges_alone_are_walked_through(spark: Any, tmp_path: Path) -> None:
     case = random_case(42, nodes=90, edges=140, ids="string")
-    asked = np.union1d(case.calibration, case.nodes)
-    asked = asked[asked % 5 > 0]
-    few = replace(case, calibration=np.intersect1d(case.calibration, asked), nodes=np.intersect1d(case.nodes, asked))
+    nodes = np.union1d(case.calibration, case.nodes)
+    nodes = nodes[nodes % 5 > 0]
+    few = replace(case, calibration=np.intersect1d(case.calibration, nodes), nodes=np.intersect1d(case.nodes, nodes))
     tables = dict(few.tables(spark))
-    names = few.ids[asked].tolist()
+    names = few.ids[nodes].tolist()
     tables["probabilities"] = tables["probabilities"].where(tables["probabilities"]["node"].isin(names))
     sets = ns.spark.predict_sets(spark, **tables, alpha=0.3, plan=PLAN, checkpoint_dir=str(tmp_path))
     assert_same_bits(sets, few, few.expected(2, "uniform", 0.3, 0))
@@ -235,12 +235,12 @@ def test_joins_say_what_they_cost(spark: Any, case: Case) -> None:
 
 def test_nodes_without_probabilities_are_walked_through_in_the_driver_too(spark: Any) -> None:
     case = random_case(42, nodes=90, edges=140, ids="string")
-    asked = np.union1d(case.calibration, case.nodes)
-    asked = asked[asked % 5 > 0]
-    few = replace(case, calibration=np.intersect1d(case.calibration, asked), nodes=np.intersect1d(case.nodes, asked))
+    nodes = np.union1d(case.calibration, case.nodes)
+    nodes = nodes[nodes % 5 > 0]
+    few = replace(case, calibration=np.intersect1d(case.calibration, nodes), nodes=np.intersect1d(case.nodes, nodes))
     tables = dict(few.tables(spark))
     tables["probabilities"] = tables["probabilities"].where(
-        tables["probabilities"]["node"].isin(few.ids[asked].tolist())
+        tables["probabilities"]["node"].isin(few.ids[nodes].tolist())
     )
     sets = ns.spark.predict_sets(spark, **tables, alpha=0.3)
     assert_same_bits(sets, few, few.expected(2, "uniform", 0.3, 0))
@@ -372,9 +372,9 @@ def test_a_worker_maps_every_large_array_and_copies_none(tmp_path: Path, name: s
     data = pack(calibrated, folder, {}, "state")
     assert len(data) < 20_000
     again = unpack(data, folder)
-    got = again.predict(case.nodes, 0.2, threads=1)
+    prediction = again.predict(case.nodes, 0.2, threads=1)
     for column in ("member", "thresholds", "support", "effective_size"):
-        assert getattr(got, column).tobytes() == getattr(expected, column).tobytes()
+        assert getattr(prediction, column).tobytes() == getattr(expected, column).tobytes()
     graph = again.graph
     held = [graph.indptr, graph.indices, again.score.probabilities, again.scored.u, again.scored.reference.nodes]
     held += [part for part in vars(again.scored.reference.index.layout).values() if isinstance(part, np.ndarray)]
@@ -458,6 +458,6 @@ def test_what_is_wrong_with_rows_is_told_in_plain_words(spark: Any, tmp_path: Pa
         "`labels` must hold at least one known label": {"labels": labels.limit(0)},
         "must have a row for each node of `nodes`; node nobody has none": {"nodes": nodes.unionByName(stranger)},
     }
-    for told, changed in bad.items():
-        with pytest.raises(ns.InvalidInputError, match=told):
+    for message, changed in bad.items():
+        with pytest.raises(ns.InvalidInputError, match=message):
             ns.spark.predict_sets(spark, **tables | changed, plan=PLAN, checkpoint_dir=str(tmp_path))

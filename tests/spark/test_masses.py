@@ -122,10 +122,10 @@ def test_the_reference_part_is_that_of_one_machine(ids: str) -> None:
 
     case = random_case(7, ids=ids)
     named = case.ids[case.calibration]
-    given = CalibrationData.check(None, case.probabilities, case.labels, case.calibration, ids=case.ids)
+    data = CalibrationData.check(None, case.probabilities, case.labels, case.calibration, ids=case.ids)
     for seed in (0, 1, 2**64 - 1):
         size = Exact().reference_size(case.calibration.size)
-        reference, _ = given.parts(size, seed)
+        reference, _ = data.parts(size, seed)
         total = sum(int(word) for part in np.array_split(named, 5) for word in signed_words(part))
         drawn = split_seed(seed, total)
         ordered = sorted(zip(ns.node_uniforms(named, drawn).tolist(), named.tolist(), strict=True))

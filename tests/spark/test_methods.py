@@ -183,8 +183,8 @@ def test_one_threshold_for_all_unlabelled_nodes_needs_no_join_of_theirs(spark: A
     from napsets.spark.predict import Options, predict
 
     rest = replace(case, nodes=np.setdiff1d(np.arange(case.labels.size), case.calibration), frames={})
-    given = {**case.tables(spark), "nodes": None}
-    sets = predict(spark, given, make_method("split"), Options(alpha=0.2)).sets
+    inputs = {**case.tables(spark), "nodes": None}
+    sets = predict(spark, inputs, make_method("split"), Options(alpha=0.2)).sets
     assert_same_bits(sets, rest, one_machine(rest, make_method("split"), 0.2))
 
 

@@ -196,17 +196,17 @@ def test_addresses_stay_what_they_are_and_local_ones_become_paths(spark: Any, tm
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("hdfs://h/out", "would overwrite the input"),
         ("hdfs://h/out/in", "must not hold an input"),
         ("hdfs://h", "must lie outside the inputs"),
     ],
 )
-def test_addresses_are_kept_apart_too(path: str, told: str) -> None:
+def test_addresses_are_kept_apart_too(path: str, message: str) -> None:
     from napsets.spark.places import _check_addresses
 
-    with pytest.raises(ns.InvalidInputError, match=told):
+    with pytest.raises(ns.InvalidInputError, match=message):
         _check_addresses("hdfs://h/out", [path])
     _check_addresses("hdfs://h/out", ["hdfs://h/output", "hdfs://g/out", "/out"])
 

@@ -174,7 +174,7 @@ def test_labels_are_names_if_all_are_and_numbers_if_none_is(
 
 
 @pytest.mark.parametrize(
-    ("labels", "labels_are", "told"),
+    ("labels", "labels_are", "message"),
     [
         (["1", "2", "0"], "auto", "not both; some are names of classes, but node 2 has '0', .* --labels-are names"),
         (["1", "2", "0"], "names", r"`labels` must be class names \(1, 2, 3\); node 2 has '0'"),
@@ -184,7 +184,7 @@ def test_labels_are_names_if_all_are_and_numbers_if_none_is(
     ],
 )
 def test_labels_that_could_be_either_ask_to_be_told(
-    spark: Any, plan: Any, labels: list[str], labels_are: str, told: str
+    spark: Any, plan: Any, labels: list[str], labels_are: str, message: str
 ) -> None:
-    with pytest.raises(ns.InvalidInputError, match=told):
+    with pytest.raises(ns.InvalidInputError, match=message):
         one_two_three(spark, labels, labels_are=labels_are, plan=plan)

@@ -26,8 +26,8 @@ def run(own: Path, *arguments: str) -> tuple[int, int, str]:
     """Run the program as if its machine kept what it compiles in the folder `own`."""
     environment = os.environ | {"PYTHONPATH": PACKAGE_ROOT, "NUMBA_CACHE_DIR": str(own)}
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    compiled, found, path = told.split(maxsplit=2)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    compiled, found, path = done.split(maxsplit=2)
     return int(compiled), int(found), path.strip()
 
 

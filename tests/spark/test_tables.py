@@ -25,7 +25,7 @@ def predict(spark: Any, settings: dict[str, Any] | None = None, **schemas: str) 
 
 
 @pytest.mark.parametrize(
-    ("schemas", "told"),
+    ("schemas", "message"),
     [
         ({"edges": "source long, to long"}, "`edges` must have the columns source, target; target is missing among"),
         ({"labels": "node long"}, "`labels` must have the columns node, label; label is missing"),
@@ -38,13 +38,13 @@ def predict(spark: Any, settings: dict[str, Any] | None = None, **schemas: str) 
         ({"edges": "source string, target string"}, "must have ids of one type; edges.source is string"),
     ],
 )
-def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], told: str) -> None:
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], message: str) -> None:
+    with pytest.raises(ns.InvalidInputError, match=message):
         predict(spark, **schemas)
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"alpha": 1.5}, "`alpha` must lie strictly between 0 and 1; got 1.5"),
         ({"hops": -1}, "`hops` must be at least 0; got -1"),
@@ -69,8 +69,8 @@ def test_wrong_columns_and_types_are_named(spark: Any, schemas: dict[str, str], 
         ({"class_names": ["a"]}, "`class_names` must have one name per class, 2; got 1"),
     ],
 )
-def test_wrong_settings_are_named(spark: Any, settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(ns.InvalidInputError, match=told):
+def test_wrong_settings_are_named(spark: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ns.InvalidInputError, match=message):
         predict(spark, settings)
 
 

@@ -214,16 +214,16 @@ def test_the_command_runs_compares_and_writes_the_page(collected, tmp_path, run)
         return run("reproduce", "leaderboard", *options, *more)
 
     page = tmp_path / "docs" / "leaderboard.md"
-    told = call("--dataset", "cora-ml", "--dataset", "dblp", "--method", "split", "--method", "auto", "--page", page)
-    assert told.exit_code == 0, told.output
-    assert "20 % labelled, all models: relative to split" in told.stdout
-    assert "left out, because --root does not hold their files: dblp" in told.stderr
+    done = call("--dataset", "cora-ml", "--dataset", "dblp", "--method", "split", "--method", "auto", "--page", page)
+    assert done.exit_code == 0, done.output
+    assert "20 % labelled, all models: relative to split" in done.stdout
+    assert "left out, because --root does not hold their files: dblp" in done.stderr
     text = page.read_text(encoding="utf-8")
     assert "2 methods on 1 graphs × 3 models" in text
     assert (tmp_path / "docs" / "figures" / "leaderboard-front-20.svg").read_text().startswith("<svg")
     again = call("--dataset", "cora-ml", "--method", "split", "--rows-only", "--json")
-    found = json.loads(again.stdout)
-    assert found["rows"] == 6
+    answer = json.loads(again.stdout)
+    assert answer["rows"] == 6
     wrong = call("--method", "atuo")
     assert wrong.exit_code != 0
     assert "did you mean 'auto'?" in wrong.stderr

@@ -87,18 +87,18 @@ def test_the_front_holds_those_that_cover_and_that_none_beats():
         row("naps-h", 3.0, 0.02),
         row("daps", 0.5, 0.0, coverage=0.8),
     ]
-    found = standings(rows)
-    assert [one.method for one in front(found)] == ["auto-small", "auto", "naps"]
-    assert not of(found, "daps").covers
+    summaries = standings(rows)
+    assert [one.method for one in front(summaries)] == ["auto-small", "auto", "naps"]
+    assert not of(summaries, "daps").covers
     # Three standard errors below 0.9 and no more is not due to chance that could be called clear.
-    error = of(found, "split").coverage_error
+    error = of(summaries, "split").coverage_error
     assert standings([row("split", 2.0, 0.0, coverage=0.9 - 2.9 * error)])[0].covers
     assert not standings([row("split", 2.0, 0.0, coverage=0.9 - 3.1 * error)])[0].covers
 
 
 def test_equal_methods_are_both_on_the_front():
-    found = standings([row("split", 2.0, 0.03), row("auto", 2.0, 0.03)])
-    assert len(front(found)) == 2
+    summaries = standings([row("split", 2.0, 0.03), row("auto", 2.0, 0.03)])
+    assert len(front(summaries)) == 2
 
 
 def test_over_graphs_ratios_are_geometric_means_with_students_interval():
@@ -155,8 +155,8 @@ def rows():
 
 
 def test_what_it_shows_is_said_also_where_the_method_that_chooses_loses(rows):
-    told = findings([one for one in standings(rows) if one.share == 0.3])
-    text = " ".join(told)
+    sentences = findings([one for one in standings(rows) if one.share == 0.3])
+    text = " ".join(sentences)
     assert "`auto` has the smallest sets" not in text
     assert "Of the methods that cover on all 2 graphs, `informed` has the smallest sets" in text
     assert "Methods whose coverage is clearly too low on a graph: `split` (actor)." in text
