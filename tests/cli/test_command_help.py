@@ -65,7 +65,7 @@ def test_the_command_alone_shows_its_help(run):
     assert shown.exit_code == 0
     for name in COMMANDS:
         assert name in shown.stdout
-    assert "Exit codes: 0 fine, 1 failed, 2 wrong use" in shown.stdout
+    assert "Exit codes: 0 fine, 1 failed, 2 wrong use, 3 a warning" in shown.stdout
     assert "--install-completion" in shown.stdout
 
 

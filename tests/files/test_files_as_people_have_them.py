@@ -50,7 +50,7 @@ def test_columns_that_are_no_class_are_left_out_by_name(tmp_path):
 
 def test_labels_that_are_no_class_are_left_out_on_request(tmp_path):
     labels = LABELS + "3,axolotl\n4,axolotl\n"
-    with pytest.raises(FileFormatError, match="axolotl"):
+    with pytest.raises(FileFormatError, match=r"has 1 other: 'axolotl'.* add --skip-unknown"):
         read(tmp_path, GOOD, labels=labels)
     inputs = read(tmp_path, GOOD, labels=labels, skip_unknown=True)
     assert inputs.truth.tolist() == [0, 1, -1, -1]
@@ -92,6 +92,23 @@ def test_lists_of_edges_need_no_header(tmp_path, edges):
     plain, headless = read(tmp_path, GOOD), read(tmp_path, GOOD, edges=edges)
     assert np.array_equal(plain.graph.indices, headless.graph.indices)
     assert headless.graph.num_edges == 6
+
+
+@pytest.mark.parametrize(("mark", "first"), [("", "source,target"), (",7", "source,target,weight")])
+def test_edges_between_names_say_which_header_they_need(tmp_path, mark, first):
+    with pytest.raises(FileFormatError, match=f"first line is an edge already, put the line {first} before it"):
+        read(tmp_path, GOOD, edges=f"ann,bob{mark}\nbob,cy{mark}\n")
+
+
+def test_cells_between_spaces_say_which_separator_reads_them(tmp_path):
+    with pytest.raises(FileFormatError, match="separated by ' ': say so with --separator ' '"):
+        read(tmp_path, GOOD, edges="ann bob\nbob cy\n")
+
+
+def test_semicolons_with_decimal_commas_say_what_to_write(tmp_path):
+    text = table("1;0,5;0,5", "2;0,25;0,75", head="node;cat;dog")
+    with pytest.raises(FileFormatError, match=r"seem to be separated by ';': .* with decimal points, not commas"):
+        read(tmp_path, text)
 
 
 def test_edges_with_tabs_need_no_header_either(tmp_path):

@@ -48,9 +48,9 @@ def test_the_user_decides_what_a_mixture_is(tmp_path, nodes, meaning, expected):
 
 def test_names_may_be_read_as_numbers_and_numbers_not_as_names(tmp_path, nodes):
     assert labels_of(tmp_path, nodes, [1, 2], labels_are="indices") == [1, 2, -1]
-    with pytest.raises(FileFormatError, match=r"class numbers from 0 to 2; .* 1 others: '3'"):
+    with pytest.raises(FileFormatError, match=r"class numbers from 0 to 2; .* 1 other: '3'"):
         labels_of(tmp_path, nodes, [3], labels_are="indices")
-    with pytest.raises(FileFormatError, match=r"class names \('1', '2', '3'\); .* 1 others: '0'"):
+    with pytest.raises(FileFormatError, match=r"class names \('1', '2', '3'\); .* 1 other: '0'"):
         labels_of(tmp_path, nodes, [0], labels_are="names")
 
 
@@ -69,7 +69,7 @@ def test_where_names_are_numbers_from_0_there_is_nothing_to_note(tmp_path, nodes
 
 
 def test_a_label_that_is_neither_is_called_so_first(tmp_path, nodes):
-    with pytest.raises(FileFormatError, match=r"class names .* or class numbers from 0 to 2; .* 1 others: 'cow'"):
+    with pytest.raises(FileFormatError, match=r"class names .* or class numbers from 0 to 2; .* 1 other: 'cow'"):
         labels_of(tmp_path, nodes, ["1", "0", "cow"])
 
 
@@ -142,7 +142,7 @@ def test_without_class_names_numbers_are_the_same_classes_in_every_format(tmp_pa
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("value", [0.5, 1e300, float("inf")])
 def test_other_numbers_are_no_labels(tmp_path, nodes, suffix, value):
-    with pytest.raises(FileFormatError, match=r"`labels` must be class names .* or class numbers .* 1 others"):
+    with pytest.raises(FileFormatError, match=r"`labels` must be class names .* or class numbers .* 1 other"):
         labels_of(tmp_path, nodes, [value, 1.0], suffix=suffix)
 
 

@@ -202,10 +202,10 @@ def test_a_label_that_is_a_name_is_not_read_as_a_number(tmp_path, nodes):
 
 def test_labels_that_are_no_class_are_listed(tmp_path, nodes):
     path = write(tmp_path / "y.parquet", {"node": [7, 3], "label": ["cat", "cow"]})
-    with pytest.raises(FileFormatError, match=r"class names \('cat', 'dog'\) or class numbers .* 1 others: 'cow'"):
+    with pytest.raises(FileFormatError, match=r"class names \('cat', 'dog'\) or class numbers .* 1 other: 'cow'"):
         read_labels(path, nodes, ["cat", "dog"])
     numbered = write(tmp_path / "z.parquet", {"node": [7], "label": [2]})
-    with pytest.raises(FileFormatError, match=r"from 0 to 1; .* others: '2'"):
+    with pytest.raises(FileFormatError, match=r"from 0 to 1; .* 1 other: '2'"):
         read_labels(numbered, nodes, ["cat", "dog"])
 
 

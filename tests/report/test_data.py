@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from napsets.checks.text import percent
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import chance_band, wilson
-from napsets.report.summary import cell
+from napsets.report.summary import Words, cell, summarise
 from worlds import FOUR, make_numbers
 
 #: The column of the mean size in rows of groups.
@@ -116,6 +117,16 @@ def test_the_front_has_the_sizes_of_all_judged_nodes_and_the_gaps(data: ReportDa
         gap = result.gaps["neighbourhood"]
         if gap.groups.size > 2:
             assert (row["gap"], row["chance"]) == (gap.gap, gap.chance)
+
+
+def test_the_first_screen_says_whether_chance_explains_the_distance_from_the_target(data: ReportData) -> None:
+    noun = {"set": "label", "interval": "value"}[data.comparison.prediction.noun]
+    for coverage, within in ((0.89, True), (0.90, False), (0.7, False)):
+        verdict = replace(data.verdict, coverage=coverage, band=(0.87, 0.93))
+        done = summarise(replace(data, verdict=verdict), Words()).done
+        said = f"contains the true {noun} for 90 of 100 nodes" + "; 89 is within the range of chance" * within
+        assert f"{said}. " in done
+        assert f"known {noun}s were used" in done
 
 
 def test_the_front_has_each_methods_gap_beside_chance(world: dict[str, Any]) -> None:

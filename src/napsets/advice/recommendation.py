@@ -147,9 +147,9 @@ class Recommendation:
             )
         verb = "below" if self.favourable else "not clearly below"
         return (
-            f"With 'has another label' as the distance in total variation, the bound on the coverage gap and the "
-            f"slack of a small sample come to {self.best.bound + self.best.slack:.3f} with NAPS, {verb} the "
-            f"{self.split_bound:.3f} of split conformal prediction."
+            f"The bound on the coverage gap, with a term for small samples, is {self.best.bound + self.best.slack:.3f} "
+            f"for NAPS, {verb} the {self.split_bound:.3f} of split conformal prediction. (The distance of two nodes in "
+            f"total variation is taken to be 1 if their labels differ, otherwise 0.)"
         )
 
     def _on_hops(self) -> str:
@@ -157,7 +157,7 @@ class Recommendation:
         shares = ", ".join(f"{percent(c.short_share)} at K = {c.hops}" for c in same)
         return (
             f"A node has {self.mean_degree:.1f} neighbours on average. Nodes that lack support: {shares}. K = "
-            f"{self.best.hops} weighs nearness against these and gives an effective size of "
+            f"{self.best.hops} is the best compromise between nearness and support: the effective size is "
             f"{self.best.effective_size:.0f} on average."
         )
 
@@ -167,7 +167,7 @@ class Recommendation:
             for k, share in enumerate(self.agreement, start=1)
         )
         if self.best.hops == 1:
-            choice = "with one hop there is nothing to weigh against it"
+            choice = "with one hop there is only one weight"
         elif self.best.decay == "uniform":
             choice = "a larger effective sample is worth more here than nearness, so all hops have the same weight"
         else:
@@ -176,9 +176,9 @@ class Recommendation:
 
     def _on_support(self) -> str:
         return (
-            f"{self.best.short:,} of {self.nodes:,} nodes ({percent(self.best.short_share)}) have less than the weight "
-            f"{self.needed:.3g} = (1−α)/α around them that a finite threshold needs at alpha = {self.alpha:g}; they "
-            f"get every label."
+            f"{self.best.short:,} of {self.nodes:,} nodes ({percent(self.best.short_share)}) get every label, because "
+            f"the labelled nodes around them weigh less than the {self.needed:.3g} = (1−α)/α that a finite threshold "
+            f"needs at alpha = {self.alpha:g}."
         )
 
 

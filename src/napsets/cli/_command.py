@@ -355,7 +355,8 @@ def version_option(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Distribution-free prediction sets for node classification, calibrated on each node's own neighbourhood.
+    """Prediction sets and intervals with guaranteed coverage for the nodes of a graph, from the outputs of any model.
 
-    Exit codes: 0 fine, 1 failed, 2 wrong use. Tables go to standard output, progress and notes to standard error.
+    Exit codes: 0 fine, 1 failed, 2 wrong use, 3 a warning or an alarm (with --fail-on). Tables go to standard
+    output, progress and notes to standard error.
     """

@@ -133,7 +133,7 @@ class _SetExplanation(Explanation):
             ("set", "{" + ", ".join(result["set"]) + "}"),
             *_support_rows(result),
             ("its uniform number u", number(result["u"], 6)),
-            ("its own label (not in its own threshold τ)", "–" if result["label"] is None else result["label"]),
+            ("its label (not used for its own threshold)", "–" if result["label"] is None else result["label"]),
         ]
 
     def score_table(self, result: dict[str, Any]) -> Any:
@@ -146,7 +146,7 @@ class _SetExplanation(Explanation):
             for row in sorted(result["labels"], key=lambda row: row["score"])
         ]
         own = ["its τ"] if "threshold" in result["labels"][0] else []
-        title = f"Labels: in the set where the score is at most {'its own ' * len(own)}τ"
+        title = f"A label is in the set if its score is at most {'its ' * len(own)}τ"
         return table(title, ["label", "probability", "score", *own, ""], rows)
 
     def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class _SetExplanation(Explanation):
         ]
         title = f"Neighbours' labels as evidence: for the average label here, {evidence['sentence']}"
         # The model is one of the factors, and what it says by itself a column of its own.
-        columns = ["label", "model", "informed", *factors]
+        columns = ["label", "P(model)", "P(informed)", *factors]
         note = (
             f"{len(rows)} of {len(evidence['labels'])} labels; from `{factors[0]}` on: what each adds to the log odds"
         )

@@ -203,8 +203,11 @@ def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, want
         way = "Name the columns of `probabilities` as the labels are named."
     else:
         way = "Count the classes from 0, in the order of the columns of `probabilities`."
+    if not other and table.name == "labels":
+        way += " If they stand for unknown labels, add --skip-unknown, which leaves these nodes out."
     allowed = " or ".join(kinds[kind] for kind in wanted)
-    return f"`{table.name}` must be {allowed}; {table.path} has {len(strange)} others: {_listed(strange)}. {way}"
+    others = f"{len(strange)} other{'s' * (len(strange) != 1)}"
+    return f"`{table.name}` must be {allowed}; {table.path} has {others}: {_listed(strange)}. {way}"
 
 
 def _are(texts: Sequence[str]) -> str:

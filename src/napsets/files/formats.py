@@ -99,7 +99,7 @@ class TableFile:
         spaced = [column for column in self.columns if column != column.strip() and column.strip() in missing]
         if spaced:
             return f"Remove the spaces around the column name {spaced[0]!r}."
-        marks = [mark for mark in (";", "\t", "|", ",") if any(mark in column for column in self.columns)]
+        marks = [mark for mark in (";", "\t", "|", ",", " ") if any(mark in column for column in self.columns)]
         if self.format == "csv" and len(self.columns) == 1 and marks:
             return f"Its columns seem to be separated by {marks[0]!r}: say so with --separator {marks[0]!r}."
         lower = {column.lower(): column for column in self.columns}
@@ -108,7 +108,11 @@ class TableFile:
             if near:
                 what = "array" if self.format == "npz" else "column"
                 return f"Rename its {what} {lower[near[0]]} to {column}.{self._renaming(column, lower[near[0]])}"
-        return f"Rename its columns, or pass another file.{self._renaming(missing[0], '…')}"
+        way = f"Rename its columns, or pass another file.{self._renaming(missing[0], '…')}"
+        if self.name == "edges" and set(missing) == {"source", "target"} and len(self.columns) in (2, 3):
+            first = ("source", "target", "weight")[: len(self.columns)]
+            way += f". If its first line is an edge already, put the line {','.join(first)} before it."
+        return way
 
     def _renaming(self, column: str, theirs: str) -> str:
         """Say how a column that has another name is read as it is, where one may have another name."""

@@ -32,12 +32,21 @@ def csv_header(name: str, path: Path, separator: str = ",") -> list[str]:
         head = stream.read(_HEAD)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         raise _not_utf8(name, path, "it seems to be UTF-16")
-    with arrow().csv.open_csv(path, parse_options=_parse_options(separator)) as reader:
-        try:
+    try:
+        with arrow().csv.open_csv(path, parse_options=_parse_options(separator)) as reader:
             first = list(reader.schema.names)
             return list(_EDGE_COLUMNS[: len(first)]) if _is_headless(name, first) else first
-        except UnicodeDecodeError as error:
-            raise _not_utf8(name, path, error) from error
+    except UnicodeDecodeError as error:
+        raise _not_utf8(name, path, error) from error
+    except arrow().ArrowInvalid as error:
+        # Decimal commas give rows more cells than the header has, if semicolons separate the columns.
+        line = head.partition(b"\n")[0]
+        if separator == "," and b";" in line and b"," not in line:
+            raise FileFormatError(
+                f"`{name}` must have its columns separated by ','; those of {path} seem to be separated by ';': say so "
+                f"with --separator ';', and write numbers with decimal points, not commas."
+            ) from error
+        raise
 
 
 #: The columns of a list of edges without a header.

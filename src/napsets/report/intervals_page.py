@@ -61,6 +61,7 @@ class IntervalsPage(PageKind):
     """A page about intervals of numbers."""
 
     heading = "Prediction intervals"
+    label = "value"
     size = Measure(
         "shared_width", "Width", "Mean width", "Mean width where all are finite", "Width (narrower is better)", FORM
     )

@@ -133,8 +133,9 @@ class PageKind(ABC):
         Whether each method covers each of the judged nodes.
     """
 
-    #: The beginning of the title.
+    #: The beginning of the title, and what the truth about a node is called on the first screen.
     heading: ClassVar[str]
+    label: ClassVar[str]
     #: How size is drawn: of methods, over error rates and beside evenness, and in a neighbourhood.
     size: ClassVar[Measure]
     curve_size: ClassVar[Measure]

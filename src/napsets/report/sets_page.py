@@ -65,6 +65,7 @@ class SetsPage(PageKind):
     """A page about sets of labels."""
 
     heading = "Prediction sets"
+    label = "label"
     size = Measure(
         "mean_size", "Labels in a set", "Mean size", "Mean set size", "Labels in a set (fewer is better)", ".2f", 1.0
     )

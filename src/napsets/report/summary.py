@@ -7,7 +7,7 @@ with numbers as people read them; no claim that the numbers do not support.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,14 +87,20 @@ class FirstScreen:
 def summarise(data: ReportData, words: Words) -> FirstScreen:
     """Return the first screen of a page."""
     verdict, kind = data.verdict, data.kind
+    if words.label == Words.label:
+        words = replace(words, label=kind.label)
     result = data.comparison[verdict.method]
     covered = round(100 * verdict.coverage)
     what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
+    target = 100 * (1 - data.alpha)
+    low, high = verdict.band
+    chance = low <= verdict.coverage <= high and covered != round(target) and not verdict.withdrawn
     return FirstScreen(
         f"For {covered} of 100{among} {words.nodes}, {what}.",
         kind.example(result.prediction, data.names, words),
-        f"{done} The target is that it contains the truth for {100 * (1 - data.alpha):g} of 100 {words.nodes}. "
+        f"{done} The target is that it contains the true {words.label} for {target:g} of 100 {words.nodes}"
+        f"{f'; {covered} is within the range of chance' * chance}. "
         f"{verdict.labels:,} known {words.labels} were used to make the {data.comparison.prediction.noun}s, and "
         f"{verdict.judged:,} others to check them.",
         _method(data, words),
@@ -115,7 +121,7 @@ def _method(data: ReportData, words: Words) -> str:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
         choice = f"{plain}.{rivals}"
     elif verdict.change.below:
-        even = "Neither meets the target clearly more evenly across the graph."
+        even = "Both meet the target about as evenly across the graph."
         if verdict.evenness.above or verdict.evenness.below:
             even = f"It meets the target {'less' if verdict.evenness.above else 'more'} evenly across the graph."
         share = abs(100 * verdict.change.value)
@@ -221,7 +227,8 @@ def code(text: str) -> Any:
     """
     from markupsafe import Markup, escape
 
-    parts = [escape(visible(part)) for part in text.split("`")]
+    # A number and its percent sign stay on one line.
+    parts = [escape(visible(part).replace(" %", "\N{NO-BREAK SPACE}%")) for part in text.split("`")]
     return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else part for k, part in enumerate(parts))
 
 
