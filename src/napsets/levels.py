@@ -9,8 +9,8 @@ by t, then by score. T̂ is the ⌈(|Q|+1)(1−α)⌉-th smallest, and the set o
 the nodes of Q and the node to predict are exchangeable, so are their pairs, whatever the weights, the scores and the
 reference labels are: 1−α ≤ P(Y ∈ set) ≤ 1−α + 1/(|Q|+1).
 
-*Full.* Exact, and the labels of Q are evidence for others beside: where the score of a node listens to the labels
-around it (`Informed`), the nodes of Q and the node v with a candidate label y are one bag B, and T_i(B) hears the
+*Full.* Exact, and the labels of Q are evidence too: if the score of a node uses the labels
+around it (`Informed`), the nodes of Q and the node v with a candidate label y are one bag B, and T_i(B) uses the
 labels of the reference and of all of B but i's own. Then y is in the set if T_v(B) is at most the ⌈(|Q|+1)(1−α)⌉-th
 smallest of the T_i(B), i in Q. Given the reference, v and the nodes of Q are exchangeable and T treats the bag
 symmetrically, so the guarantee is the same (`napsets.methods.full`).
@@ -84,7 +84,7 @@ def coverage_spread(labels: int, alpha: float) -> tuple[float, float]:
 
 
 def few_labels(labels: int, alpha: float) -> str | None:
-    """Return what to say where labels are so few that sets could miss twice as often as asked for, or never."""
+    """Return a warning if labels are so few that sets could miss twice as often as they should, or never."""
     needed = fewest_ranks(alpha)
     if labels < needed:
         return f"{labels:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
@@ -118,7 +118,7 @@ class FittedLevel(Protocol):
 
 @runtime_checkable
 class Level(Protocol):
-    """What a method asks of a level: how many labels it holds out, and what it makes of their ranks."""
+    """The interface of a level: how many labels it holds out, and which level it computes from their ranks."""
 
     @property
     def keeps_apart(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a threshold depends on the node: who counts for whom, and how much."""
+"""How a threshold depends on the node: which reference nodes count for it, and with which weight."""
 
 from __future__ import annotations
 

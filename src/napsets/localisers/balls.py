@@ -102,7 +102,7 @@ class BallsLocal(WeighedLocal):
         return 0 if "radii" in vars(self) else self.graph.num_nodes
 
     def prepare(self, threads: int, progress: Any) -> None:
-        """Find the balls, once for all nodes to come."""
+        """Find the balls of all nodes, once."""
         if self.unprepared():
             vars(self)["radii"] = self._find_radii(threads, progress)
 
@@ -149,7 +149,7 @@ class BallsLocal(WeighedLocal):
         return running(self.radii[index.nodes[: index.calibration.size]] > self.localiser.furthest)
 
     def background(self) -> tuple[FloatArray, float]:
-        """Return how many reference nodes have all nodes as their ball, and what each of them weighs."""
+        """Return how many reference nodes have all nodes in their ball, and the weight of each."""
         return self._behind, 1.0 / self.graph.num_nodes
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
@@ -166,7 +166,7 @@ class BallsLocal(WeighedLocal):
         return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
-        """Write what is wanted of the nodes."""
+        """Write the requested results of the nodes."""
         from napsets.kernels.anchors import anchor_answers
 
         drawing, answering = stages(progress, (1, 1), nodes.size)

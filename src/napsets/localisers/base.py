@@ -1,8 +1,8 @@
 """What a localiser is: a way to let the threshold depend on the node.
 
 A `Localiser` holds settings. `fit` gives it a `Reference` (labelled nodes with their scores, and the graph around
-them); what comes back is a `Local`: for each node a monotone map from scores to the unit interval (`ranks`) and its
-inverse (`thresholds`). Of a weighting, the rank of a score is the share of weight strictly below it, and a threshold is
+them) and returns a `Local`: for each node a monotone map from scores to the unit interval (`ranks`) and its
+inverse (`thresholds`). For weights, the rank of a score is the share of weight strictly below it, and a threshold is
 the weighted quantile.
 """
 
@@ -47,16 +47,16 @@ RULES = {"nominal": endings.NOMINAL, "at least": endings.AT_LEAST, "above": endi
 
 
 class Cut(NamedTuple):
-    """Where a threshold is wanted.
+    """A level at which a threshold is computed.
 
     Attributes
     ----------
     level : float
         A share of the mass.
     rule : {"nominal", "at least", "above"}
-        The smallest score s whose mass up to and including s is, of 1 + the total mass, at least `level` with rounding
-        forgiven ("nominal", as in `napsets.quantile`), at least `level` exactly, or more than `level`. A level of 0
-        that is to be reached "at least" needs no score at all: −∞.
+        The smallest score s whose mass up to and including s is, of 1 + the total mass, at least `level` up to
+        rounding ("nominal", as in `napsets.quantile`), at least `level` exactly, or more than `level`. With "at least",
+        a level of 0 needs no score at all: −∞.
     """
 
     level: float
@@ -65,7 +65,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LocalThresholds:
-    """Thresholds of some nodes, and what they rest on.
+    """Thresholds of some nodes, and the reference nodes they are based on.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class LocalThresholds:
     effective_size : numpy.ndarray
         (Σw)²/Σw² of their weights, in the same shape.
     by_group : numpy.ndarray or None
-        Where groups of labels have thresholds of their own: shape (cuts, nodes, groups); `values` then has the smallest
+        If groups of labels have their own thresholds: shape (cuts, nodes, groups); `values` then has the smallest
         and `support` the fewest.
     groups : numpy.ndarray or None
         Which of these groups each label is in.
@@ -89,7 +89,7 @@ class LocalThresholds:
     groups: IntArray | None = None
 
     def at(self, row: int, alpha: float, *, level: float | None, allow_empty: bool) -> NodeThresholds:
-        """Return those in one row, for the error rate that it stands for."""
+        """Return the thresholds in one row, that is, at one error rate."""
         support, effective_size = self.rests_on(row)
         by_group = None if self.by_group is None else self.by_group[row]
         return NodeThresholds(
@@ -105,22 +105,22 @@ class LocalThresholds:
 
 @dataclass(frozen=True, eq=False)
 class Reference(Sealed):
-    """Labelled nodes and their scores at their labels: what thresholds are made of.
+    """Labelled nodes and their scores at their labels, from which thresholds are computed.
 
     Attributes
     ----------
     nodes, scores : numpy.ndarray
         The reference nodes, and the score of each.
     num_nodes : int
-        Nodes in all.
+        Number of nodes in the graph.
     graph : Graph or None
-        The graph whose neighbourhoods count; localisers that know of no neighbours need none.
+        The graph whose neighbourhoods count; localisers that ignore neighbours need none.
     probabilities : numpy.ndarray or None
-        What the scores were made of, for localisers that need to know who looks alike.
+        What the scores were computed from, for localisers that compare predictions.
     u : numpy.ndarray or None
         The uniform number of every node, for localisers that draw at random.
     labels : numpy.ndarray or None
-        The label of each reference node, for localisers that weigh labels.
+        The label of each reference node, for localisers that weight labels.
     """
 
     nodes: IntArray
@@ -153,11 +153,11 @@ class Reference(Sealed):
             object.__setattr__(self, "labels", frozen(labels))
 
     def check_nodes(self, nodes: ArrayLike) -> IntArray:
-        """Return node indices as kernels take them; nothing is said of what looks like a mask."""
+        """Return node indices in the form that kernels take, without a warning about what looks like a mask."""
         return check_index("nodes", nodes, self.num_nodes, quiet=True)
 
     def check_ranked(self, nodes: ArrayLike, scores: ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Return node indices, and a score of each."""
+        """Return node indices, and one score per node."""
         chosen = self.check_nodes(nodes)
         return chosen, check_scores("scores", scores, size=chosen.size, each="node")
 
@@ -234,7 +234,7 @@ def with_graph(reference: object) -> Reference:
 
 
 def check_cuts(cuts: object) -> list[Cut]:
-    """Return where thresholds are wanted, or refuse what is not a list of cuts."""
+    """Return the cuts, or refuse what is not a list of cuts."""
     listed = check_list("cuts", cuts, "Cut(level, rule)")
     for cut in listed:
         if not isinstance(cut, Cut) or not isinstance(cut.level, float | int | np.floating | np.integer):
@@ -261,7 +261,7 @@ class Local(Protocol):
 
 @runtime_checkable
 class Localiser(Protocol):
-    """What a method asks of a localiser. One whose thresholds cover at a nominal level also says ``proven = True``."""
+    """The interface of a localiser. One whose thresholds cover at a nominal level also has ``proven = True``."""
 
     def fit(self, reference: Reference) -> Local:
         """Return the localiser of these reference nodes."""

@@ -39,7 +39,7 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
     hops : int
         The neighbourhood's depth, the paper's K.
     depth : int, optional
-        How many of the weights are wanted, where a graph has no nodes beyond that; by default all.
+        How many of the weights to return, if the graph has no nodes further away; by default all.
     name : str
         What errors call the decay.
 
@@ -70,7 +70,7 @@ def hop_weights(decay: Decay, hops: int, *, depth: int | None = None, name: str 
 
 
 def check_decay(decay: Decay, hops: int) -> None:
-    """Refuse a decay that cannot serve this many hops, looking no further than the first few."""
+    """Refuse a decay that is invalid for this many hops, checking only the first few."""
     hop_weights(decay, hops, depth=FEW_HOPS)
 
 

@@ -130,18 +130,18 @@ class InverseDegree:
 
 
 class ImportanceLocal(WeighedLocal):
-    """Reference nodes that weigh the same for everyone, each by itself, and a node to predict by its own weight.
+    """Reference nodes with one weight each, whatever the node to predict, which has its own weight.
 
     Parameters
     ----------
     localiser : Localiser
-        Whose it is.
+        The localiser that it belongs to.
     reference : Reference
         The reference nodes.
     weights : numpy.ndarray
         The weight of every node.
     own : float, optional
-        What a node to predict weighs, if not its own weight.
+        The weight of a node to predict, if not its own.
     """
 
     def __init__(self, localiser: Any, reference: Reference, weights: FloatArray, own: float | None = None) -> None:
@@ -181,7 +181,7 @@ class ImportanceLocal(WeighedLocal):
         return support
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
-        """Write what is wanted of the nodes."""
+        """Write the requested results of the nodes."""
         from napsets.kernels.weighed import background_answers
 
         # Where nothing weighs anything, any weight of the node itself avoids a division by 0.

@@ -1,8 +1,8 @@
 """Neighbourhoods by hops, pooled with the nodes that have the same prediction and with all nodes.
 
 The mass of a node's reference scores up to a value is Σ_k w(k)·c_k + (pool/n)·c + (alike/n')·c', with c_k the reference
-nodes at hop k, c all of them and c' those with the same prediction, each up to the value. They are counted in integers
-and weighted in this order, so that the order of the search cannot change a bit. One search serves several weightings.
+nodes at hop k, c all of them and c' those with the same prediction, each up to the value. They are counted as integers
+and weighted in this order, so that the order of the search does not matter. One search serves several weightings.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def share_ranks(
 
 
 def _shared(locals_: Sequence[HopsLocal], nodes: IntArray) -> tuple[list[Weighting], IntArray | None]:
-    """Return the weightings, and who looks alike where any of them needs to know it."""
+    """Return the weightings, and the groups of nodes with equal predictions if any of them needs these."""
     weightings = [local.weighting(nodes) for local in locals_]
     return weightings, locals_[0].reference.predicted if any(weighting.alike for weighting in weightings) else None
 
@@ -159,7 +159,7 @@ def weighted_thresholds(
     threads: int | None = None,
     progress: Any = None,
 ) -> list[LocalThresholds]:
-    """Return the thresholds of each weighting at its own cuts; `groups` says who looks alike, if that matters."""
+    """Return the thresholds of each weighting at its own cuts; `groups` holds the predicted labels, if they matter."""
     rows = _rows(weightings)
     check_room(nodes.size, rows.shape[1])
     all_cuts = sorted({cut for own in cuts for cut in own})
@@ -195,7 +195,7 @@ def _rows(weightings: Sequence[Weighting]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How many reference nodes count for each node, and how many equally heavy ones they are worth.
+    """How many reference nodes count for each node, and how many nodes of equal weight they are worth.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Sizes:
     same: IntArray | None = None
 
     def support(self, weighting: Weighting) -> IntArray:
-        """Return how many reference nodes have weight; who is near and who is alike, if not all count, at least."""
+        """Return how many reference nodes have weight; a lower bound if both near and alike nodes count."""
         if weighting.pool:
             return self.others
         weighs = (weighting.hops > 0).astype(np.int64)
@@ -220,9 +220,9 @@ class Sizes:
         return near if self.same is None or not weighting.alike else np.maximum(near, self.same)
 
     def effective_size(self, weighting: Weighting) -> FloatArray:
-        """Return (Σw)²/Σw²; what a node weighs for looking alike is taken as a node of its own.
+        """Return (Σw)²/Σw²; the weight of a node for being alike is counted as a separate node.
 
-        Who is near and alike at once would take another search to know.
+        Another search would be needed to find the nodes that are both near and alike.
         """
         depth = weighting.hops.size
         near = self.near[:, :depth]
@@ -244,7 +244,7 @@ class Sizes:
 
 
 def pooled_sizes(index: CalibrationIndex, nodes: IntArray, groups: IntArray | None) -> tuple[IntArray, IntArray | None]:
-    """Return how many reference nodes there are beside each node, and how many of them look alike."""
+    """Return how many other reference nodes there are for each node, and how many of them are alike."""
     own = (index.numbers[nodes] < index.calibration.size).astype(np.int64)
     others = index.calibration.size - own
     if groups is None:

@@ -128,7 +128,7 @@ def hop_thresholds(
     calibration : array
         Node indices or a boolean mask: whose labels may be used.
     nodes : array
-        Node indices or a boolean mask: where thresholds are wanted. A node never calibrates itself.
+        Node indices or a boolean mask: the nodes to compute thresholds for. A node never calibrates itself.
     hop_weights : array of shape (hops,) or (decays, hops)
         ``hop_weights[k-1]`` is the weight of a calibration node k hops away; several rows share one search.
     alpha : float or sequence of floats
@@ -193,7 +193,7 @@ def split_thresholds(
     splits : boolean array of shape (splits, calibration nodes)
         ``splits[s, i]`` says whether ``index.calibration[i]`` calibrates in split s.
     nodes : sequence of arrays
-        For each split, the nodes whose thresholds are wanted.
+        For each split, the nodes to compute thresholds for.
     hop_weights, alpha, threads, progress
         As in `hop_thresholds`.
     """

@@ -82,7 +82,7 @@ class _Local(WeighedLocal):
         return self._behind, self.localiser.pool / self.reference.nodes.size
 
     def _room(self) -> tuple[Any, ...]:
-        """Return what one thread pushes with: clear masses and flags, a queue, and a list of who was touched."""
+        """Return the memory of one thread: clear masses and flags, a queue, and a list of touched nodes."""
         size, kind = self.graph.num_nodes, self.graph.indices.dtype
         queue, touched = np.empty((2, size), dtype=kind)
         return np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int8), queue, touched

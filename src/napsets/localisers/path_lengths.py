@@ -32,7 +32,7 @@ LENGTH_DECAYS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "gaussian": lambda x: np.exp(-4.5 * x * x),
 }
 
-#: How many other reference nodes should be within a radius that nobody chose.
+#: How many other reference nodes should be within the default radius.
 USUAL_COUNT = 50
 #: Reference nodes that a radius is found on, at the most.
 _SAMPLE = 256

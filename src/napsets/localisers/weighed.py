@@ -71,7 +71,7 @@ class WeighedLocal(ABC):
 
     @abstractmethod
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
-        """Write what is wanted of the nodes."""
+        """Write the requested results of the nodes."""
 
     @abstractmethod
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
@@ -103,7 +103,7 @@ class WeighedLocal(ABC):
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
-        """Return who weighs how much for one node: what its threshold is made of."""
+        """Return the weight of each reference node for one node, from which its threshold is computed."""
         node = check_node("node", node, self.reference.num_nodes)
         numbers, listed, own = self.listed(node)
         behind, each = self.background()

@@ -194,7 +194,7 @@ class WeightsLocal:
         return ranks
 
     def weights(self, node: int) -> NodeWeights:
-        """Return who weighs how much for one node, which itself weighs 1."""
+        """Return the weight of each reference node for one node, whose own weight is 1."""
         places, weights = self._weights_of(check_node("node", node, self.reference.num_nodes))
         order = np.lexsort((-weights, self.reference.scores[places]))
         chosen = places[order]

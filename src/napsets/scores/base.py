@@ -2,7 +2,7 @@
 
 A `Score` holds settings and knows no data. `bind` gives it the model's outputs for all nodes at once, their uniform
 numbers, the graph and, for scores that learn, labels that then calibrate nothing; what comes back is a `BoundScore`,
-which can be asked about any nodes. Most scores look at a node's own row of probabilities and at nothing else: they
+which gives the scores of any nodes. Most scores look at a node's own row of probabilities and at nothing else: they
 subclass `RowScore` and write two methods on rows.
 """
 
@@ -58,7 +58,7 @@ class Labelled(Sealed):
 
 
 class BoundScore(Protocol):
-    """A score that knows the model's outputs: what localisers, levels and predictions ask."""
+    """A score with the model's outputs: what localisers, levels and predictions use."""
 
     @property
     def probabilities(self) -> Any:
@@ -109,7 +109,7 @@ class BoundLabels(ABC):
 
     @abstractmethod
     def matrix(self, nodes: IntArray) -> FloatArray:
-        """Scores of the nodes at every label, shape (nodes, classes); the same bits as `at`."""
+        """Scores of the nodes at every label, shape (nodes, classes), identical to those of `at`."""
 
     def predict(self, nodes: IntArray, thresholds: Sequence[NodeThresholds]) -> list[Prediction]:
         """Return the sets that each of several thresholds gives; they share one matrix of scores."""
@@ -158,7 +158,7 @@ class BoundAround(BoundLabels):
 
 @runtime_checkable
 class Score(Protocol):
-    """What a method asks of a score. One that learns from reference labels also says ``learns = True``."""
+    """The interface of a score. One that learns from reference labels also has ``learns = True``."""
 
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
@@ -176,7 +176,7 @@ class RowScore(ABC):
 
     @abstractmethod
     def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,); the same bits as ``matrix(...)[i, labels[i]]``."""
+        """Scores of the given labels, shape (nodes,), identical to ``matrix(...)[i, labels[i]]``."""
 
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None = None, reference: Labelled | None = None
@@ -318,7 +318,7 @@ class _ForeignLabels(BoundAround):
 
 
 def hears_bag(score: Any) -> bool:
-    """Return whether labels that are held out speak at a full level, by themselves or on request."""
+    """Return whether held-out labels are evidence at a full level, by default or on request."""
     return bool(getattr(score, "hears", False) or getattr(score, "hears_on_request", False))
 
 

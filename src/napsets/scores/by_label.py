@@ -30,7 +30,7 @@ from napsets.scores.rows import APS
 
 #: So many reference nodes of a label count as much as all others do for it.
 SHRINK = 20.0
-#: Ranks are steps between two reference scores; so much of the score itself tells scores on one step apart.
+#: Ranks are steps between two reference scores; this share of the score itself separates scores on the same step.
 SLOPE = 1e-6
 
 
@@ -71,7 +71,7 @@ class ByLabel:
     def hear(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None, *more: Any
     ) -> tuple[BoundByLabel, BoundByLabel]:
-        """Return the score with the evidence of the reference alone, and of a bag too; see `Informed.hear`."""
+        """Return the score with the reference labels as evidence, and with those of a bag too; see `Informed.hear`."""
         known = _known(reference)
         alone, heard = self.base.hear(outputs, u, graph, known, *more)
         ranked = BoundByLabel(alone, alone.at(known.nodes, known.labels), known.labels, self.mix)

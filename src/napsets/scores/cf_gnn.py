@@ -58,7 +58,7 @@ _LOOK = 5
 #: Nodes × hidden numbers that are computed at a time, once all is learned.
 _ENTRIES = 1 << 21
 
-#: Who is told how far the training is.
+#: Called with the progress of the training.
 _LISTENER: ContextVar[Callable[[int, int], None] | None] = ContextVar("training_progress", default=None)
 
 

@@ -10,7 +10,7 @@ neighbours, of which each neighbour passes on its share; *alike*, those with the
 walk of up to twelve steps meets. Near and far count every label that may be evidence, the others the reference labels
 alone.
 
-A recalibration of the model's word adds a linear function of log P, log P̄ and the logarithm of 1 + degree to log w.
+A recalibration of the model adds a linear function of log P, log P̄ and the logarithm of 1 + degree to log w.
 
 Shares are multiples of 2⁻³⁰, so that their sums are exact: a label that is added, taken out or left out gives the bits
 that counting again would give. Through a *crowded* node, one with over `CROWD` reference neighbours, the reference
@@ -81,7 +81,7 @@ class Evidence:
     wide : bool
         Whether what random walks meet is evidence too.
     learned : Learned, optional
-        What other reference labels taught; by default, these teach.
+        What was learned from other reference labels; by default it is learned from these.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Evidence:
             few = evenly(nodes.size, most)
             some, truth = inputs[few], labels[few]
             start = np.zeros((inputs.shape[1] + 1, classes))
-            # One after the other, twice: that comes close to both at once.
+            # Fitted in turn, twice: that comes close to fitting both together.
             first = fit_recalibration(some, truth, weighed(features[few], exponents), start)
             exponents = conditional_logit(features, labels, recalibrated(inputs, first))
             recalibration = fit_recalibration(some, truth, weighed(features[few], exponents), first)

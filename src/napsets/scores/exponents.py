@@ -72,7 +72,7 @@ class Exponents:
 
 @dataclass(frozen=True, eq=False)
 class Learned(Sealed):
-    """What the reference labels taught, once: the part of an informed score that no other label changes.
+    """What is learned from the reference labels, once: the part of an informed score that no other label changes.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def conditional_logit(features: FloatArray, labels: IntArray, offsets: FloatArra
 def fit_recalibration(inputs: FloatArray, labels: IntArray, offsets: FloatArray, start: FloatArray) -> FloatArray:
     """Return nearly the B that minimise −Σ log softmax(offset + (x, 1) B)[label] + ridge/2·|B|², x with deviation 1.
 
-    Dirichlet calibration (Kull et al., 2019) beside an offset. Böhning's bound on the curvature, ½ XᵀX, is the same for
+    Dirichlet calibration (Kull et al., 2019) with an offset. Böhning's bound on the curvature, ½ XᵀX, is the same for
     all labels and steps; Nesterov's momentum, begun again wherever it leads uphill, makes up for its caution.
 
     Parameters

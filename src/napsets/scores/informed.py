@@ -57,7 +57,7 @@ BoundT = TypeVar("BoundT")
 
 
 class InformedScore(ABC, Generic[BoundT]):
-    """A score that hears what is known of the nodes around a node: labels, or numbers. Needs an exact level."""
+    """A score that uses labels, or numbers, of the nodes around a node as evidence. Needs an exact level."""
 
     learns: ClassVar[bool] = True
 
@@ -244,11 +244,11 @@ class BoundInformed(Sealed, BoundAround):
     outputs : numpy.ndarray
         What the model itself said.
     learned : Learned
-        What the reference taught.
+        What was learned from the reference.
     reference : Labelled
-        Whose labels spoke, and taught.
+        The labels that are evidence, and from which the exponents were learned.
     bag : Bag or None
-        Whose labels spoke beside them.
+        The further labels that are evidence.
     """
 
     inner: Any
@@ -275,7 +275,7 @@ class BoundInformed(Sealed, BoundAround):
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weight of each label for each node of the bag, with all others in the bag speaking."""
+        """The weight of each label for each node of the bag, with all others in the bag as evidence."""
         bag = self.heard
         return sealed(label_weights(self.learned, bag.fixed, bag.near, bag.far))
 
@@ -287,7 +287,7 @@ class BoundInformed(Sealed, BoundAround):
         return self.bag
 
     def scores_with(self, change: Change) -> FloatArray:
-        """Return the scores of nodes of the bag at their labels if another node had some label; as counting anew would.
+        """Return the scores of nodes of the bag at their labels if another node had some label.
 
         Parameters
         ----------

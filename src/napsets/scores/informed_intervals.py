@@ -43,7 +43,7 @@ _FEWEST_EACH = 10
 @SCORES.add("informed-intervals")
 @dataclass(frozen=True)
 class InformedIntervals(InformedScore["BoundInformedIntervals"]):
-    """Intervals whose ends the targets of labelled neighbours have shifted. Needs an exact level.
+    """Intervals whose ends are shifted by the targets of labelled neighbours. Needs an exact level.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
 
     @property
     def hears_on_request(self) -> bool:
-        """Whether targets that are held out may speak: the score must be one that can be solved for the target.
+        """Whether held-out targets may be evidence: the score must be one that can be solved for the target.
 
-        No method lets them speak unasked: intervals became no narrower on the graphs that were tried.
+        No method uses them by default: intervals became no narrower on the graphs that were tried.
         """
         return bool(self.base.linear)
 
@@ -125,7 +125,7 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
 
 @dataclass(frozen=True, eq=False)
 class ResidualBag(Sealed):
-    """Labelled nodes outside the reference whose targets speak, and what their own evidence is made of.
+    """Labelled nodes outside the reference whose targets are evidence, and their own evidence.
 
     Attributes
     ----------
@@ -158,14 +158,14 @@ class BoundInformedIntervals(BoundIntervals):
     outputs : numpy.ndarray
         The shifted outputs.
     model : numpy.ndarray
-        What the model itself said.
+        The model's own outputs.
     coefficients : numpy.ndarray
         A row for each output: c, then a_j of each of the model's outputs, then b_1 and, with two hops, b_2. An output
         that was left as it is has a_j = 1 of itself, and 0 of all else.
     reference : Labelled
-        Whose targets spoke, and taught.
+        The targets that are evidence, and from which the coefficients were learned.
     bag : ResidualBag or None
-        Whose targets spoke beside them.
+        The further targets that are evidence.
     """
 
     model: FloatArray
@@ -180,7 +180,7 @@ class BoundInformedIntervals(BoundIntervals):
 
     @property
     def hops(self) -> int:
-        """How far the labelled nodes may be that spoke."""
+        """Largest distance, in hops, of the labelled nodes that are evidence."""
         return int(self.coefficients.shape[1] - self.model.shape[1] - 1)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""Scores of numbers: how far a target is from what the model said, and the interval that a threshold gives.
+"""Scores of numbers: how far a target is from the model's output, and the interval that a threshold gives.
 
-For node regression. Localisers, levels and groups see scores only, so that all of them work as for labels.
+For node regression. Localisers, levels and groups use only scores, so that all of them work as for labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from napsets.scores.base import BOUND, SCORES, Labelled
 
 
 class IntervalScore(ABC):
-    """A score of numbers that sees a node's own row of outputs."""
+    """A score of numbers that uses only a node's own row of outputs."""
 
     prediction: ClassVar[type[Prediction]] = PredictionIntervals
     #: What the columns of the model's outputs are.
@@ -42,7 +42,7 @@ class IntervalScore(ABC):
 
     @abstractmethod
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return between what the targets lie whose scores are at most the thresholds.
+        """Return the ends of the range of targets whose scores are at most the thresholds.
 
         An interval that would be empty is the one point whose score is smallest.
         """
@@ -62,7 +62,7 @@ class IntervalScore(ABC):
         graph: Graph | None = None,
         reference: Labelled | None = None,
     ) -> BoundIntervals:
-        """Return the score of these nodes; graph and reference labels are not looked at."""
+        """Return the score of these nodes; graph and reference labels are not used."""
         return BoundIntervals(self, self.check(outputs))
 
     def informed(self, alpha: float) -> Any:
@@ -72,7 +72,7 @@ class IntervalScore(ABC):
         return InformedIntervals(self, low=min(alpha / 2.0, 0.499))
 
     def check(self, outputs: ArrayLike) -> FloatArray:
-        """Return the outputs as numbers, a column each of `columns`, or refuse them."""
+        """Return the outputs as numbers, with one column for each of `columns`, or refuse them."""
         array = as_array("outputs", outputs)
         if array.ndim == 1:
             array = array[:, None]
@@ -92,8 +92,8 @@ class IntervalScore(ABC):
 class CQR(IntervalScore):
     """Conformalised quantile regression (Romano, Patterson and Candès, NeurIPS 2019): S = max(q_lo − y, y − q_hi).
 
-    The model gives two quantiles, a column each; where they cross, they are taken the other way round. The interval is
-    [q_lo − τ, q_hi + τ]: as wide as the model thinks it must be, and wider or narrower by τ on either side.
+    The model gives two quantiles, one column each; if they cross, they are swapped. The interval is
+    [q_lo − τ, q_hi + τ]: the model's own interval, made wider or narrower by τ on either side.
     """
 
     columns: ClassVar[tuple[str, ...]] = ("lower", "upper")
@@ -109,7 +109,7 @@ class CQR(IntervalScore):
         return residuals
 
     def interval(self, outputs: FloatArray, thresholds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles where that is empty."""
+        """Return [q_lo − τ, q_hi + τ], or the middle of the quantiles if that is empty."""
         outputs, thresholds = self.check(outputs), _beside("thresholds", thresholds, outputs)
         low, high = outputs.min(axis=1), outputs.max(axis=1)
         start, end = _outward(low, thresholds, high)
@@ -125,7 +125,7 @@ class CQR(IntervalScore):
 @SCORES.add("absolute")
 @dataclass(frozen=True)
 class AbsoluteResidual(IntervalScore):
-    """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide wherever τ is."""
+    """S = |y − ŷ| (Papadopoulos et al., 2002; Lei et al., 2018): intervals ŷ ± τ, equally wide for equal τ."""
 
     columns: ClassVar[tuple[str, ...]] = ("prediction",)
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
@@ -150,7 +150,7 @@ class AbsoluteResidual(IntervalScore):
 @SCORES.add("normalised")
 @dataclass(frozen=True)
 class NormalisedResidual(IntervalScore):
-    """S = |y − ŷ| / σ̂ (Papadopoulos et al., 2008): intervals ŷ ± τσ̂, as wide as the model is unsure."""
+    """S = |y − ŷ| / σ̂ (Papadopoulos et al., 2008): intervals ŷ ± τσ̂, wider where the model is less certain."""
 
     columns: ClassVar[tuple[str, ...]] = ("prediction", "spread")
     quantiles: ClassVar[dict[int, float]] = {0: 0.5}
@@ -207,7 +207,7 @@ def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[Floa
 @BOUND.add("intervals")
 @dataclass(frozen=True, eq=False)
 class BoundIntervals(Sealed):
-    """Rows of outputs, and the score of numbers that looks at them."""
+    """Rows of outputs, and the score of numbers that uses them."""
 
     score: Any
     outputs: FloatArray
@@ -220,7 +220,7 @@ class BoundIntervals(Sealed):
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes it knows."""
+        """The number of nodes."""
         return int(self.outputs.shape[0])
 
     def at(self, nodes: IntArray, truth: npt.NDArray[Any]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Scores that see a node's own row of probabilities alone: APS and its relatives, THR, and sharpened probabilities.
+"""Scores that use only a node's own row of probabilities: APS and its relatives, THR, and sharpened probabilities.
 
 APS, RAPS and SAPS are formulas in a label's probability, rank and cumulative sum. To add such a score, subclass
 `RankScore`, write its formula and give it a name with ``@SCORES.add("name")``.
@@ -27,7 +27,7 @@ _CHUNK_ENTRIES = 1 << 18
 
 @dataclass(frozen=True)
 class Ranked:
-    """What `RankScore.formula` sees; arrays that broadcast against each other, in float64."""
+    """The arguments of `RankScore.formula`: arrays that broadcast against each other, in float64."""
 
     probability: FloatArray
     cumulative: FloatArray  #: sum of the probabilities down to and including this label's
@@ -82,7 +82,7 @@ class RankScore(RowScore):
 
     @checks(_at)
     def at(self, probabilities: ArrayLike, labels: ArrayLike, u: ArrayLike | None = None) -> FloatArray:
-        """Scores of the given labels, shape (nodes,); the same bits as ``matrix(...)[i, labels[i]]``."""
+        """Scores of the given labels, shape (nodes,), identical to ``matrix(...)[i, labels[i]]``."""
         p = check_probabilities(probabilities)
         return self._at(p, known_labels(labels, p), self._uniforms(u, p.shape[0]))
 
@@ -161,14 +161,14 @@ class RAPS(RankScore):
 @SCORES.add("saps")
 @dataclass(frozen=True)
 class SAPS(RankScore):
-    """Sorted APS (Huang et al., 2024): only the largest probability is kept, ranks stand for the others.
+    """Sorted APS (Huang et al., 2024): the largest probability is kept, the others are replaced by their ranks.
 
     S = u·p_max for the top label, p_max + (rank − 2 + u)·weight for the others.
 
     Attributes
     ----------
     weight : float
-        The paper's λ, the price of a rank.
+        The paper's λ, the cost of one rank.
     randomized : bool
         With False, u = 1.
     """
@@ -238,7 +238,7 @@ _LEAST = 1e-12  # probabilities below it count as this much, or an unlikely labe
 @SCORES.add("sharpened")
 @dataclass(frozen=True)
 class Sharpened(RowScore):
-    """Another score of probabilities that are raised to a power and brought back to sum 1.
+    """Another score, applied to probabilities that are raised to a power and normalised.
 
     Cumulative sums of a power above 1 grow faster at the top of the ranking: sets become smaller on average, and a
     little less even. Coverage is as exact as before, because every node is treated alike.
@@ -246,7 +246,7 @@ class Sharpened(RowScore):
     Attributes
     ----------
     base : Score or str
-        The score, which looks at rows alone.
+        The score, which must use only a node's own row.
     power : float
         1 changes nothing; 2 is what a temperature of ½ does.
     """
@@ -287,7 +287,7 @@ class Sharpened(RowScore):
         return scores
 
     def sharpen(self, probabilities: ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the rows that the other score sees."""
+        """Return the rows to which the other score is applied."""
         return self._sharpened(check_probabilities(probabilities))
 
     def _sharpened(self, probabilities: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -106,8 +106,8 @@ class Similarity:
     base : Score or str
         The score that is averaged.
     features : array of shape (nodes, columns) or SciPy sparse matrix, optional
-        What nodes are compared by; without it, the model's own probabilities. A saved method keeps its scores and the
-        fingerprint of its features, not the features.
+        The features by which nodes are compared; by default the model's probabilities. A saved method keeps its scores
+        and the fingerprint of its features, not the features.
     neighbours : int
         k, how many similar nodes count.
     similar, near : float
@@ -133,7 +133,7 @@ class Similarity:
 
     @property
     def learns(self) -> bool:
-        """Whether the score underneath learns from labels."""
+        """Whether the score that is averaged learns from labels."""
         return learns(self.base)
 
     def bind(
@@ -172,14 +172,15 @@ def similar_nodes(
 ) -> tuple[IntArray, FloatArray]:
     """Return the nodes with the largest cosine of features, and the cosines.
 
-    Exact; of equals those with the smaller number; the same bits on any number of threads. Only cosines above 0 count.
+    The search is exact; ties go to the smaller node number; the result does not depend on the number of threads. Only
+    cosines above 0 count.
 
     Parameters
     ----------
     features : array of shape (nodes, columns) or SciPy sparse matrix
         One row per node.
     neighbours : int
-        How many to return, at the most.
+        How many to return at most.
     threads : int, optional
         Threads to use; by default all cores.
 
