@@ -79,40 +79,50 @@ def _share(slot, rows):
 
 
 @jit
-def look_around(slots, all_speak, rows, speakers, outputs, means, stale, near, far, around):
+def look_around(slots, rows, speakers, outputs, means, stale, tables):
     """Count the labels around some slots, and average the model's outputs there; see `Evidence`.
 
-    In rows where not all speak, the labels of the reference alone are counted. Returns how often labels that are held
-    out were counted: no more nodes than that hear a label of the slots.
+    The tables are those counted near and far of the reference alone, near and far of all labels, and the average.
+    Returns how often labels that are held out were counted: no more nodes than that hear a label of the slots.
     """
     heard = 0
     for i in range(slots.size):
-        heard += _count_labels(slots[i], all_speak[i], rows, speakers, near[i], far[i])
-        _average(slots[i], rows, outputs, means, stale, around[i])
+        heard += _count_labels(slots[i], rows, speakers, tables[0, i], tables[1, i], tables[2, i], tables[3, i])
+        _average(slots[i], rows, outputs, means, stale, tables[4, i])
     return heard
 
 
 @part
-def _count_labels(slot, all_speak, rows, speakers, near, far):
+def _count_labels(slot, rows, speakers, near, far, all_near, all_far):
     near[:] = 0.0
     far[:] = 0.0
+    all_near[:] = 0.0
+    all_far[:] = 0.0
     heard = 0
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
         between = rows.columns[j]
         code = speakers.code[between]
-        if code > 0 or (code < 0 and all_speak):
-            near[abs(code) - 1] += 1.0
-            heard += code < 0
+        if code > 0:
+            near[code - 1] += 1.0
+        elif code < 0:
+            all_near[-code - 1] += 1.0
+            heard += 1
         share = _share(between, rows)
-        held_out = all_speak and speakers.crowd[between] <= speakers.most
+        crowded = speakers.crowd[between] > speakers.most
         first = rows.starts[between]
         for k in range(first, first + rows.sizes[between]):
             other = rows.columns[k]
             code = speakers.code[other]
-            if other != slot and (code > 0 or (code < 0 and held_out)):
-                far[abs(code) - 1] += share
-                heard += code < 0
+            if other == slot:
+                continue
+            if code > 0:
+                far[code - 1] += share
+            elif code < 0 and not crowded:
+                all_far[-code - 1] += share
+                heard += 1
+    all_near += near
+    all_far += far
     return heard
 
 
@@ -289,3 +299,41 @@ def count_crowds(slots, rows, crowd):
         start = rows.starts[slot]
         for j in range(start, start + rows.sizes[slot]):
             crowd[rows.columns[j]] += 1
+
+
+@jit
+def fix_rows(model, around, alike, others, recalibration, exponents, fixed):
+    """Write the part of the evidence that no label outside the reference changes, as `Evidence.fixed` adds it up.
+
+    Parameters
+    ----------
+    model, around, alike : float64 of shape (rows, classes)
+        Logarithms of the factors.
+    others : float64 of shape (rows,)
+        The logarithm of 1 + degree.
+    recalibration : float64 of shape (inputs + 1, classes)
+        Coefficients of the first two, of the last, and constants; of no rows where there are none.
+    exponents : float64 of shape (3,)
+        Of the model, of what is around, and of those alike.
+    fixed : float64 of shape (rows, classes)
+        Written.
+    """
+    size, classes = model.shape
+    added = np.empty(classes)
+    for i in range(size):
+        for c in range(classes):
+            fixed[i, c] = exponents[0] * model[i, c] + exponents[1] * around[i, c]
+            if exponents[2] != 0.0:
+                fixed[i, c] += exponents[2] * alike[i, c]
+        if recalibration.shape[0]:
+            added[:] = recalibration[-1]
+            for j in range(recalibration.shape[0] - 1):
+                value = others[i]
+                if j < classes:
+                    value = model[i, j]
+                elif j < 2 * classes:
+                    value = around[i, j - classes]
+                for c in range(classes):
+                    added[c] += value * recalibration[j, c]
+            fixed[i] += added
+        fixed[i] -= fixed[i].max()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.live.nodes import Table
 from napsets.live.state import State
 from napsets.scores import Labelled
@@ -24,9 +24,8 @@ from napsets.scores.evidence import (
     label_weights,
     log_floored,
     normalised,
-    recalibration_inputs,
 )
-from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table, recalibrated
+from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
 
 __all__ = ["Ear"]
 
@@ -169,9 +168,11 @@ class Ear:
         stale = np.flatnonzero(entries["recount"])
         if stale.size:
             slots = entries["slots"][stale]
-            tables, _ = self._look(slots, self.code[slots] < 0)
-            for name, values in zip(("near", "far", "around"), tables, strict=True):
-                entries[name][stale] = values
+            near, far, *of_all, around, _ = self.look(slots)
+            held_out = self.code[slots, None] < 0
+            entries["near"][stale] = np.where(held_out, of_all[0], near)
+            entries["far"][stale] = np.where(held_out, of_all[1], far)
+            entries["around"][stale] = around
             entries["recount"][stale] = False
             entries["rescore"][stale] = True
         return stale
@@ -198,53 +199,56 @@ class Ear:
             slots, self.state.adjacency.rows, self._speakers(), self._scratch(), starts
         )
 
-    def _look(self, slots: IntArray, all_speak: BoolArray) -> tuple[FloatArray, int]:
-        """Return what is counted near and far and the mean outputs, and how many labels held out hear the slots."""
+    def look(self, slots: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, int]:
+        """Return what is counted near and far of the reference, near and far of all labels, and the mean outputs.
+
+        The last number is how many labels held out hear the slots, at the most.
+        """
         from napsets.kernels import hearing
 
-        tables, rooms = np.empty((3, slots.size, self.classes)), self._by_slot.rooms
+        tables, rooms = np.empty((5, slots.size, self.classes)), self._by_slot.rooms
         outputs: Array = self.state.outputs.values  # type: ignore[union-attr]
-        heard = hearing.look_around(
-            slots, all_speak, self.state.adjacency.rows, self._speakers(), outputs, rooms["means"], rooms["stale"],
-            *tables,
-        )  # fmt: skip
-        return tables, heard
+        rows = self.state.adjacency.rows
+        heard = hearing.look_around(slots, rows, self._speakers(), outputs, rooms["means"], rooms["stale"], tables)
+        return (*tables, heard)
 
     # -- evidence ------------------------------------------------------------------------------------------------------
 
-    def evidence(
-        self, slots: IntArray, learned: Learned, *, all_speak: bool = True
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-        """Return what is known of some nodes: fixed, near, far and around, as in `entries`.
-
-        The last number is how many labels held out hear theirs, at the most. With `all_speak` False, the labels of the
-        reference alone are counted.
-        """
-        (near, far, around), heard = self._look(slots, np.full(slots.size, all_speak))
-        return self.fixed(slots, around, learned), near, far, around, heard
+    def of_reference(self, slots: IntArray) -> FloatArray:
+        """Return what is counted near and far of the reference alone, and the mean outputs, as one array."""
+        self.catch_up()
+        tables = np.empty((3, slots.size, self.classes))
+        known = self.code[slots] > 0  # whose entries count the reference alone
+        entries = self.entry_of[slots[known]]
+        for table, name in zip(tables, ("near", "far", "around"), strict=True):
+            table[known] = self.entries[name][entries]
+        if entries.size < slots.size:
+            near, far, _, _, around, _ = self.look(slots[~known])
+            tables[:, ~known] = near, far, around
+        return tables
 
     def fixed(self, slots: IntArray, around: FloatArray, learned: Learned) -> FloatArray:
         """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`."""
+        from napsets.kernels import hearing
+
         exponents, p = learned.exponents, self.state.outputs.values[slots]  # type: ignore[union-attr]
-        model, beside = log_floored(p), log_floored(around)
-        total = exponents.model * model + exponents.around * beside
+        fixed, alike = np.empty(around.shape), around
         if exponents.alike:
             counts, codes = learned.table[p.argmax(axis=1)], self.code[slots]
             known = np.flatnonzero(codes > 0)
             if known.size:
                 own = known, codes[known] - 1
                 counts[own] = np.maximum(counts[own] - 1.0, 0.0)
-            total = total + exponents.alike * np.log1p(counts / (PRIOR["alike"] * learned.shares))
-        if learned.recalibration is not None:
-            inputs = recalibration_inputs(model, beside, self.state.adjacency.rows.sizes[slots])
-            total = total + recalibrated(inputs, learned.recalibration)
-        fixed: FloatArray = total - total.max(axis=1, keepdims=True)
+            alike = np.log1p(counts / (PRIOR["alike"] * learned.shares))
+        named = np.array([exponents.model, exponents.around, exponents.alike])
+        degrees = np.log1p(self.state.adjacency.rows.sizes[slots])
+        recalibration = np.empty((0, self.classes)) if learned.recalibration is None else learned.recalibration
+        hearing.fix_rows(log_floored(p), log_floored(around), alike, degrees, recalibration, named, fixed)
         return fixed
 
     def fit(self) -> Learned:
         """Return what the reference teaches now."""
-        if self.later:
-            self.load()
+        self.catch_up()
         state = self.state
         outputs: Array = state.outputs.values  # type: ignore[union-attr]
         slots = np.flatnonzero(self.code > 0)
@@ -252,7 +256,7 @@ class Ear:
         present = outputs if state.present == outputs.shape[0] else outputs[state.labels.values > -2]
         learned = Learned(Exponents(), label_shares(present, labels), alike_table(outputs, Labelled(slots, labels)))
         kept = fitted_rows(slots.size, outputs.shape[1])
-        (near, far, around), _ = self._look(slots[kept], np.zeros(kept.size, dtype=bool))
+        near, far, around = self.of_reference(slots[kept])
         counts = dict(list({"near": near, "far": far}.items())[: self.hops])
         degrees = state.adjacency.rows.sizes[slots[kept]]
         evidence = Evidence.of_rows(outputs[slots[kept]], around, labels[kept], degrees, counts, learned)

@@ -121,9 +121,10 @@ class _SomeNodes(CalibrationData):
         rest[nodes] = False
         others = np.flatnonzero(rest)
         rows = np.sort(np.concatenate([nodes, others[evenly(others.size, SIZED)]]))
-        tables = self.ear.evidence(self.slots[rows], learned, all_speak=False)[:3]
-        u = node_uniforms(self.ids, seed)
-        inner = _BoundSome(BoundRows(score.base, self.ear.probabilities(learned, *tables), u[rows]), rows, rest.size)
+        near, far, around = self.ear.of_reference(self.slots[rows])
+        fixed = self.ear.fixed(self.slots[rows], around, learned)
+        u, p = node_uniforms(self.ids, seed), self.ear.probabilities(learned, fixed, near, far)
+        inner = _BoundSome(BoundRows(score.base, p, u[rows]), rows, rest.size)
         bound = BoundInformed(inner, self.outputs[:0], learned, Labelled(nodes, labels))
         reference = Reference(nodes, bound.at(nodes, labels), rest.size, self.graph, None, u, labels)
         none = nodes[:0]

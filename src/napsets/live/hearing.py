@@ -104,13 +104,15 @@ class Hearing:
 
     def enter(self, slot: int, _: float | None = None) -> None:
         """Count a node's new label."""
-        entries, judged = self.ear.entries, None if self.state.is_reference.values[slot] else self._judged
+        entries, judged, reference = self.ear.entries, self._judged, self.state.is_reference.values[slot]
         hearers = self.ear.enter(slot)
         self._changed(-1 if hearers < 0 else hearers + 1)
         if judged is not None and judged[0] == slot:  # the evidence of its set is that of its new entry
-            for name, row in zip((*_COUNTED, "around"), judged[1:], strict=True):
-                entries[name][-1] = row
-            entries["recount"][-1] = False
+            near, far, *of_all, around, fixed = judged[1]
+            entries["near"][-1], entries["far"][-1] = (near, far) if reference else of_all
+            entries["around"][-1], entries["fixed"][-1], entries["recount"][-1] = around, fixed, False
+            if reference and self.learned.exponents.alike:  # its own label is no evidence for it
+                self._fix(np.array([entries.size - 1]))
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
@@ -245,9 +247,10 @@ class Hearing:
 
         No more scores than that change with the label of the slots.
         """
-        *known, around, heard = self.ear.evidence(slots, self.learned)
-        self._judged = (int(slots[0]), *known, around) if slots.size == 1 else None
-        probabilities, u = self.ear.probabilities(self.learned, *known), self.state.u.values[slots]
+        *tables, heard = self.ear.look(slots)
+        fixed = self.ear.fixed(slots, tables[4], self.learned)
+        self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
+        probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
         matrix = self._form("matrix", probabilities)(probabilities, u)
         if self._mix >= 0.0:
             matrix = self._lists.ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
