@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napsets.kernels import ranked as kernels
-from napsets.kernels.ordered import OrderedPairs
+from napsets.kernels.ordered import OrderedPairs, move_pair
 from napsets.live.score_lists import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
 
@@ -65,12 +65,30 @@ def test_thresholds_are_those_of_all_scores_sorted_anew(reference, scored, mix, 
     place = data.draw(st.integers(0, min(map(len, expected)) - 1))
     reach, guess = len(removed) + 2, data.draw(st.floats(-1, 2))
     blocks = ordered(scored, by_label=mix >= 0).blocks
-    values, below = kernels.scores_between(place - reach, place + reach, blocks, sizes, known, guess)
+    ends = np.array(data.draw(st.lists(st.integers(0, 40), min_size=6, max_size=6))).reshape(2, LABELS)
+    values, below = kernels.scores_between(place - reach, place + reach, blocks, sizes, known, guess, ends)
     assert np.array_equal(values, np.sort(ranked)[below : below + values.size])
     thresholds = np.empty((1, 2))
     starts = np.array([0, len(removed)])
     kernels.select_changed(values, below, scores.size, np.array([place]), starts, ranked[removed], changed, thresholds)
     assert thresholds[0].tolist() == [column[place] for column in expected]
+
+
+def test_scores_that_move_within_and_between_blocks_stay_in_order():
+    rng, pairs = np.random.default_rng(0), OrderedPairs()
+    first, second = rng.integers(3, size=2000).astype(float), rng.integers(300, size=2000).astype(float)
+    pairs.fill(first, second)
+    for i in rng.integers(2000, size=3000):
+        new = float(rng.integers(300) if rng.random() < 0.3 else second[i] + rng.integers(-3, 4))
+        assert move_pair(pairs.blocks, first[i], second[i], new)
+        second[i] = new
+    blocks = pairs.blocks
+    listed = [
+        (blocks.first[block, place], blocks.second[block, place])
+        for block in range(blocks.used[0])
+        for place in range(blocks.sizes[block])
+    ]
+    assert listed == sorted(zip(first, second, strict=True))
 
 
 @given(SCORED, st.data(), st.booleans())

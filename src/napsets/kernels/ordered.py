@@ -120,9 +120,9 @@ def insert_pair(blocks, a, b):
     return True
 
 
-@jit
-def remove_pair(blocks, a, b):
-    """Remove one such pair, which must exist."""
+@part
+def _find(blocks, a, b):
+    """Return the block of a pair that exists, and its place there."""
     low, high = 0, blocks.used[0]
     while low < high:
         middle = (low + high) // 2
@@ -132,7 +132,33 @@ def remove_pair(blocks, a, b):
             low = middle + 1
         else:
             high = middle
-    place = _place_in(blocks, low, a, b, False)
+    return low, _place_in(blocks, low, a, b, False)
+
+
+@jit
+def move_pair(blocks, a, old, new):
+    """Replace the pair (a, old), which must exist, by (a, new), and return whether there was a block left for it."""
+    block, place = _find(blocks, a, old)
+    row, last = blocks.second[block], blocks.sizes[block] - 1
+    after = blocks.first[block, 0] < a or row[0] <= new
+    if after and (blocks.first[block, last] > a or new <= row[last]):  # it stays in its block
+        target = _place_in(blocks, block, a, new, False)
+        while place < target - 1:
+            row[place] = row[place + 1]
+            place += 1
+        while place > target:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = new
+        return True
+    remove_pair(blocks, a, old)
+    return insert_pair(blocks, a, new)
+
+
+@jit
+def remove_pair(blocks, a, b):
+    """Remove one such pair, which must exist."""
+    low, place = _find(blocks, a, b)
     size = blocks.sizes[low] - 1
     for i in range(place, size):
         blocks.first[low, i] = blocks.first[low, i + 1]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.ordered import count_pairs, insert_pair, pair_at, remove_pair
+from napsets.kernels.ordered import count_pairs, insert_pair, move_pair, pair_at, remove_pair
 
 
 class Ranking(NamedTuple):
@@ -62,11 +62,18 @@ def _is_full(blocks):
 
 
 @part
-def _enter(blocks, label, score, sign):
-    if sign > 0:
-        insert_pair(blocks, label, score)
-    else:
-        remove_pair(blocks, label, score)
+def _replace(blocks, label, old, new):
+    """Replace a score, and return by how many there are more."""
+    if np.isnan(old):
+        if np.isnan(new):
+            return 0
+        insert_pair(blocks, label, new)
+        return 1
+    if np.isnan(new):
+        remove_pair(blocks, label, old)
+        return -1
+    move_pair(blocks, label, old, new)
+    return 0
 
 
 @jit
@@ -80,18 +87,14 @@ def replace_scores(start, codes, old, new, by_label, lists):
             return i
         label = abs(codes[i]) - 1
         group = float(label) if by_label else 0.0
-        for sign, score in ((-1, old[i]), (1, new[i])):
-            if np.isnan(score):
-                continue
-            if codes[i] < 0:
-                _enter(lists.held_out, group, score, sign)
-                lists.held_out_sizes[label] += sign
-                continue
-            _enter(lists.everyone, 0.0, score, sign)
-            if by_label:
-                _enter(lists.own, group, score, sign)
-                lists.sizes[label] += sign
-                lists.before[label + 1 :] += sign
+        if codes[i] < 0:
+            lists.held_out_sizes[label] += _replace(lists.held_out, group, old[i], new[i])
+            continue
+        _replace(lists.everyone, 0.0, old[i], new[i])
+        if by_label:
+            more = _replace(lists.own, group, old[i], new[i])
+            lists.sizes[label] += more
+            lists.before[label + 1 :] += more
     return codes.size
 
 
@@ -118,13 +121,28 @@ def rank_scores(labels, scores, ranking, values):
 
 
 @part
-def _first_from(blocks, label, start, size, value, after, ranking):
-    """Return how many scores of a label are ranked below a value; with `after`, up to and including it."""
-    low, high = 0, size
+def _is_below(blocks, label, place, value, after, ranking):
+    here = _ranked(label, pair_at(blocks, place)[1], ranking)
+    return here < value or (after and here == value)
+
+
+@part
+def _first_from(blocks, label, start, size, value, after, ranking, guess):
+    """Return how many scores of a label are ranked below a value; with `after`, up to and including it.
+
+    The search starts near a guess.
+    """
+    low, high, guess = 0, size, min(guess, size)
+    for reach in (2, 32):
+        first, last = guess - reach, guess + reach
+        if (first <= 0 or _is_below(blocks, label, start + first - 1, value, after, ranking)) and (
+            last >= size or not _is_below(blocks, label, start + last, value, after, ranking)
+        ):
+            low, high = max(first, 0), min(last, size)
+            break
     while low < high:
         middle = (low + high) // 2
-        here = _ranked(label, pair_at(blocks, start + middle)[1], ranking)
-        if here < value or (after and here == value):
+        if _is_below(blocks, label, start + middle, value, after, ranking):
             low = middle + 1
         else:
             high = middle
@@ -141,16 +159,18 @@ def count_ranked(values, blocks, sizes, ranking, below, up_to):
         for label in range(sizes.size):
             size = sizes[label]
             if size:
-                below[i] += _first_from(blocks, label, start, size, values[i], False, ranking)
-                up_to[i] += _first_from(blocks, label, start, size, values[i], True, ranking)
+                count = _first_from(blocks, label, start, size, values[i], False, ranking, size // 2)
+                below[i] += count
+                up_to[i] += _first_from(blocks, label, start, size, values[i], True, ranking, count)
             start += size
 
 
 @jit
-def scores_between(first, last, blocks, sizes, ranking, guess):
+def scores_between(first, last, blocks, sizes, ranking, guess, guesses):
     """Return the ranked scores, ascending, that hold at least the places from one to another, and how many are below.
 
-    All scores equal to one of them are included. If scores are ranked by label, the search starts near a guess.
+    All scores equal to one of them are included. If scores are ranked by label, the search starts near a guess of their
+    values, and near guesses of the places of its ends for each label, which are renewed: shape (2, labels).
     """
     total = sizes.sum()
     first, last = max(first, 0), min(last, total - 1)
@@ -162,15 +182,18 @@ def scores_between(first, last, blocks, sizes, ranking, guess):
             values[i - low] = pair_at(blocks, i)[1]
         return values, low
     lows, highs = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
-    down = up = 2.0 * (last - first + 8) / (total + 1.0)
+    down = up = (0.75 * (last - first) + 8.0) / (total + 1.0)
     while True:
         low, high, start = 0, 0, 0
         for label in range(sizes.size):
             size = sizes[label]
             lows[label] = highs[label] = start
             if size:
-                lows[label] += _first_from(blocks, label, start, size, guess - down, False, ranking)
-                highs[label] += _first_from(blocks, label, start, size, guess + up, True, ranking)
+                ends = guesses[:, label]
+                ends[0] = _first_from(blocks, label, start, size, guess - down, False, ranking, ends[0])
+                ends[1] = _first_from(blocks, label, start, size, guess + up, True, ranking, ends[1])
+                lows[label] += ends[0]
+                highs[label] += ends[1]
             low += lows[label] - start
             high += highs[label] - start
             start += size

@@ -33,7 +33,7 @@ class ScoreLists:
         self.mix = mix
         self.everyone, self.own, self.held_out = OrderedPairs(), OrderedPairs(), OrderedPairs()
         self.sizes, self.before, self.held_out_sizes = (np.zeros(classes, dtype=np.int64) for _ in range(3))
-        self._guess = 0.5
+        self._guess, self._guesses = 0.5, np.zeros((2, classes), dtype=np.int64)
         self.forget()
 
     def forget(self) -> None:
@@ -97,10 +97,11 @@ class ScoreLists:
 
         window = self._windows.get(place)
         if window is None or window[0] < reach:
-            reach = max(2 * reach, _LEAST_REACH)
+            reach = max(reach if window is None else 2 * reach, _LEAST_REACH)
             values, below = scores_between(
-                place - reach, place + reach, self.held_out.blocks, self._groups(), self._ranking(), self._guess
-            )
+                place - reach, place + reach, self.held_out.blocks, self._groups(), self._ranking(), self._guess,
+                self._guesses,
+            )  # fmt: skip
             self._guess = float(values[min(max(place - below, 0), values.size - 1)])
             window = self._windows[place] = (reach, values, below)
         return window[1], window[2]
