@@ -54,7 +54,9 @@ def as_array(name: str, value: object) -> npt.NDArray[Any]:
             f"`{name}` must be an array of numbers; got an array of Python objects. If they are all numbers, convert "
             f"them with .astype(float) or .astype(int)."
         )
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    if array.dtype.isbuiltin != 1 and array.dtype.name == "bfloat16":  # the name of a type takes long to make
+        return array.astype(np.float32)
+    return array
 
 
 def as_column(name: str, value: object) -> npt.NDArray[Any]:

@@ -83,22 +83,42 @@ def look_around(slots, rows, speakers, outputs, means, stale, tables):
     """Count the labels around some slots, and average the model's outputs there; see `Evidence`.
 
     The tables are those counted near and far of the reference alone, near and far of all labels, and the average.
-    Returns how often labels that are held out were counted: no more nodes than that hear a label of the slots.
     """
-    heard = 0
+    none = np.empty(0, np.int64)
+    nothing = Scratch(none, none, np.empty(0), np.empty(0))
     for i in range(slots.size):
-        heard += _count_labels(slots[i], rows, speakers, tables[0, i], tables[1, i], tables[2, i], tables[3, i])
-        _average(slots[i], rows, outputs, means, stale, tables[4, i])
-    return heard
+        _look(slots[i], i, False, rows, speakers, outputs, means, stale, tables, nothing)
+
+
+@jit
+def look_and_list(slots, rows, speakers, outputs, means, stale, tables, scratch, starts):
+    """Do the same, and return the entries held out that hear each slot, and what near and far; `starts` is written."""
+    entries = np.empty(64, np.int64)
+    near, far = np.empty(64), np.empty(64)
+    total = 0
+    for i in range(slots.size):
+        starts[i] = total
+        count = _look(slots[i], i, True, rows, speakers, outputs, means, stale, tables, scratch)
+        if speakers.code[slots[i]] > 0:  # no candidate replaces a label of the reference
+            count = 0
+        while total + count > entries.size:
+            entries = np.concatenate((entries, np.empty_like(entries)))
+            near = np.concatenate((near, np.empty_like(near)))
+            far = np.concatenate((far, np.empty_like(far)))
+        entries[total : total + count] = scratch.entries[:count]
+        near[total : total + count] = scratch.near[:count]
+        far[total : total + count] = scratch.far[:count]
+        total += count
+    starts[slots.size] = total
+    return entries[:total], near[:total], far[:total]
 
 
 @part
-def _count_labels(slot, rows, speakers, near, far, all_near, all_far):
-    near[:] = 0.0
-    far[:] = 0.0
-    all_near[:] = 0.0
-    all_far[:] = 0.0
-    heard = 0
+def _look(slot, i, listing, rows, speakers, outputs, means, stale, tables, scratch):
+    """Fill the i-th row of the tables, and return how many entries are listed."""
+    near, far, all_near, all_far = tables[0, i], tables[1, i], tables[2, i], tables[3, i]
+    tables[:4, i] = 0.0
+    count = 0
     start = rows.starts[slot]
     for j in range(start, start + rows.sizes[slot]):
         between = rows.columns[j]
@@ -107,23 +127,26 @@ def _count_labels(slot, rows, speakers, near, far, all_near, all_far):
             near[code - 1] += 1.0
         elif code < 0:
             all_near[-code - 1] += 1.0
-            heard += 1
+            if listing:
+                count = _meet(speakers.entry_of[between], 1.0, 0.0, count, scratch)
         share = _share(between, rows)
         crowded = speakers.crowd[between] > speakers.most
         first = rows.starts[between]
         for k in range(first, first + rows.sizes[between]):
             other = rows.columns[k]
             code = speakers.code[other]
-            if other == slot:
+            if code == 0 or other == slot:
                 continue
             if code > 0:
                 far[code - 1] += share
-            elif code < 0 and not crowded:
+            elif not crowded:
                 all_far[-code - 1] += share
-                heard += 1
+                if listing:
+                    count = _meet(speakers.entry_of[other], 0.0, share, count, scratch)
     all_near += near
     all_far += far
-    return heard
+    _average(slot, rows, outputs, means, stale, tables[4, i])
+    return count
 
 
 @part
@@ -200,29 +223,6 @@ def _hearers(slot, reference, rows, speakers, scratch):
             if other != slot and (code < 0 or (reference and code > 0)):
                 count = _meet(speakers.entry_of[other], 0.0, share, count, scratch)
     return count
-
-
-@jit
-def list_hearers(slots, rows, speakers, scratch, starts):
-    """Return the held-out entries that hear each of some slots, and how much near and far; `starts` is written."""
-    entries = np.empty(64, np.int64)
-    near, far = np.empty(64), np.empty(64)
-    total = 0
-    for i in range(slots.size):
-        starts[i] = total
-        count = 0
-        if speakers.code[slots[i]] <= 0:  # no candidate replaces a label of the reference
-            count = _hearers(slots[i], False, rows, speakers, scratch)
-        while total + count > entries.size:
-            entries = np.concatenate((entries, np.empty_like(entries)))
-            near = np.concatenate((near, np.empty_like(near)))
-            far = np.concatenate((far, np.empty_like(far)))
-        entries[total : total + count] = scratch.entries[:count]
-        near[total : total + count] = scratch.near[:count]
-        far[total : total + count] = scratch.far[:count]
-        total += count
-    starts[slots.size] = total
-    return entries[:total], near[:total], far[:total]
 
 
 @jit

@@ -191,6 +191,13 @@ class OrderedPairs:
         last = self.blocks.used[0] - 1
         return int(self.blocks.before[last] + self.blocks.sizes[last])
 
+    @property
+    def pairs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The first and the second numbers of all pairs, in order."""
+        used = int(self.blocks.used[0])
+        listed = np.arange(BLOCK) < self.blocks.sizes[:used, None]
+        return self.blocks.first[:used][listed], self.blocks.second[:used][listed]
+
     def fill(self, first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> None:
         """Enter many pairs where there are none yet."""
         order = np.lexsort((second, first))

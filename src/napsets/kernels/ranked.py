@@ -166,6 +166,20 @@ def count_ranked(values, blocks, sizes, ranking, below, up_to):
 
 
 @jit
+def unrank(values, ranking, bounds):
+    """Write between which scores one of each label may be ranked at each value, shape (labels, 2, values).
+
+    A score that is less than the first is ranked below the value, and one that is more than the second above it.
+    """
+    for label in range(bounds.shape[0]):
+        for i in range(values.size):
+            below = _first_from(ranking.everyone, label, 0, ranking.size, values[i], False, ranking, ranking.size // 2)
+            above = _first_from(ranking.everyone, label, 0, ranking.size, values[i], True, ranking, below)
+            bounds[label, 0, i] = pair_at(ranking.everyone, below - 1)[1] if below else -np.inf
+            bounds[label, 1, i] = pair_at(ranking.everyone, above)[1] if above < ranking.size else np.inf
+
+
+@jit
 def scores_between(first, last, blocks, sizes, ranking, guess, guesses):
     """Return the ranked scores, ascending, that hold at least the places from one to another, and how many are below.
 

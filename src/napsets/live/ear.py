@@ -7,7 +7,7 @@ the entries beside it are counted again; when outputs are replaced, the entries 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,35 @@ from napsets.scores.evidence import (
 )
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
 
-__all__ = ["Ear"]
+__all__ = ["Ear", "Hearers"]
 
 Array = npt.NDArray[Any]
 
 #: A batch with this many more edges than there are entries is not looked at edge by edge.
 _FEW_EDGES = 1 << 12
+
+
+class Hearers(NamedTuple):
+    """The entries held out that hear some slots.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray
+        Where those of each slot start.
+    entries, near, far : numpy.ndarray
+        Which entries, and what a label of the slot adds to their counts near and far.
+    """
+
+    starts: IntArray
+    entries: IntArray
+    near: FloatArray
+    far: FloatArray
+
+    def part(self, first: int, last: int) -> Hearers:
+        """Return those of some slots."""
+        starts = self.starts[first : last + 1]
+        some = slice(int(starts[0]), int(starts[-1]))
+        return Hearers(starts - starts[0], self.entries[some], self.near[some], self.far[some])
 
 
 class Ear:
@@ -168,7 +191,7 @@ class Ear:
         stale = np.flatnonzero(entries["recount"])
         if stale.size:
             slots = entries["slots"][stale]
-            near, far, *of_all, around, _ = self.look(slots)
+            near, far, *of_all, around = self.look(slots)
             held_out = self.code[slots, None] < 0
             entries["near"][stale] = np.where(held_out, of_all[0], near)
             entries["far"][stale] = np.where(held_out, of_all[1], far)
@@ -190,27 +213,25 @@ class Ear:
 
         return Scratch(*(self.entries.rooms[name] for name in ("places", "listed", "heard_near", "heard_far")))
 
-    def hearers(self, slots: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return where the hearers of each slot start, the entries held out that hear it, and what of, near and far."""
+    def look(self, slots: IntArray) -> FloatArray:
+        """Return what is counted near and far of the reference, near and far of all labels, and the mean outputs."""
         from napsets.kernels import hearing
 
-        starts = np.empty(slots.size + 1, dtype=np.int64)
-        return starts, *hearing.list_hearers(
-            slots, self.state.adjacency.rows, self._speakers(), self._scratch(), starts
-        )
+        tables = np.empty((5, slots.size, self.classes))
+        hearing.look_around(slots, *self._surroundings(), tables)
+        return tables
 
-    def look(self, slots: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, int]:
-        """Return what is counted near and far of the reference, near and far of all labels, and the mean outputs.
-
-        The last number is how many labels held out hear the slots, at the most.
-        """
+    def look_and_list(self, slots: IntArray) -> tuple[FloatArray, Hearers]:
+        """Return the same, and which entries held out hear each slot."""
         from napsets.kernels import hearing
 
-        tables, rooms = np.empty((5, slots.size, self.classes)), self._by_slot.rooms
-        outputs: Array = self.state.outputs.values  # type: ignore[union-attr]
-        rows = self.state.adjacency.rows
-        heard = hearing.look_around(slots, rows, self._speakers(), outputs, rooms["means"], rooms["stale"], tables)
-        return (*tables, heard)
+        tables, starts = np.empty((5, slots.size, self.classes)), np.empty(slots.size + 1, dtype=np.int64)
+        heard = hearing.look_and_list(slots, *self._surroundings(), tables, self._scratch(), starts)
+        return tables, Hearers(starts, *heard)
+
+    def _surroundings(self) -> tuple[Any, ...]:
+        rooms, outputs = self._by_slot.rooms, self.state.outputs.values  # type: ignore[union-attr]
+        return self.state.adjacency.rows, self._speakers(), outputs, rooms["means"], rooms["stale"]
 
     # -- evidence ------------------------------------------------------------------------------------------------------
 
@@ -223,8 +244,7 @@ class Ear:
         for table, name in zip(tables, ("near", "far", "around"), strict=True):
             table[known] = self.entries[name][entries]
         if entries.size < slots.size:
-            near, far, _, _, around, _ = self.look(slots[~known])
-            tables[:, ~known] = near, far, around
+            tables[:, ~known] = self.look(slots[~known])[[0, 1, 4]]
         return tables
 
     def fixed(self, slots: IntArray, around: FloatArray, learned: Learned) -> FloatArray:

@@ -15,18 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.frozen import sealed
 from napsets.kernels.first_use import compiling_now
+from napsets.kernels.judges import Heard
+from napsets.kernels.layout import read_only
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.ear import Ear
+from napsets.live.ear import Ear, Hearers
 from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
+from napsets.methods.moves import TAUGHT, Rows, Search
 from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
-from napsets.scores import ByLabel, Informed
+from napsets.scores import ByLabel, Informed, Labelled
 from napsets.scores.base import BoundRows, unchecked_form
 from napsets.scores.evidence import label_weights, normalised
 from napsets.scores.exponents import Learned
+from napsets.scores.informed import Bag, BoundInformed, Change
+from napsets.scores.steadiness import judge_tables
 
 __all__ = ["Hearing"]
 
@@ -34,8 +40,9 @@ Array = npt.NDArray[Any]
 
 #: Entries of scores × candidates × classes that are held at a time.
 _CHUNK_ENTRIES = 1 << 20
-#: Nodes whose thresholds are computed at a time: the nodes that hear them share one matrix of scores.
-_CHUNK = 256
+#: Nodes that are looked at, at a time; those whose thresholds are computed together, from every score that changes; and
+#: up to how many nodes that takes less time than to find out which of these scores matter.
+_MOST, _CHUNK, _FEW = 1 << 14, 256, 32
 #: How many more places around the threshold are looked at than can move.
 _MARGIN = 2
 #: Scores are brought up to date at the latest when one in this many may have changed.
@@ -168,13 +175,12 @@ class Hearing:
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
 
-    def _changes(self, slots: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    def _changes(self, slots: IntArray, hearers: Hearers) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return, for each slot, the scores that its label changes and what each candidate makes of them.
 
         The score of a slot that is itself held out is left out.
         """
-        ear = self.ear
-        starts, entries, near, far = ear.hearers(slots)
+        ear, (starts, entries, near, far) = self.ear, hearers
         row = np.repeat(np.arange(slots.size), np.diff(starts))
         codes = ear.code[slots].astype(np.int64)
         new = self._with_candidates(entries, near, far, np.maximum(-codes, 0)[row])
@@ -213,26 +219,75 @@ class Hearing:
             scores[some] = self._at(probabilities, labels, u).reshape(rows.size, classes)
         return scores
 
-    def _thresholds(self, slots: IntArray, alpha: float) -> FloatArray:
+    def _thresholds(self, slots: IntArray, alpha: float, hearers: Hearers) -> FloatArray:
         """Return the threshold of each candidate, shape (slots, classes)."""
         from napsets.kernels.ranked import select_changed
 
         size = self._lists.held_out.size
         own = self.ear.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
-        thresholds = np.full((slots.size, self.ear.classes), np.inf)
-        rows = np.flatnonzero(needed <= size - own)
-        for start in range(0, rows.size, _CHUNK):
-            some = rows[start : start + _CHUNK]
-            starts, old, changed = self._changes(slots[some])
-            values = np.empty((some.size, changed.shape[1]))
-            places = needed[some] - 1
-            middle = int(places[0])
-            reach = int(np.diff(starts).max()) + int(np.abs(places - middle).max()) + _MARGIN
-            around, below = self._lists.around(middle, reach)
-            select_changed(around, below, size, places, starts, old, changed, values)
-            thresholds[some] = values
+        few = needed > size - own
+        if few.all():
+            return np.full((slots.size, self.ear.classes), np.inf)
+        needed = np.minimum(needed, size - own)
+        thresholds = self._by_moves(slots, needed, hearers) if slots.size > _FEW else None
+        if thresholds is None:
+            thresholds = np.empty((slots.size, self.ear.classes))
+            for start in range(0, slots.size, _CHUNK):
+                some = slice(start, min(start + _CHUNK, slots.size))
+                starts, old, changed = self._changes(slots[some], hearers.part(some.start, some.stop))
+                places = needed[some] - 1
+                middle = int(places[0])
+                reach = int(np.diff(starts).max()) + int(np.abs(places - middle).max()) + _MARGIN
+                around, below = self._lists.around(middle, reach)
+                select_changed(around, below, size, places, starts, old, changed, thresholds[some])
+        thresholds[few] = np.inf
         return thresholds
+
+    def _by_moves(self, slots: IntArray, needed: IntArray, hearers: Hearers) -> FloatArray | None:
+        """Return the same as a batch finds it, for the entries that hear these slots; None for other scores.
+
+        The batch looks up who hears a node in the graph. Here that is listed already: each slot is a node beside
+        others, one for every entry that hears it from afar, with this entry as its only judge.
+        """
+        ear, state, classes = self.ear, self.state, self.ear.classes
+        codes = ear.code[slots].astype(np.int64)
+        own = np.where(codes < 0, ear.entry_of[slots], -1)
+        entries, local = np.unique(np.concatenate([hearers.entries, own[own >= 0]]), return_inverse=True)
+        nodes = ear.entries["slots"][entries]
+        labels, raw = ear.labels(nodes), ear.entries["raw"][entries]
+        fixed, near, far = (sealed(ear.entries[name][entries]) for name in _COUNTED)
+        none = Labelled(slots[:0], slots[:0])
+        rows = BoundRows(self._base, state.outputs.values[nodes], state.u.values[nodes])  # type: ignore[union-attr]
+        bag = Bag(Labelled(np.arange(entries.size), labels), fixed, near, far, none.nodes)
+        informed = BoundInformed(rows, rows.probabilities, self.learned, none, bag)
+        order = np.searchsorted(self._lists.sorted_held_out, self._lists.ranked(labels, raw))
+        groups = labels if self._mix >= 0.0 else np.zeros_like(labels)
+        judges, rule = judge_tables(informed, bag.labelled.nodes, groups, order, raw)
+        if not rule.known:
+            return None
+
+        def compute(change: Change) -> FloatArray:
+            scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // classes)
+            for start in range(0, scores.size, step):
+                some = slice(start, start + step)
+                scores[some] = informed.scores_with(change.part(some))
+            return self._lists.ranked(labels[change.places], scores)
+
+        from_far, from_near = np.flatnonzero(hearers.far), np.flatnonzero(hearers.near)
+        size, known = from_far.size, self._lists.sorted_held_out
+        heard = Heard(
+            np.append(np.zeros(size, dtype=np.int64), np.searchsorted(from_far, hearers.starts)),
+            np.arange(size, dtype=np.int32),
+            np.append(np.arange(size), size + np.searchsorted(from_near, hearers.starts)),
+            local[np.append(from_far, from_near)].astype(np.int32),
+            hearers.far[from_far],
+        )
+        search = Search(known, order, Heard(*map(read_only, heard)), judges, rule, self._lists.unranked, compute)
+        owns = np.full(slots.size, -1)
+        owns[own >= 0] = local[hearers.entries.size :]
+        befores = np.where(codes > 0, TAUGHT, np.where(codes < 0, -codes - 1, -1))
+        return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, np.arange(classes), 1)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -242,12 +297,9 @@ class Hearing:
         scores, _, probabilities, _ = self._matrix(slots)
         return probabilities, scores
 
-    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, int]:
-        """Return the scores of every label, which labels replace empty sets, if any, the probabilities, and a bound.
-
-        No more scores than that change with the label of the slots.
-        """
-        *tables, heard = self.ear.look(slots)
+    def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, Hearers]:
+        """Return the scores of every label, which labels replace empty sets, if any, the probabilities, and hearers."""
+        tables, hearers = self.ear.look_and_list(slots)
         fixed = self.ear.fixed(slots, tables[4], self.learned)
         self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
         probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
@@ -256,27 +308,26 @@ class Hearing:
             matrix = self._lists.ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
         bound = None if self.method.allow_empty else BoundRows(self._base, probabilities, u)
         top = None if bound is None else bound.top_labels(matrix, np.arange(slots.size))
-        return matrix, top, probabilities, heard
+        return matrix, top, probabilities, hearers
 
     @compiling_now()  # each of many calls is too small to be worth compiling for
     def predict(self, slots: IntArray, alpha: float) -> PredictionSets:
         """Return the sets of slots now."""
         self._refresh()
-        thresholds = self._thresholds(slots, alpha)
-        support = self._lists.held_out.size - (self.ear.code[slots] < 0).astype(np.int64)
         size = self._lists.held_out.size
         place = rank_place(size, alpha)
         level = np.inf if place > size else self._lists.share_below(place - 1)
-        step = max(1, _CHUNK_ENTRIES // thresholds.shape[1])
-        parts: list[Any] = []
-        for start in range(0, max(slots.size, 1), step):
-            some = slice(start, min(start + step, slots.size))
-            matrix, top, *_ = self._matrix(slots[some])
+        classes, parts = np.arange(self.ear.classes), list[Any]()
+        for start in range(0, max(slots.size, 1), _MOST):
+            some = slots[start : start + _MOST]
+            matrix, top, _, hearers = self._matrix(some)
+            thresholds = self._thresholds(some, alpha, hearers)
+            support = size - (self.ear.code[some] < 0).astype(np.int64)
             at = NodeThresholds(
-                alpha, thresholds[some].min(axis=1), support[some], support[some].astype(np.float64), level,
-                self.method.allow_empty, thresholds[some], np.arange(thresholds.shape[1]),
+                alpha, thresholds.min(axis=1), support, support.astype(np.float64), level, self.method.allow_empty,
+                thresholds, classes,
             )  # fmt: skip
-            parts.append(PredictionSets.of_scores(slots[some], matrix, at, top))
+            parts.append(PredictionSets.of_scores(some, matrix, at, top))
         return PredictionSets.concat(parts)
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
@@ -298,11 +349,11 @@ class Hearing:
         changed = self._changes_since
         if changed is None or self._mix >= 0.0 or changed * _MOST_CHANGED > self.state.sizes[1]:
             self._refresh()  # at once where a score of the reference changes all ranks
-        matrix, top, _, heard = self._matrix(slot)
+        matrix, top, _, hearers = self._matrix(slot)
         thresholds: FloatArray = np.full((1, matrix.shape[1]), np.inf)
         place, size = rank_place(self.state.sizes[1], alpha) - 1, self._lists.held_out.size
         if place < self.state.sizes[1]:
-            reach = heard + int(self._changes_since or 0)
+            reach = hearers.entries.size + int(self._changes_since or 0)
             low, high = -np.inf, np.inf
             if place + reach < size:
                 values, below = self._lists.around(place, reach)
@@ -310,7 +361,7 @@ class Hearing:
                 low = values[place - reach - below] if place >= reach else low
             if ((matrix > low) & (matrix <= high)).any():
                 self._refresh()
-                thresholds = self._thresholds(slot, alpha)
+                thresholds = self._thresholds(slot, alpha, hearers)
             else:
                 thresholds[:] = low
         member: BoolArray = members(matrix, thresholds, top_labels=top)[0]
@@ -331,8 +382,9 @@ class Hearing:
         p_values = np.empty((slots.size, self.ear.classes))
         for place in range(slots.size):
             slot = slots[place : place + 1]
-            scores = self._matrix(slot)[0][0]
-            _, old, changed = self._changes(slot)
+            matrix, _, _, hearers = self._matrix(slot)
+            scores = matrix[0]
+            _, old, changed = self._changes(slot, hearers)
             below, _ = self._lists.compared(scores)
             # A score that is left out, or put in its place, below a candidate.
             below = below - (old[:, None] < scores).sum(axis=0) + (changed < scores).sum(axis=0)

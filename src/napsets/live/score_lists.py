@@ -39,6 +39,7 @@ class ScoreLists:
     def forget(self) -> None:
         """Forget the scores around places: they may be others now."""
         self._windows: dict[int, tuple[int, FloatArray, int]] = {}
+        self._sorted: FloatArray | None = None
 
     def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
         """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `Speakers`."""
@@ -90,6 +91,27 @@ class ScoreLists:
         values = np.empty(scores.size)
         rank_scores(np.ravel(labels), np.ravel(scores), self._ranking(), values)
         return values.reshape(scores.shape)
+
+    def unranked(self, values: FloatArray) -> FloatArray:
+        """Return between which scores one of each label is ranked at each value, shape (labels, 2, values).
+
+        Where scores are not ranked, these values themselves, for all labels together.
+        """
+        from napsets.kernels.ranked import unrank
+
+        if self.mix < 0.0:
+            return np.stack([values, values])[None]
+        bounds = np.empty((self.sizes.size, 2, values.size))
+        unrank(values, self._ranking(), bounds)
+        return bounds
+
+    @property
+    def sorted_held_out(self) -> FloatArray:
+        """All ranked scores held out, ascending."""
+        if self._sorted is None:
+            labels, scores = self.held_out.pairs
+            self._sorted = np.sort(self.ranked(labels.astype(np.int64), scores))
+        return self._sorted
 
     def around(self, place: int, reach: int) -> tuple[FloatArray, int]:
         """Return the ranked scores held out around a place, from 0, and how many are below them."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from napsets.checks.arguments import IntArray
+from napsets.checks.arguments import FloatArray, IntArray
 from napsets.kernels.judges import (
     GROUP,
     GROWTH,
@@ -43,7 +43,9 @@ _LARGEST = 0.25
 _MARGIN = {"f": 1e-6, "d": 1e-9}
 
 
-def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, order: IntArray) -> tuple[Judges, Rule]:
+def judge_tables(
+    informed: BoundInformed, places: IntArray, groups: IntArray, order: IntArray, scores: FloatArray | None = None
+) -> tuple[Judges, Rule]:
     """Return what a kernel must know of some nodes of the bag, and how their scores are made.
 
     Parameters
@@ -56,6 +58,8 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
         Whose cuts are those of each.
     order : numpy.ndarray
         The number of each in the order of scores.
+    scores : numpy.ndarray, optional
+        The score of each at its label, where it is known already.
 
     Returns
     -------
@@ -98,7 +102,8 @@ def judge_tables(informed: BoundInformed, places: IntArray, groups: IntArray, or
     counted, others = (np.where(which, weights, 0.0) for which in (weights >= least * own, weights <= most * own))
     counted[rows, labels] = others[rows, labels] = 0.0
     facts[:, KEPT] = 1.0 - informed.inner.u[nodes] if randomised else float(ranked)
-    facts[:, SCORE], facts[:, STEADY] = informed.inner.at(nodes, labels), steady
+    facts[:, SCORE] = informed.inner.at(nodes, labels) if scores is None else scores
+    facts[:, STEADY] = steady
     facts[:, TOTAL], facts[:, NEXT] = weights.sum(axis=1), others.max(axis=1)
     facts[:, SLACK] = facts[:, SLOPE] / facts[:, TOTAL]
     facts[:, REACH] = counted.sum(axis=1) + facts[:, KEPT] * own[:, 0] + facts[:, NEXT]
