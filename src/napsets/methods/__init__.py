@@ -1,4 +1,4 @@
-"""Methods: a score × a localiser × a level, what comes of calibrating one, and the table of their names."""
+"""Methods (a score × a localiser × a level), calibrated methods, and the table of their names."""
 
 from __future__ import annotations
 

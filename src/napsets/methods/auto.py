@@ -1,7 +1,7 @@
-"""A choice by evidence: which score and which localiser, judged on reference labels alone.
+"""The automatic choice of a score and a localiser, based on the reference labels only.
 
-The labels are split as for any exact level. The reference part chooses; the part held out sets the level, so that the
-guarantee holds whatever was chosen. The choice has two steps.
+The labels are split as for any exact level. The choice uses the reference part; the held-out part sets the
+level, so that the guarantee holds whatever was chosen. The choice has two steps.
 
 1. *The score*, by the size of its sets: the mean size on nodes outside the reference at the threshold that the
    reference scores give. It reads reference labels only. Informed scores also make coverage more even, so one of them
@@ -9,11 +9,11 @@ guarantee holds whatever was chosen. The choice has two steps.
 2. *The localiser*, by the pinball loss ρ(S_v − τ_v) of leave-one-out thresholds on reference nodes: thresholds are
    estimates of a conditional quantile, and this is their proper loss. All hop weightings come from one search. The
    simpler one, *everyone*, is kept unless the gain is more than three paired standard errors: the best of a dozen
-   candidates beats it by one or two where nothing is to be gained. Where edges have lengths, path lengths are tried
-   too, with radii that hold some tens or hundreds of labels. Where sets are to be small, whatever their evenness,
-   one threshold for all is best, and this step is left out; so it is with few reference nodes.
+   candidates is better by one or two even if there is nothing to gain. Where edges have lengths, path lengths are tried
+   too, with radii that hold some tens or hundreds of labels. If sets should be small, whatever their evenness,
+   one threshold for all is best, and this step is skipped; also with few reference nodes.
 
-With few labels every split costs more than it brings: plain split conformal prediction on all of them is taken.
+With few labels every split costs more than it gains: split conformal prediction on all of them is used.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _MOST_WIDE, _MOST_WALKED = 2500, 10**8
 ERRORS = 3.0
 #: The share of the loss that local thresholds must save where held-out labels could be evidence instead.
 WORTH = 0.1
-#: Reference nodes without which neighbourhoods cannot be told apart.
+#: Smallest number of reference nodes with which neighbourhoods can be compared.
 _FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
 _JUDGED, SIZED = 4000, 20_000
@@ -86,7 +86,7 @@ class AutoMethod(Calibrates[Calibrated]):
     Parameters
     ----------
     alpha : float
-        The error rate that the choice is made for; sets may be asked for at any other.
+        The error rate that the choice is made for; `predict` takes any other.
     prefer : {"even", "small"}
         Sets that are small *and* evenly reliable (APS), or as small as they can be (THR).
     seed, allow_empty
@@ -201,7 +201,7 @@ class AutoMethod(Calibrates[Calibrated]):
     def _choose_score(
         self, data: CalibrationData, plain: Any, share: float, *, followed: bool = False
     ) -> tuple[Scored, list[Candidate]]:
-        """Return the nodes scored by the score that is chosen, and what spoke for and against each."""
+        """Return the nodes scored by the chosen score, and the candidates with their results."""
         sizes = _Sizes(self.alpha, self.seed)
         sizes.add("the model alone", data.scored(plain, Exact(share), self.seed))
         informed = self._informed(data, share, followed=followed)
@@ -271,7 +271,7 @@ class AutoMethod(Calibrates[Calibrated]):
 
 
 def reference_share(labels: int, alpha: float) -> float:
-    """Return the share of labels for the reference: about half, and few labels so that no coverage is given away.
+    """Return the share of labels for the reference: about half; with few labels, so that coverage is not too high.
 
     With |Q| labels held out, coverage is ⌈(|Q|+1)(1−α)⌉/(|Q|+1), which is 1 − α only if (|Q|+1)(1−α) is a whole number.
 

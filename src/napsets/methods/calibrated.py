@@ -1,4 +1,4 @@
-"""Calibrated: a method that has seen labels, and never changes again.
+"""Calibrated: a method with its calibration, which does not change afterwards.
 
 It predicts for one alpha or for several from one search. Several calibrated methods on the same nodes share what they
 can: the search where they have the same reference nodes, the scores where they have the same score.
@@ -64,7 +64,7 @@ class Calibrated(Predicts):
     choice : Choice or None
         How the method was chosen, where it was (see `napsets.methods.auto`).
     grouped : Grouped or None
-        A calibration for each group, where coverage is wanted for each.
+        A calibration for each group, if coverage should hold in each.
     judges : numpy.ndarray or None
         Which of the level nodes set the level, where it is that of a group.
     """
@@ -137,7 +137,7 @@ class Calibrated(Predicts):
         """Return the sets, or intervals, of nodes that were not there at calibration, in the order of their rows.
 
         They are those that a calibration on the same labels gives with the new nodes in the graph: new edges also
-        bring nodes closer that were there before. Of a method that was chosen, the choice stays.
+        bring nodes closer that were there before. The choice of an automatic method stays the same.
 
         Parameters
         ----------
@@ -189,10 +189,10 @@ class Calibrated(Predicts):
     def p_values(
         self, nodes: ArrayLike | None = None, *, positions: ArrayLike | None = None, smoothed: bool = False
     ) -> FloatArray:
-        """Return the p-value of every label of some nodes: a label is in the set at alpha exactly if it is over alpha.
+        """Return the p-value of every label of some nodes: a label is in the set at alpha if its p-value exceeds alpha.
 
-        Groups with too few labels for a threshold of their own are the exception: their sets rest on labels of other
-        groups, their p-values do not.
+        Groups with too few labels for their own threshold are the exception: their sets are based on labels of other
+        groups, their p-values are not.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Calibrated(Predicts):
         return sealed(p_values(self, rows, smoothed=check_flag("smoothed", smoothed)))
 
     def with_p_values(self, prediction: Any, wanted: Wanted = True) -> Any:
-        """Return sets, or a list of sets of the same nodes, with the p-value of every label where they are wanted."""
+        """Return sets, or a list of sets of the same nodes, with the p-value of every label if requested."""
         smoothed = smoothing(wanted)
         if smoothed is None:
             return prediction
@@ -229,7 +229,7 @@ class Calibrated(Predicts):
         return prediction.with_names(self.num_nodes, named, self.scored.class_names)
 
     def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None, *, name: str | None = None) -> Any:
-        """Say what to expect of the predictions of `nodes`, what is promised, and what to watch for, without any truth.
+        """Say what to expect of the predictions of `nodes`, what is guaranteed, and what to watch for.
 
         Parameters
         ----------
@@ -346,8 +346,8 @@ def find_thresholds(
 ) -> list[LocalThresholds]:
     """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
 
-    Weightings of the same scored nodes share one search. Where every candidate has a threshold of its own, those of
-    some `labels` may be all that is wanted.
+    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
+    some `labels` may be computed.
     """
     cuts = [method.level.cuts(alphas) for method in calibrated]
     searches: dict[Any, list[int]] = {}

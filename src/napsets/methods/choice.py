@@ -1,4 +1,4 @@
-"""Choice: what was chosen, against what, by how much, with which uncertainty."""
+"""Choice: what was chosen, compared with what, the difference, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Prefer = Literal["even", "small"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that could have been chosen, and what spoke for it.
+    """A candidate of the choice, and its result.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Choice:
     candidates : tuple of Candidate
         All that were looked at, scores first.
     prefer : {"even", "small"}
-        What was asked for.
+        The preference of the user.
     alpha : float
         The error rate that the choice is for.
     labels, reference : int

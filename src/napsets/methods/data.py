@@ -42,7 +42,7 @@ def _no_nodes() -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Scored(Sealed):
-    """Labelled nodes with their scores: those that thresholds are made of, and those held out for the level.
+    """Labelled nodes with their scores: those from which thresholds are computed, and those held out for the level.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Scored(Sealed):
             object.__setattr__(self, "ids", frozen(self.ids))
 
     def without_bag(self) -> Scored:
-        """Return the same nodes with the held-out labels silent: as an exact level that is not full has them."""
+        """Return the same nodes without the held-out labels as evidence, for an exact level that is not full."""
         if self.alone is None or self.alone is self.bound:
             return self
         scores = self.alone.at(self.level_nodes, self.level_labels)
@@ -104,7 +104,7 @@ class Scored(Sealed):
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a calibration, called once it is done; `report` takes how far it is on the way."""
+    """A step of a calibration, called when it is done; `report` takes the progress in between."""
 
     report: Progress | None = None
 
@@ -116,7 +116,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationData:
-    """What a user gives to calibrate on, checked once for all methods that are to see it.
+    """The arguments of a calibration, checked once for all methods that use them.
 
     Attributes
     ----------
@@ -239,9 +239,9 @@ class CalibrationData:
         return [Step(report) for report in stages(self.progress, sizes, self.calibration.size)]
 
     def scored(self, score: Any, level: Level, seed: int, *, on_request: bool = False) -> Scored:
-        """Return the nodes scored, with as many as reference as the level wants; kept for the next call.
+        """Return the nodes scored, with as many reference nodes as the level needs; kept for the next call.
 
-        With `on_request`, a full level also lets scores hear held-out labels that do so only on request.
+        With `on_request`, a full level also uses held-out labels as evidence for scores that do so only on request.
         """
         size = level.reference_size(self.calibration.size)
         every = _all_speak(score, level, on_request=on_request)
@@ -256,7 +256,7 @@ class CalibrationData:
         return scored
 
     def forget(self) -> None:
-        """Let go of the scores that were kept: they hold arrays of every node."""
+        """Release the scores that were kept: their arrays have one row per node."""
         self._scored.clear()
 
     def scored_in_parts(
@@ -320,7 +320,7 @@ class CalibrationData:
 
 
 def check_class_names(names: Sequence[str] | None, classes: int, score: Any = None) -> tuple[str, ...] | None:
-    """Return the names of the classes, one each, or None."""
+    """Return the names of the classes, or None."""
     if names is None:
         return None
     if not classes:
@@ -365,5 +365,5 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArra
 
 
 def _all_speak(score: Any, level: Level | None, *, on_request: bool = True) -> bool:
-    """Return whether the held-out labels are evidence too: at a full level, for a score that hears them."""
+    """Return whether the held-out labels are evidence too: at a full level, for a score that can use them."""
     return isinstance(level, Full) and (hears_bag(score) if on_request else bool(getattr(score, "hears", False)))

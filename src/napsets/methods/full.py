@@ -2,8 +2,8 @@
 
 For node v and candidate y, the bag is Q ∪ {(v, y)}: the held-out labels, and the candidate. The threshold of (v, y) is
 the ⌈(|Q|+1)(1−α)⌉-th smallest score of the nodes of Q at their labels, with the candidate among their evidence. Where
-v is itself in Q, its own score is left out and the candidate stands in for its label. A reference node's label has
-spoken already, and no candidate is put in its place: nothing is promised for nodes that taught the score.
+v is itself in Q, its own score is left out and the candidate stands in for its label. The label of a
+reference node is evidence already and is not replaced by a candidate: nothing is guaranteed for these nodes.
 
 Why it is cheap. v's own label is no evidence for v, so that its scores do not depend on the candidate; and those of
 nodes in Q do only within two hops of v. So the scores of Q are computed and sorted once, and `napsets.methods.moves`
@@ -42,7 +42,7 @@ _HELD, _CHANGED = 30.0, 800.0
 
 
 def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | None:
-    """Return what makes thresholds of candidates; None for methods in which the held-out labels are not evidence."""
+    """Return the object that computes thresholds of candidates; None if the held-out labels are not evidence."""
     return FullLevel.of(calibrated, evidence_of(calibrated.score), judges)
 
 
@@ -55,7 +55,7 @@ class BagLevel:
     scored : Scored
         The nodes and their scores.
     informed : BoundInformed or BoundInformedIntervals
-        The score that hears them.
+        The score that uses them as evidence.
     judges : numpy.ndarray
         Which of the level nodes set the threshold; all of them are evidence.
     """
@@ -66,7 +66,7 @@ class BagLevel:
 
     @classmethod
     def of(cls: type[Self], calibrated: Any, informed: Any, judges: IntArray | None) -> Self | None:
-        """Return it for a method whose score hears those held out, by default with all of them as judges; or None."""
+        """Return it for a method whose score uses held-out labels, by default with all of them as judges; or None."""
         if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
             return None
         places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
@@ -191,7 +191,7 @@ class FullLevel(BagLevel):
         return values
 
     def listeners(self, node: int) -> IntArray:
-        """Return the judges that hear the label of a node."""
+        """Return the judges that have the label of a node among their evidence."""
         return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
 
     def local_thresholds(
@@ -248,7 +248,7 @@ class FullLevel(BagLevel):
     # -- by NumPy: every score of every bag ----------------------------------------------------------------------------
 
     def _pairs(self, rows: Rows) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return which judges hear which rows, and what these add to their counts near and far."""
+        """Return which rows are evidence for which judges, and what they add to the judges' counts near and far."""
         graph, exponents = self.scored.reference.graph, self.informed.exponents
         sums = self._direct[rows.nodes] * (NEIGHBOUR if exponents.near else 0.0)
         if exponents.far:

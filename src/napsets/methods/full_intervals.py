@@ -1,16 +1,16 @@
-"""Full conformal prediction of numbers: the ends of the interval, solved for, with every target speaking.
+"""Full conformal prediction of numbers: the ends of the interval, solved for, with every target as evidence.
 
 For node v and candidate y, the bag is Q ∪ {(v, y)}: the targets held out, and the candidate. y is in the set if
 T_v(y) is at most the ⌈(|Q|+1)(1−α)⌉-th smallest of the scores T_i(y) of the nodes of Q, with the candidate among their
 evidence; in other words, if at least |Q| + 1 − ⌈(|Q|+1)(1−α)⌉ of them are at least T_v(y). Where v is itself in Q, its
-own score is left out and the candidate stands in for its target. A reference node's target has spoken already, and no
-candidate is put in its place.
+own score is left out and the candidate stands in for its target. The target of a reference node is evidence already
+and is not replaced by a candidate.
 
 Why the ends can be solved for. v's own target is no evidence for v, so that T_v(y) = max(low − y, y − high) / spread
 with fixed ends low and high: to the right of their middle y = high + spread·t has the score t, to the left low −
-spread·t has. The outputs of a node i that hears v are linear in y, and so in t on either side; T_i(y) ≥ t is "the
-smaller output less i's target is at least spread_i·t, or i's target less the larger output is", two conditions that
-each hold on an interval of t. So the number of scores that are at least t is a step function of t, and the last t at
+spread·t has. The outputs of a node i with v among its evidence are linear in y, and so in t on either side; T_i(y) ≥ t
+is "the smaller output less i's target is at least spread_i·t, or i's target less the larger output is", two conditions
+that each hold on an interval of t. So the number of scores that are at least t is a step function of t, and the last t at
 which it is large enough is found by sorting the steps. The interval reaches from the one end to the other and always
 holds the middle: it contains the set, which may have gaps, so that coverage is at least 1 − α. Ends are rounded
 outward.
@@ -32,20 +32,20 @@ from napsets.localisers import LocalThresholds
 from napsets.methods.full import BagLevel
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
 
-#: Pairs of a node and a judge that hears it which are looked at at a time.
+#: Pairs of a node and a judge that uses it as evidence which are processed at a time.
 _PAIRS = 1 << 20
 #: How far steps are rounded outward, relative to the numbers that they are made of.
 _ROUNDING = 1e-13
 
 
 def full_intervals(calibrated: Any, judges: IntArray | None = None) -> FullIntervals | None:
-    """Return what makes thresholds of ends; None for methods in which the targets held out do not speak."""
+    """Return the object that computes thresholds of ends; None if the held-out targets are not evidence."""
     informed = calibrated.score if isinstance(calibrated.score, BoundInformedIntervals) else None
     return FullIntervals.of(calibrated, informed, judges)
 
 
 class _Heard(NamedTuple):
-    """Which judges hear which rows, and how: what the row's target counts near and far."""
+    """Which rows are evidence for which judges, and how much the row's target counts near and far."""
 
     row: IntArray
     place: IntArray
@@ -121,7 +121,7 @@ class FullIntervals(BagLevel):
             start = stop
 
     def _heard(self, nodes: IntArray) -> _Heard:
-        """Return which judges hear the target of each node, themselves left out; those of the reference say no more."""
+        """Return for which other judges the target of each node is evidence; reference nodes add nothing."""
         between, direct = self._links
         rows = direct[nodes].astype(np.complex128)
         if between is not None:
@@ -136,14 +136,14 @@ class FullIntervals(BagLevel):
         return _Heard(row[kept], place[kept], counts[kept])
 
     def _lines(self, nodes: IntArray, heard: _Heard) -> _Lines:
-        """Return the outputs of the judges that hear a node as functions of the node's target."""
+        """Return the outputs of the judges near a node as functions of the node's target."""
         informed, bag = self.informed, self._bag
         speaker, member = nodes[heard.row], self.judges[heard.place]
         centre = informed.score.centre(informed.model[speaker])
         sums = bag.sums[member]
         known = np.full(self._place_of.size, np.nan)
         known[bag.labelled.nodes] = bag.labelled.labels
-        inside = ~np.isnan(known[speaker])  # whose target has spoken, and is taken out
+        inside = ~np.isnan(known[speaker])  # whose target is evidence already, and is subtracted
         residuals = np.where(inside, known[speaker] - centre, 0.0)
         total = sums[:, :, 0] - heard.counts * residuals[:, None]
         count = np.where(inside[:, None], sums[:, :, 1], sums[:, :, 1] + heard.counts) + RESIDUAL_PRIOR
@@ -178,7 +178,7 @@ class FullIntervals(BagLevel):
         return LocalThresholds(values.max(axis=2), support, support.astype(np.float64), values, np.arange(2))
 
     def listeners(self, node: int) -> IntArray:
-        """Return the judges that hear the target of a node."""
+        """Return the judges that have the target of a node among their evidence."""
         return self._nodes[self._heard(np.array([node])).place]
 
     def _of_rows(self, nodes: IntArray, alphas: Sequence[float]) -> FloatArray:

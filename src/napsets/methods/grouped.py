@@ -1,11 +1,11 @@
 """A calibration for each group: thresholds of groups of labels, or of groups of nodes.
 
 At a nominal level, a group's thresholds are made from its own labelled nodes alone. At an exact one, all reference
-nodes serve all groups, and the held-out labels that are in the group set its level. Either way a group's coverage
-rests on its own labels. Groups that have too few of them for a finite threshold are judged together, with all that is
-in no group, as if they were one; where that one has too few as well, by all labelled nodes. (Were they judged by all at
-once, the large and easy groups would lower a threshold that is for small and hard ones alone, and coverage would fall
-short over all.)
+nodes are used for all groups, and the held-out labels in the group set its level. Either way a group's coverage
+depends on its own labels. Groups that have too few of them for a finite threshold are combined, together with all
+nodes in no group; if that group has too few as well, all labelled nodes are used. (If all labelled nodes were used
+always, the large and easy groups would lower a threshold for small and hard ones, and coverage would be too low over
+all.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
 from napsets.localisers import LocalThresholds
 
-#: The calibrations of groups are kept for the next who asks, as long as they hold no more entries than this.
+#: The calibrations of groups are cached as long as they have no more entries than this.
 _KEPT_ENTRIES = 20_000_000
 #: The number of the group of all that is left.
 REST = -1
@@ -57,12 +57,12 @@ class Grouped(Sealed):
 
     @property
     def sizes(self) -> IntArray:
-        """How many labels the thresholds of each group rest on."""
+        """How many labels the thresholds of each group are based on."""
         inside = self.level_members if self.everyone.is_exact else self.members
         return np.bincount(inside[inside >= 0], minlength=self.grouping.count)
 
     def suffice(self, alpha: float) -> Any:
-        """Return which groups have labels enough for a threshold of their own."""
+        """Return which groups have enough labels for their own threshold."""
         return self.sizes >= fewest_ranks(alpha)
 
     def _left(self, alpha: float) -> Any:
@@ -73,7 +73,7 @@ class Grouped(Sealed):
         return short if enough and not short.all() else None
 
     def rest(self, alpha: float) -> Any:
-        """Return the calibration of what has no group, or one with too few labels: by their own labels, if enough."""
+        """Return the calibration of nodes without a group or in a small one: on their own labels if possible."""
         short = self._left(alpha)
         return self.everyone if short is None else self._make(short)
 
@@ -195,7 +195,7 @@ class Grouped(Sealed):
         return LocalThresholds(values.min(axis=2), support, support.astype(np.float64), values, np.arange(groups.size))
 
     def caveat(self, nodes: IntArray, alphas: Sequence[float]) -> str | None:
-        """Say which groups that matter here have too few labels to be judged by themselves."""
+        """Say which of the groups that occur here have too few labels for their own threshold."""
         least = min(alphas)
         present = np.unique(self.grouping.groups if self.grouping.of == "label" else self.grouping.groups[nodes])
         short = [group for group in present.tolist() if group >= 0 and not self.suffice(least)[group]]

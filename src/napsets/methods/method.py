@@ -27,7 +27,7 @@ from napsets.scores.similarity import check_features
 
 @dataclass(frozen=True)
 class Method(Calibrates[Calibrated]):
-    """A score × a localiser × a level, × groups where coverage is wanted for each class or group.
+    """A score × a localiser × a level, × groups if coverage should hold in each class or group.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Method(Calibrates[Calibrated]):
         return self.on(scored, ranking)
 
     def on(self, scored: Scored, step: Step | None = None) -> Calibrated:
-        """Calibrate on nodes that were scored already; `step` is told how far the ranks are."""
+        """Calibrate on nodes that were scored already; `step` reports the progress of the ranks."""
         local = self.localiser.fit(scored.reference)
         nodes, ranks = scored.level_nodes, np.empty(0)
         if nodes.size:
@@ -202,7 +202,7 @@ def check_groups_suit(score: Any, groups: Any) -> None:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user may say about any method; each takes what it knows.
+    """The settings of all methods; each uses those that apply to it.
 
     Attributes
     ----------

@@ -77,14 +77,14 @@ class _Moves(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is known before any candidate speaks.
+    """What is known before any candidate is considered.
 
     Attributes
     ----------
     scores, order : numpy.ndarray
         The judges' scores in ascending order, and each judge's number in that order.
     heard, judges, rule
-        Who hears whom, what the kernel must know of the judges, and how scores are made.
+        Which nodes are evidence for which, what the kernel must know of the judges, and how scores are computed.
     bounds : callable
         For each group of judges, between what two numbers their scores are if they are ranked at some values.
     compute : callable

@@ -18,7 +18,7 @@ from napsets.levels import FittedExact, Nominal
 from napsets.localisers import Everyone
 from napsets.randomness import node_uniforms
 
-#: What tells the uniform numbers of smoothed p-values from those of scores with the same seed.
+#: Separates the uniform numbers of smoothed p-values from those of scores with the same seed.
 _SALT = 0x9E3779B97F4A7C15
 _ENTRIES = 1 << 20
 

@@ -1,4 +1,4 @@
-"""The names people use: objects that keep settings and a calibration together."""
+"""Predictors: objects that keep settings and a calibration together."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class NAPS(Predictor["NAPS"]):
     allow_empty : bool
         With False, a set that would be empty gets the best label.
     fallback : {"full", "global"}
-        What a node gets whose neighbourhood has too little mass: every label, or the threshold of all calibration
-        nodes together (split conformal prediction). With an exact level, nothing falls back.
+        What a node gets if its neighbourhood has too little weight: every label, or the threshold of all calibration
+        nodes together (split conformal prediction). Not used with an exact level.
     pool : float
-        How many neighbours all calibration nodes together count for, on top of those near: nodes with a thin
-        neighbourhood lean on everyone.
+        All calibration nodes together count as much as this many neighbours, in addition to those nearby: for nodes
+        with few labelled neighbours, all labelled nodes matter.
     alike : float
-        The same for the calibration nodes for which the model's first choice is the node's own.
+        The same for the calibration nodes with the same predicted label.
     exact : bool
         Set the level on held-out labels, so that coverage holds in finite samples whatever the weights (see
         `napsets.levels`).
     by : str, array or Groups, optional
-        Within what coverage is to hold: "class", "clusters" (of classes, with an exact level), "degree", "community",
-        or an array with the group of each node (see `napsets.groups`).
+        Groups within which coverage should hold: "class", "clusters" (of classes, with an exact level), "degree",
+        "community", or an array with the group of each node (see `napsets.groups`).
     direction : {"out", "in", "both"}
-        Which way edges are followed in a directed graph, from the node on: as they are, against them, or either way.
+        How edges of a directed graph are followed from the node: forwards, backwards, or both ways.
 
     Examples
     --------
@@ -128,12 +128,12 @@ def _graph_first_too(calibrate: Callable[..., SplitConformal]) -> Callable[..., 
 
 @dataclass(eq=False)
 class SplitConformal(Predictor["SplitConformal"]):
-    """Split conformal prediction: one threshold from all calibration nodes, the graph unused (the paper's APS).
+    """Split conformal prediction: one threshold from all calibration nodes, without the graph (the paper's APS).
 
     Parameters
     ----------
     score, seed, allow_empty, by
-        As in `NAPS`. A score or a grouping that learns from labels gets a part of them, and the rest sets the
+        As in `NAPS`. A score or a grouping that learns from labels uses a part of them, and the others set the
         threshold.
     """
 
@@ -178,8 +178,8 @@ class SplitConformal(Predictor["SplitConformal"]):
     ) -> SplitConformal:
         """Score the calibration nodes; arguments as in `NAPS.calibrate`.
 
-        The graph is only for scores and groups that look at it: it may be left out, passed by name, or passed first as
-        to every other method.
+        The graph is needed only by scores and groups that use it: it may be left out, passed by name, or passed first
+        as for every other method.
         """
         return super().calibrate(graph, probabilities, labels, calibration, **named)
 
@@ -192,17 +192,17 @@ class SplitConformal(Predictor["SplitConformal"]):
         ids: ArrayLike | None = None,
         **options: Any,
     ) -> Any:
-        """Return the prediction sets of `nodes`, or of rows that were not there at calibration.
+        """Return the prediction sets of `nodes`, or of rows of new nodes.
 
         Parameters
         ----------
         nodes, alpha, options
             As in `NAPS.predict`.
         probabilities : array of shape (new nodes, classes), optional
-            Rows that were not there at calibration, instead of `nodes`. For scores that look at the graph, use
-            `predict_new`, which takes their edges.
+            Rows of new nodes, instead of `nodes`. For scores that use the graph, use `predict_new`, which takes their
+            edges.
         ids : array of integers or strings, optional
-            What these rows are called; by default numbers after those of the nodes that were there.
+            The ids of these rows; by default numbers that continue those of the known nodes.
         """
         if nodes is not None and probabilities is not None:
             raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
@@ -218,9 +218,9 @@ class Auto(Predictor["Auto"]):
     Parameters
     ----------
     alpha : float
-        The error rate that the choice is made for, and that `predict` takes where it is not told another.
+        The error rate for which the method is chosen, and the default of `predict`.
     prefer : {"even", "small"}
-        Sets that are small and evenly reliable, or as small as they can be.
+        Small sets with even coverage, or sets as small as possible.
     seed, allow_empty, by
         As in `NAPS`. Groups set their own levels; the choice is made for all nodes together.
     max_hops : int
@@ -294,18 +294,19 @@ class Auto(Predictor["Auto"]):
 class RandomisedNAPS(Predictor["RandomisedNAPS"]):
     """Local prediction sets with a guarantee that costs no labels: RLCP (Hore and Barber, 2023) on balls of the graph.
 
-    A node is drawn from the ball around the node to predict; calibration nodes whose own ball holds it count, each
-    with one over the size of its ball. Because of the draw, P(Y ∈ set) ≥ 1 − alpha in finite samples if calibration
+    A node is drawn from the ball around the node to predict; calibration nodes whose own ball contains it count, with
+    weight one over the size of their ball. Because of the draw, P(Y ∈ set) ≥ 1 − alpha in finite samples if calibration
     nodes and the node to predict are exchangeable, with all labels used for thresholds. Another seed draws another
     node, and gives another set. The graph must be undirected.
 
     Parameters
     ----------
     min_size : int
-        A ball is the smallest around a node, itself included, that holds this many nodes, labelled or not; where none
-        does within 6 hops, it is all nodes. With more than there are nodes this is split conformal prediction.
+        The ball of a node is the smallest one around it, itself included, with this many nodes, labelled or not; if
+        there is none within 6 hops, it contains all nodes. A value beyond the number of nodes means
+        split conformal prediction.
     score, seed, allow_empty
-        As in `NAPS`. A score that learns from labels gets a part of them, and the rest sets the level.
+        As in `NAPS`. A score that learns from labels uses a part of them, and the others set the level.
 
     Examples
     --------
@@ -347,7 +348,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path
-        A file that `save` of a predictor, of a `Calibrated` or of the winner of a comparison wrote.
+        A file that `save` of a predictor, of a `Calibrated` or of the best method of a comparison wrote.
     """
     saved = read_saved(path)
     kind = _KINDS.get(saved.kind)

@@ -317,7 +317,7 @@ def _with_labels(scored: Scored, arrays: dict[str, Any], level: Level) -> Scored
         unknown = ~prediction.known(labels)
         if unknown.any():
             raise InvalidInputError(f"`{name}` must be known; entry {int(unknown.argmax())} is not")
-        taught = field_name == "labels" and isinstance(level, Full)  # by scores without those held out
+        taught = field_name == "labels" and isinstance(level, Full)  # by scores that use no held-out labels
         any_label = taught or not nodes.size
         if not any_label and not np.allclose(scored.bound.at(nodes, labels), scores, rtol=0, atol=_ROUNDING):
             raise InvalidInputError(f"`{name}` must be those that the nodes were scored at")
@@ -336,7 +336,7 @@ def _grouping(header: dict[str, Any], arrays: dict[str, Any], num_nodes: int, nu
 
 
 def _check_bound(score: Any, described: dict[str, Any]) -> None:
-    """Refuse a bound score that is not one of the score that was asked for, all the way down."""
+    """Refuse a bound score that does not belong to the given score, including the scores inside it."""
     while True:
         name = SCORES.name_of(type(score))
         plain = isinstance(score, RowScore) and type(score).bind is RowScore.bind

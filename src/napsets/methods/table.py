@@ -116,7 +116,7 @@ class _Observed(Settings):
 
 
 def _no_score(name: str) -> str | None:
-    """Say what to write for the name of a method where a score is asked for."""
+    """Say what to write if the name of a method is passed as a score."""
     score = make_method(name).score if name in METHODS else None
     alone = "" if isinstance(score, APS | None) else f", or {type(score).__name__}() for its score alone"
     return f"{name!r} is a method: write make_method({name!r}){alone}" if name in METHODS else None

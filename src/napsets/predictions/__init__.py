@@ -1,4 +1,4 @@
-"""What a calibrated method gives for some nodes: `Prediction` and its two leaves, sets of labels and intervals."""
+"""What a calibrated method gives for some nodes: `Prediction`, with subclasses for sets of labels and intervals."""
 
 from __future__ import annotations
 

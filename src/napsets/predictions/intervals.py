@@ -59,7 +59,7 @@ class PredictionIntervals(Prediction):
     Attributes
     ----------
     nodes : numpy.ndarray
-        The nodes, in the order in which they were asked for.
+        The nodes, in the order in which they were passed.
     lower, upper : numpy.ndarray
         The ends, which belong to the interval; −∞ and +∞ where the threshold is +∞.
     thresholds, support, effective_size, alpha, num_nodes, level, ids
@@ -67,8 +67,8 @@ class PredictionIntervals(Prediction):
     centre : numpy.ndarray, optional
         The best guess for each node.
     end_thresholds : numpy.ndarray, optional
-        Of shape ``(nodes, 2)``, where the lower and the upper end have thresholds of their own; `thresholds` has the
-        larger one then.
+        Of shape ``(nodes, 2)``, if the lower and the upper end have their own thresholds; `thresholds` then has the
+        larger one.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class PredictionIntervals(Prediction):
         return inside
 
     def same_as(self, other: Any) -> bool:
-        """Return whether other intervals have the very same ends."""
+        """Return whether other intervals have identical ends."""
         return (
             isinstance(other, PredictionIntervals)
             and np.array_equal(self.lower, other.lower)

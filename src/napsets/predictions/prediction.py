@@ -1,7 +1,7 @@
 """Prediction: what a calibrated method gives for some nodes, whether sets of labels or intervals of numbers.
 
 Everything after the score (comparison, judgement, files, report, inspection, command) is written against `Prediction`
-and asks it for what differs. Only its two leaves, `PredictionSets` and `PredictionIntervals`, know which they are.
+and asks it for what differs. Only its two subclasses, `PredictionSets` and `PredictionIntervals`, know their kind.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Prediction(Sealed, ABC):
     Attributes
     ----------
     nodes : numpy.ndarray
-        The nodes, in the order in which they were asked for.
+        The nodes, in the order in which they were passed.
     thresholds, support, effective_size : numpy.ndarray
-        τ of each node, how many calibration nodes it rests on, and (Σw)²/Σw² of their weights.
+        τ of each node, how many calibration nodes it is based on, and (Σw)²/Σw² of their weights.
     alpha : float
         The error rate.
     num_nodes : int or None
@@ -85,7 +85,7 @@ class Prediction(Sealed, ABC):
     level: float | None
     ids: npt.NDArray[Any] | None
 
-    # -- what differs: asked of the class, before there is a prediction ------------------------------------------------
+    # -- what differs: properties of the class, without a prediction ---------------------------------------------------
 
     @classmethod
     @abstractmethod
@@ -122,7 +122,7 @@ class Prediction(Sealed, ABC):
         """Return an average size in words."""
         return f"average {cls.noun} {cls.size_name} {cls.size_text(size)}"
 
-    # -- what differs: asked of a prediction ---------------------------------------------------------------------------
+    # -- what differs: of a prediction ---------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -135,7 +135,7 @@ class Prediction(Sealed, ABC):
 
     @abstractmethod
     def same_as(self, other: Any) -> bool:
-        """Return whether another prediction says the very same of the same nodes."""
+        """Return whether another prediction is identical for the same nodes."""
 
     @abstractmethod
     def summary(self) -> Summary:
@@ -203,7 +203,7 @@ class Prediction(Sealed, ABC):
 
     @classmethod
     def unchecked(cls: type[Self], **values: Any) -> Self:
-        """Put a prediction together from arrays that are known to fit and that nobody else holds."""
+        """Make a prediction from arrays that are known to be valid and that are not shared."""
         prediction = object.__new__(cls)
         for attribute in fields(cls):  # type: ignore[arg-type]
             value = values.get(attribute.name, attribute.default)
@@ -249,7 +249,7 @@ class Prediction(Sealed, ABC):
 
     @property
     def infinite(self) -> int:
-        """Number of nodes with too little support: their threshold is +∞, and nothing is left out."""
+        """Number of nodes with too little support: their threshold is +∞, and nothing is excluded."""
         return int(np.isposinf(self.thresholds).sum())
 
     def own_labels(self, truth: ArrayLike, *, per: Per = "node") -> npt.NDArray[Any]:

@@ -114,7 +114,7 @@ class PredictionSets(Prediction):
     Attributes
     ----------
     nodes : numpy.ndarray
-        The nodes, in the order in which they were asked for.
+        The nodes, in the order in which they were passed.
     member : numpy.ndarray
         Boolean of shape ``(nodes, classes)``: ``member[i, y]`` says whether y is in the set of ``nodes[i]``.
     thresholds : numpy.ndarray
@@ -135,7 +135,7 @@ class PredictionSets(Prediction):
     label_thresholds : numpy.ndarray, optional
         Of shape ``(nodes, classes)``, where a method has a threshold for each label.
     p_values : numpy.ndarray, optional
-        The p-value of every candidate, shape ``(nodes, classes)``, where they were asked for with
+        The p-value of every candidate, shape ``(nodes, classes)``, if requested with
         ``predict(..., p_values=True)``: a label is in the set exactly if its p-value is over alpha. They test "the
         node has this label": a small one is evidence against the label.
     ids : array of integers or strings, optional
