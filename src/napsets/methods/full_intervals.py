@@ -10,10 +10,10 @@ Why the ends can be solved for. v's own target is no evidence for v, so that T_v
 with fixed ends low and high: to the right of their middle y = high + spread·t has the score t, to the left low −
 spread·t has. The outputs of a node i with v among its evidence are linear in y, and so in t on either side; T_i(y) ≥ t
 is "the smaller output less i's target is at least spread_i·t, or i's target less the larger output is", two conditions
-that each hold on an interval of t. So the number of scores that are at least t is a step function of t, and the last t at
-which it is large enough is found by sorting the steps. The interval reaches from the one end to the other and always
-holds the middle: it contains the set, which may have gaps, so that coverage is at least 1 − α. Ends are rounded
-outward.
+that each hold on an interval of t. So the number of scores that are at least t is a step function of t, and the last
+t at which it is large enough is found by sorting the steps. The interval reaches from one end to the other and
+always contains the middle. It contains the set, which may have gaps, so that coverage is at least 1 − α. Ends are
+rounded outward.
 """
 
 from __future__ import annotations
