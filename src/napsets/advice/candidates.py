@@ -24,11 +24,12 @@ class Candidate:
     hops, decay
         The choice.
     bound : float
-        Mean of the coverage-gap bound, with "has another label" for the distance in total variation.
+        Mean of the coverage-gap bound, where the distance in total variation is 1 for nodes with different labels,
+        otherwise 0.
     bound_se : float
         Its standard error over the labelled nodes that were looked at.
     slack : float
-        Mean of 1 / (1 + Σw): how far coverage may lie above 1−α for want of calibration nodes.
+        Mean of 1 / (1 + Σw): how far coverage may be above 1−α because there are few calibration nodes.
     spread : float
         Mean of √(α(1−α) / (1 + effective size)): how far it fluctuates with the sample.
     effective_size : float
@@ -116,7 +117,7 @@ class Candidates:
 def label_counts(
     graph: Graph, labels: IntArray, calibration: IntArray, nodes: IntArray, hops: int
 ) -> tuple[IntArray, IntArray]:
-    """Return, by hop, how many calibration nodes each node sees, and how many of those have its label."""
+    """Return, by hop, how many calibration nodes are around each node, and how many of those have its label."""
     total = hop_counts(CalibrationIndex(graph, np.zeros(calibration.size), calibration), nodes, hops)
     same = np.zeros_like(total)
     for label in np.unique(labels[nodes]):
@@ -127,7 +128,7 @@ def label_counts(
 
 
 def hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray:
-    """Return how many calibration nodes each node sees, by hop."""
+    """Return how many calibration nodes are around each node, by hop."""
     return neighbourhood_thresholds(index, nodes, np.ones(hops), 0.5).hop_counts
 
 

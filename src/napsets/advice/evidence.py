@@ -1,8 +1,8 @@
-"""What changed a node's prediction: the model's word, and which labelled nodes around it spoke, and how loudly.
+"""What a node's prediction is based on: the model, and the labelled nodes around it with the strength of each.
 
 An informed score of labels multiplies powers of several factors (see `napsets.scores.informed`). On the scale of log
 odds powers become products and products sums: each factor adds its exponent times its logarithm, and what they add up
-to, brought back to sum 1, is the informed probability of each label.
+to, exponentiated and normalised, is the informed probability of each label.
 
 Informed intervals make each output of the model a linear function of all its outputs and of the mean residuals of
 labelled nodes one and two hops away (see `napsets.scores.informed_intervals`): a sum of terms, each a coefficient, the
@@ -47,7 +47,7 @@ class LabelledAround:
     far: FloatArray
 
     def loudest(self, loudness: FloatArray) -> IntArray:
-        """Return the places of those that say something, the loudest first, then by number."""
+        """Return the places of those that are evidence, the strongest first, then by number."""
         order = np.lexsort((self.nodes, -loudness))
         speaking: IntArray = order[loudness[order] != 0.0]
         return speaking
@@ -60,7 +60,7 @@ def labelled_around(
     parts: FloatArray,
     quiet: tuple[BoolArray, FloatArray] | None = None,
 ) -> LabelledAround:
-    """Return who is labelled within two hops of a node, and how much each is counted there.
+    """Return the labelled nodes within two hops of a node, and how much each counts.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def labelled_around(
 
 @dataclass(frozen=True)
 class Voice:
-    """A labelled node near another, and what it says of that one's label.
+    """A labelled node near another, and how it changes the odds of that one's labels.
 
     Attributes
     ----------
@@ -120,20 +120,20 @@ class Voice:
 
 @dataclass(frozen=True, eq=False)
 class NodeEvidence:
-    """What a node's informed probabilities are made of.
+    """How a node's informed probabilities are composed.
 
     Attributes
     ----------
     model, informed : numpy.ndarray
-        Of each label: the model's own probability, and the one that scores and sets are made of.
+        Of each label: the model's own probability, and the one from which scores and sets are computed.
     exponents : Exponents
         How much each factor counts, for all nodes alike.
     factors : tuple of str
         The factors, in the order of `Exponents`: model, around, near, far, alike.
     contributions : numpy.ndarray
         Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
-        part holds its recalibration. 0 says nothing. Their sums over the factors, raised and brought back to sum 1, are
-        `informed`.
+        part holds its recalibration. 0 means no change. `informed` is the normalised exponential of their sums over the
+        factors.
     voices : tuple of Voice
         The labelled nodes within two hops that are evidence, the strongest first.
     sentence : str
@@ -150,19 +150,19 @@ class NodeEvidence:
 
 
 class Witnesses:
-    """All that can be said of the evidence on any node; made once for many of them, in O(edges × classes).
+    """Explains the evidence for any node; made once for many nodes, in O(edges × classes).
 
     Parameters
     ----------
     informed : BoundInformed
         The score, as `evidence_of` finds it.
     graph : Graph
-        The graph that it looked at.
+        The graph that it used.
     """
 
     def __init__(self, informed: BoundInformed, graph: Graph) -> None:
         self.informed, self.graph = informed, graph
-        # What the exponents leave out weighs nothing, so that hops may be looked at which the score did not ask for.
+        # What the exponents leave out has no weight, so hops that the score does not use may be included.
         wide = bool(informed.exponents.wide)
         evidence = Evidence(informed.outputs, graph, informed.reference, _HOPS, wide=wide, learned=informed.learned)
         self.evidence = evidence if informed.bag is None else evidence.hear(informed.bag.labelled)
@@ -178,7 +178,7 @@ class Witnesses:
         return self.informed.exponents.explain(self.evidence.shares)
 
     def of(self, node: int) -> NodeEvidence:
-        """Return what one node's probabilities are made of."""
+        """Return how one node's probabilities are composed."""
         names, exponents = self.evidence.names, self.informed.exponents
         theta = np.array([getattr(exponents, name) for name in names])
         rows = np.array([node])
@@ -213,7 +213,7 @@ class Witnesses:
 
 @dataclass(frozen=True, eq=False)
 class ResidualVoice:
-    """A labelled node near another, and where it moves that one's outputs.
+    """A labelled node near another, and how far it moves that one's outputs.
 
     Attributes
     ----------
@@ -236,14 +236,14 @@ class ResidualVoice:
 
 @dataclass(frozen=True, eq=False)
 class IntervalEvidence:
-    """What a node's shifted outputs are made of.
+    """How a node's shifted outputs are composed.
 
     Attributes
     ----------
     outputs : tuple of str
         What the outputs are: lower and upper, or prediction and maybe spread.
     model, informed : numpy.ndarray
-        Of each output: what the model said, and what the interval is made of.
+        Of each output: the model's value, and the one from which the interval is computed.
     terms : tuple of str
         What is added up: constant, the model's outputs, near and, with two hops, far.
     coefficients : numpy.ndarray
@@ -280,14 +280,14 @@ class IntervalEvidence:
 
 
 class ResidualWitnesses:
-    """All that can be said of the evidence on any node's interval; made once for many of them, in O(edges).
+    """Explains the evidence for any node's interval; made once for many nodes, in O(edges).
 
     Parameters
     ----------
     informed : BoundInformedIntervals
         The score.
     graph : Graph
-        The graph that it looked at.
+        The graph that it used.
     """
 
     def __init__(self, informed: BoundInformedIntervals, graph: Graph) -> None:
@@ -336,7 +336,7 @@ class ResidualWitnesses:
         return self.informed.coefficients[:, 1 + self.informed.model.shape[1] :]
 
     def of(self, node: int) -> IntervalEvidence:
-        """Return what one node's outputs are made of."""
+        """Return how one node's outputs are composed."""
         informed = self.informed
         means = [sums[node, 0] / (sums[node, 1] + RESIDUAL_PRIOR) for sums in self.sums]
         return IntervalEvidence(
@@ -374,7 +374,7 @@ class ResidualWitnesses:
 
 
 def witnesses_of(calibrated: Calibrated) -> Witnesses | ResidualWitnesses | None:
-    """Return what can be said of the evidence on any node; None where the model alone spoke."""
+    """Return what explains the evidence for any node; None if the prediction is based on the model only."""
     graph, bound = calibrated.graph, calibrated.score
     if graph is None:
         return None

@@ -22,7 +22,7 @@ from napsets.scores.informed_intervals import BoundInformedIntervals
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SetInspection(NodeInspection):
-    """Everything that one node's set follows from; what its threshold does is in `NodeInspection`.
+    """Everything that determines one node's set; the threshold is explained in `NodeInspection`.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class SetInspection(NodeInspection):
     label_thresholds : numpy.ndarray or None
         The threshold of each label, where each has its own; `threshold` is then the smallest.
     shifted : bool
-        Whether labelled nodes weigh by how much more common their class is among nodes to predict.
+        Whether labelled nodes are weighted by how much more common their class is among the nodes to predict.
     """
 
     everything: ClassVar[str] = "the set has every label"
@@ -96,7 +96,7 @@ class SetInspection(NodeInspection):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class IntervalInspection(NodeInspection):
-    """Everything that one node's interval follows from; what its threshold does is in `NodeInspection`.
+    """Everything that determines one node's interval; the threshold is explained in `NodeInspection`.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class IntervalInspection(NodeInspection):
     smallest_score : float
         The score of the target that fits best.
     neighbour_targets : numpy.ndarray or None
-        The targets of the neighbours; None where they are not known any more, as in a predictor from a file.
+        The targets of the neighbours; None if they are not known, as in a predictor read from a file.
     end_thresholds : numpy.ndarray or None
         The thresholds of the lower and the upper end, where each has its own; `threshold` is then the larger.
     """
@@ -134,7 +134,7 @@ class IntervalInspection(NodeInspection):
 
     @classmethod
     def own_parts(cls, calibrated: Calibrated, row: Any, neighbours: IntArray, evidence: Any) -> dict[str, Any]:
-        """Return the ends, what the model said and what the interval is made of."""
+        """Return the ends, the model's outputs, and what the interval is computed from."""
         bound, node = calibrated.score, int(row.nodes[0])
         return {
             "lower": float(row.lower[0]),
@@ -172,7 +172,7 @@ class IntervalInspection(NodeInspection):
 
 
 def _heard(calibrated: Calibrated, row: Any) -> dict[str, Any]:
-    """Return who of those held out hears a candidate, and the threshold without any; nothing where nobody does."""
+    """Return for which held-out nodes a candidate is evidence, and the threshold without any candidate."""
     node = int(row.nodes[0])
     judge = calibrated if calibrated.grouped is None else calibrated.grouped.judge(node, row.alpha)
     if judge.full is None:
@@ -245,7 +245,7 @@ def inspect_node(
 def inspect_row(
     calibrated: Calibrated, prediction: Prediction, row: int, evidence: NodeEvidence | IntervalEvidence | None = None
 ) -> NodeInspection:
-    """Take apart one row of a prediction that a method gave, without predicting again; nothing is checked."""
+    """Explain one row of an existing prediction, without predicting again; nothing is checked."""
     this = prediction[row : row + 1]
     inspection = _INSPECTIONS[type(prediction)]
     parts = inspect_threshold(calibrated, int(this.nodes[0]), prediction.alpha, float(this.thresholds[0]))

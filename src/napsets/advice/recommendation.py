@@ -1,18 +1,18 @@
-"""Is NAPS expected to help here, with which hops and decay, and why: the paper's arguments on one's own graph.
+"""Whether NAPS is expected to help on a graph, with which hops and decay, and why: the paper's arguments.
 
 The coverage gap of NAPS is at most Σ_k w(k)·n_k·tv_k / (1 + Σ_k w(k)·n_k) (`eq:linearcg`), where n_k calibration nodes
-stand k hops away and tv_k is how far their data are from being exchangeable with the node's own. tv cannot be seen; as
-in the paper's block-model lemma, the share of nodes with *another label* stands for it. For split conformal prediction,
-which takes its calibration nodes from everywhere, that share is 1 − H_rand.
+stand k hops away and tv_k is how far their data are from being exchangeable with the node's own. tv cannot be observed;
+as in the paper's block-model lemma, the share of nodes with *another label* is used instead. For split conformal
+prediction, which takes its calibration nodes from everywhere, that share is 1 − H_rand.
 
 Few calibration nodes cost twice. Coverage may exceed 1−α by the test point's own share of the mass, 1/(1+Σw)
 (`eq:lower_upper`); and it fluctuates with the sample by about √(α(1−α)/(1+n)), n being the effective size. Hops and
 decay are chosen by the sum of the three, in which a node without support, whose set says nothing, counts as 1. The
 verdict compares the first two with those of split conformal prediction.
 
-All this is a guide for choosing settings. It is not a part of any guarantee, and the graph alone cannot tell how good
+All this is a guide for choosing settings. It is not part of any guarantee, and the graph alone cannot show how good
 sets will be: that depends on the model. With its probabilities, methods are tried on held-out labels
-(`napsets.advice.trials`), and the verdict rests on what they did there.
+(`napsets.advice.trials`), and the verdict is based on these results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from napsets.errors import InvalidInputError
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
 
-#: Depths that are compared at most; nobody would read a longer table.
+#: Largest number of depths that are compared, to keep the table short.
 _DEEPEST = 256
 
 #: Nodes whose hop counts are held at a time.
@@ -43,17 +43,17 @@ _CHUNK = 1 << 17
 
 @dataclass(frozen=True, repr=False)
 class Recommendation:
-    """What to do, and the numbers it rests on.
+    """A recommendation, and the numbers it is based on.
 
     Attributes
     ----------
     verdict : {"yes", "maybe", "no"}
-        Whether to look at the neighbourhood of a node. With `evidence`, what the held-out labels say. Without, "yes" is
+        Whether to use the neighbourhood of a node. With `evidence`, what the held-out labels say. Without, "yes" is
         never said: "maybe" where the graph is homophilous, "no" where it is not, or where most nodes lack support.
     best : Candidate
         The hops and decay to use.
     candidates : tuple of Candidate
-        All that were looked at.
+        All candidates.
     alpha : float
         Error rate.
     homophily, homophily_se, expected_homophily : float
@@ -205,8 +205,8 @@ def recommend(
     labels : array of shape (nodes,)
         Integers, −1 where unknown, or names of classes as in `NAPS.calibrate`; those known would calibrate.
     probabilities : array of shape (nodes, classes), optional
-        What the model says. With them methods are tried on held-out labels, and the verdict rests on that; without, on
-        the graph alone, which cannot say "yes".
+        What the model says. With them methods are tried on held-out labels, and the verdict is based on that; without,
+        on the graph alone, and the verdict is never "yes".
     nodes : array, optional
         What is to be predicted; by default the nodes without a label, or all where there are none.
     alpha : float

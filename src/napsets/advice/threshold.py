@@ -65,7 +65,7 @@ class NodeInspection(ABC):
     alpha : float
         Error rate.
     threshold : float
-        τ; +∞ where the mass falls short and nothing else was asked for.
+        τ; +∞ if the mass is too small and there is no fallback.
     support : int
         How many calibration nodes the threshold rests on: those in reach with positive weight, or all of them where the
         threshold of all stands in.
@@ -80,7 +80,7 @@ class NodeInspection(ABC):
     neighbour_hops, neighbour_weights, neighbour_scores : numpy.ndarray
         Their distances (0 where distance does not count, as in split conformal prediction), weights and scores.
     total_mass, needed_mass, reached_mass : float
-        Of the neighbours, and of those pooled with them: Σw, (1−α)(1+Σw) or what an exact level asks for, and the
+        Of the neighbours, and of those pooled with them: Σw, (1−α)(1+Σw) or what an exact level needs, and the
         weight of all scores that are at most the threshold.
     neighbourhood_support : int
         How many of the neighbours have positive weight.
@@ -277,7 +277,7 @@ def _judged(calibrated: Calibrated, node: int, alpha: float, threshold: float) -
 
 
 def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
-    """Return whose scores the threshold is a quantile of, with their weights; nobody where it is not a quantile."""
+    """Return the nodes whose scores the threshold is a quantile of, with their weights; none if it is not one."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):
         parts = _by_hop(local.reference, node, local.weighting(np.array([node])).hops, threshold)

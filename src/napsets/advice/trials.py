@@ -44,7 +44,7 @@ _JUDGED = 5000
 _ERRORS = 2.0
 #: A smaller change of size, as a share, is not worth another method.
 _WORTH = 0.01
-#: What those who want small sets above all may choose; the others are also meant to be even.
+#: Methods for small sets; the others also aim at even coverage.
 _SMALL = ("thr", "auto-small")
 _PREFERENCES: tuple[Prefer, ...] = ("even", "small")
 
@@ -66,7 +66,7 @@ class Trial:
     difference, difference_se : float
         Its size less that of the first method on the same nodes, and the standard error of that (paired).
     target : float
-        The coverage asked for.
+        The target coverage.
     gap, chance : float
         How far coverage is from the target in a neighbourhood (or in fifths by degree) on average, and by chance alone.
     """
@@ -86,7 +86,7 @@ class Trial:
 
     @property
     def falls_short(self) -> bool:
-        """Whether it covers less than was asked for, by more than chance."""
+        """Whether it covers less than the target, by more than chance."""
         return self.coverage + _ERRORS * self.coverage_se < self.target
 
     @property

@@ -1,1 +1,1 @@
-"""What sets are worth: metrics, groups, methods side by side."""
+"""Evaluation of predictions: metrics, groups, comparison of methods."""

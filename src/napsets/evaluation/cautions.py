@@ -1,8 +1,8 @@
 """What to watch for: labels that are not a random sample, low coverage, weak classes, few labels, little support.
 
-Some findings withdraw the promise: the model is surer of the labelled nodes than of the others, because it was trained
-on them or because they are easy; or the labelled nodes differ from the others by much. Coverage on the other nodes is
-then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
+Some findings withdraw the promise: the model is more confident about the labelled nodes than about the others, because
+it was trained on them or because they are easy; or the labelled nodes differ strongly from the others. Coverage on the
+other nodes is then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SUPPORTING = 0.01
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a model is right about the labelled nodes, and how often its probabilities promise it to be.
+    """How often a model is right about the labelled nodes, and how often it should be according to its probabilities.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Accuracy:
 
     @property
     def too_good(self) -> bool:
-        """Whether the model is nearly always right, and more often than it promises, by much and not by chance."""
+        """Whether the model is nearly always right, and far more often than its probabilities say, beyond chance."""
         return self.p_value < ALARM and self.share >= _RIGHT and self.share - self.promised >= _TOO_GOOD
 
     def __str__(self) -> str:

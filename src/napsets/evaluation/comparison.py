@@ -44,7 +44,7 @@ from napsets.methods.table import known_settings
 from napsets.predictions import Prediction, PredictionIntervals
 from napsets.scores import APS, CQR, Score, learns, make_score, prediction_type
 
-#: What is compared where nothing else is asked for: names of the table `napsets.methods.METHODS`.
+#: What is compared by default: names of the table `napsets.methods.METHODS`.
 COMPARED: tuple[str, ...] = SETS.compared
 
 #: Where a calibration curve is drawn.
@@ -91,7 +91,7 @@ def compare(
         What to predict and judge, where the truth is known: a boolean mask, or nodes as in `NAPS.predict`.
     methods : sequence or mapping of names and methods, optional
         The baseline first: names of the table of methods (`napsets.methods.METHODS`), and predictors or methods with
-        settings and a score of their own, ``{"mine": ns.NAPS(pool=20, score="thr"), "daps": "daps"}``. All of them are
+        their own settings and score, ``{"mine": ns.NAPS(pool=20, score="thr"), "daps": "daps"}``. All of them are
         calibrated here, on the same labels, and left as they were. By default those of `COMPARED` that suit the score.
     alpha : float
         Error rate.
@@ -106,7 +106,7 @@ def compare(
     strata : sequence of (low, high), optional
         Set sizes that SSCV groups; by default `size_strata` of the number of classes.
     groups : mapping, optional
-        The user's own groupings by name, each an array with one entry per node as in `coverage_gap`. Gaps over them
+        Your own groupings by name, each an array with one entry per node as in `coverage_gap`. Gaps over them
         are added to those over the usual ones, or take their place under the same name. The usual ones of sets are
         "neighbourhood", "class", "degree" and "confidence"; of intervals "neighbourhood", "degree", "prediction"
         (fifths by the model's best guess) and "width" (fifths by the method's own width).

@@ -1,16 +1,16 @@
-"""Whether labelled nodes are like the others, in what can be seen without labels.
+"""Whether labelled nodes are like the others, as far as that is visible without labels.
 
-Every guarantee assumes that the labelled nodes are a random sample. Whether they are shows in what is known of all
-nodes: how many neighbours a node has, what the model predicts for it, how sure the model is of it, and how many of its
+Every guarantee assumes that the labelled nodes are a random sample. This can be checked with what is known of all
+nodes: how many neighbours a node has, what the model predicts for it, how confident the model is, and how many of its
 neighbours the model predicts alike. For a random sample, the shares of groups differ from those of the other nodes by
 chance alone, and a χ² test gives the p-value. With a million nodes every difference is significant, so a difference
 must also be large: its size is the distance in total variation, the share of the labelled nodes that would have to be
 exchanged.
 
-A model is surer of nodes whose labels it was trained on, and of easy nodes. Labels of such nodes give thresholds that
-are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score at the
-predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and of the
-node's own random number.
+A model is more confident about nodes that it was trained on, and about easy nodes. Labels of such nodes give thresholds
+that are too small for the others, so a difference in this direction withdraws the promise (`Drift.easier`). The score
+at the predicted label adds nothing to these tests: for the scores of a row it is a function of the top probability and
+of the node's own random number.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Drift:
     p_value : float
         How often chance alone would put a random part of the nodes so far from the rest, by the law of χ².
     group : str
-        The group whose shares differ the most, as words behind "nodes".
+        The group whose shares differ most, as words that follow "nodes".
     shares : (float, float)
         Its share of the first set and of the second.
     ease : str
-        What says how easy nodes are for the model, where that is compared.
+        The measure of how easy nodes are for the model, if it is compared.
     means : (float, float)
         Its average over the first set and over the second; larger where nodes are easier.
     """
@@ -105,7 +105,7 @@ def drifts(
     score: Any = None,
     outputs: npt.NDArray[Any] | None = None,
 ) -> tuple[Drift, ...]:
-    """Compare two sets of nodes in degree, in what is predicted of them, and in how sure the model is of them.
+    """Compare two sets of nodes in degree, in the predictions, and in the model's confidence.
 
     Parameters
     ----------
@@ -116,13 +116,13 @@ def drifts(
     first, second : arrays of integers
         The nodes.
     kind : Kind
-        Says how predictions are grouped: classes by themselves, numbers in fifths.
+        How predictions are grouped: by class, or numbers in fifths.
     between : (str, str)
         What the two sets are called.
     class_names : sequence of str, optional
         What classes are called.
     score, outputs
-        The score, and what the model says of every node; without `outputs`, how sure it is is not compared.
+        The score, and the model's outputs for every node; without `outputs`, confidence is not compared.
     """
     if not (first.size and second.size):
         return ()

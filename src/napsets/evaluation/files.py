@@ -1,4 +1,4 @@
-"""Judging a file of predictions, sets or intervals, by the truth that became known."""
+"""Evaluation of a file of predictions, sets or intervals, with labels or targets that became known."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def label_file(
     reading : Reading
         How to read the truth. Labels that are numbers of classes need a file that lists its classes.
     silent : bool
-        Say nothing in the notes of truth without a row.
+        Do not mention labels without a row in the notes.
     """
     notes: list[str] = []
     leaf = _LEAVES[type(file.prediction)]
@@ -82,7 +82,7 @@ def label_file(
 
 
 def labels_used_twice(judged: int, metadata: Mapping[str, Any]) -> list[str]:
-    """Say how many of the judged nodes calibrated, as far as the counts that a file records prove it.
+    """Say how many of the judged nodes also calibrated, as far as the counts in the file prove it.
 
     Examples
     --------
@@ -111,9 +111,9 @@ def evaluate_file(
     seed: int = 0,
     groups: npt.NDArray[np.str_] | None = None,
 ) -> dict[str, Any]:
-    """Return what the predictions are worth, under the usual names, for tables and JSON.
+    """Return the metrics of the predictions, under the usual names, for tables and JSON.
 
-    ``coverage_low`` and ``coverage_high`` are where chance puts coverage in 95 of 100 draws, if it is as promised: the
+    ``coverage_low`` and ``coverage_high`` are the range of coverage in 95 of 100 draws, if it is at its target: the
     chance of the judged nodes and, where the file says how many labels set the level, of those too.
 
     Parameters

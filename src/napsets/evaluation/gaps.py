@@ -115,8 +115,8 @@ def coverage_gap(sets: Prediction, labels: ArrayLike, groups: ArrayLike, *, per:
     labels : array
         The truth: one label, or number, per node of the graph, indexed by node id.
     groups : array of integers or strings
-        The group of each node, like `labels`: from `groups_by_degree` and its kin, or any other. Nodes of group −1, or
-        without a name, are in none.
+        The group of each node, like `labels`: from `groups_by_degree` and similar functions, or any other. Nodes of
+        group −1, or without a name, are in none.
     per : {"node", "set"}
         With "set", `labels` and `groups` have one entry per set instead, in the order of the sets.
 

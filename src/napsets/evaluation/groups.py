@@ -1,8 +1,8 @@
-"""Groups of nodes within which coverage is looked at: an array with one entry per node of the graph, −1 for none.
+"""Groups of nodes within which coverage is measured: an array with one entry per node of the graph, −1 for none.
 
-Groups by degree, confidence or neighbourhood do not look at labels; groups by class do. An array of the user's own,
-of integers or of names, serves as well. Beside them stands how easy each node is for the model, as far as that shows
-without its label: a model is surer of nodes whose labels it was trained on, and of nodes that are like most others.
+Groups by degree, confidence or neighbourhood do not use labels; groups by class do. Any array of integers or names can
+be used as well. The module also measures how easy each node is for the model, as far as that is visible without its
+label: a model is more confident about nodes that it was trained on, and about typical nodes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def groups_by_degree(graph: Graph, bins: int = 5, nodes: ArrayLike | None = None
     graph : Graph
         Where degrees are counted.
     bins : int
-        So many groups at the most: nodes of equal degree fall into the same.
+        Largest number of groups; nodes of equal degree are in the same group.
     nodes : array, optional
-        Node indices or a boolean mask: what is cut into groups. All others are in none.
+        Node indices or a boolean mask: the nodes that are grouped. All others are in no group.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def usual_groups(
     *,
     seed: int = 0,
 ) -> dict[str, IntArray]:
-    """Return the groups that evenness is always looked at over, by name.
+    """Return the groups over which evenness is always measured, by name.
 
     They are neighbourhoods of two hops with at least 30 of the nodes, classes, and fifths of the nodes by degree and by
     the model's confidence.
@@ -105,7 +105,7 @@ def usual_groups(
     graph, probabilities, labels
         With one entry per node.
     nodes : array
-        What is judged.
+        The nodes that are evaluated.
     seed : int
         Draws the neighbourhoods.
     """

@@ -1,4 +1,4 @@
-"""Where `compare_intervals` and its kin were documented before `napsets.evaluation.comparison` did both tasks."""
+"""The former module of `compare_intervals` and related names, which are now in `napsets.evaluation.comparison`."""
 
 from napsets.evaluation.comparison import IntervalComparison as IntervalComparison
 from napsets.evaluation.comparison import IntervalResult as IntervalResult

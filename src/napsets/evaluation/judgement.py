@@ -1,4 +1,4 @@
-"""Judgement: what predictions are worth, every metric at once, with standard errors."""
+"""Judgement: all metrics of predictions, with standard errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METRICS = SETS.metrics
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judgement:
-    """What predictions are worth.
+    """The metrics of predictions.
 
     Attributes
     ----------
@@ -90,9 +90,9 @@ def judge(
     groups: Mapping[str, ArrayLike] | None = None,
     per: Per = "node",
 ) -> Judgement:
-    """Judge predictions by a truth that did not help to make them.
+    """Evaluate predictions with true labels, or targets, that were not used to make them.
 
-    Gaps stand over `groups`; of intervals also over "width": fifths of them by their own width, the widest last.
+    Gaps are computed over `groups`; for intervals also over "width": fifths by their own width, the widest last.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def judge_rows(
 
 
 def check_groups(groups: Any) -> dict[str, Any]:
-    """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name in a table."""
+    """Return groupings by name, none for None; refuse what is not a mapping: an array alone has no name."""
     if groups is None:
         return {}
     check_kind("groups", groups, Mapping, way="Write groups={'region': regions}.")  # type: ignore[type-abstract]

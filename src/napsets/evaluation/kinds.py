@@ -77,7 +77,7 @@ class Kind(ABC):
 
     @abstractmethod
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Return the groups of nodes that evenness is always looked at over, except for neighbourhoods, by name."""
+        """Return the groups of nodes over which evenness is always measured, except for neighbourhoods, by name."""
 
     @abstractmethod
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -87,7 +87,7 @@ class Kind(ABC):
     def predicted_groups(
         self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
     ) -> tuple[str, IntArray, list[str]]:
-        """Return what is predicted, the group of each node by it, and the groups as words behind "nodes"."""
+        """Return what is predicted, the group of each node by it, and the groups as words that follow "nodes"."""
 
     @abstractmethod
     def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
@@ -320,7 +320,7 @@ def predicted_classes(outputs: Any, piece: int = 1 << 18) -> IntArray:
 
 
 def interval_methods() -> list[str]:
-    """Return the names of the methods that make intervals; the others look at labels.
+    """Return the names of the methods that make intervals; the others need labels.
 
     Examples
     --------
