@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 import napsets as ns
 from napsets.levels import Exact, Full, rank_place
@@ -174,39 +173,6 @@ def test_threads_batches_and_the_order_of_nodes_change_nothing(kernels, monkeypa
         assert np.array_equal(calibrated.predict([node], 0.1).label_thresholds[0], whole.label_thresholds[row])
     several = calibrated.predict(nodes, [0.3, 0.1])
     assert np.array_equal(several[1].label_thresholds, whole.label_thresholds)
-
-
-def test_labels_that_are_hidden_change_nothing():
-    rng = np.random.default_rng(1)
-    graph, p, labels = world(rng)
-    known, hidden = np.arange(0, 260, 2), np.arange(1, 260, 2)
-    shuffled = labels.copy()
-    shuffled[hidden] = rng.permutation(labels[hidden])
-    sets = [
-        Method(Informed(), Everyone(), Full()).calibrate(graph, p, y, known).predict(hidden) for y in (labels, shuffled)
-    ]
-    assert np.array_equal(sets[0].label_thresholds, sets[1].label_thresholds)
-    assert np.array_equal(sets[0].member, sets[1].member)
-
-
-@pytest.mark.parametrize(
-    "labelled", [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("score", [Informed(), Informed(THR()), ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5)])
-def test_coverage_is_that_of_the_law(score, labelled):
-    """Of one node per draw, covered with probability ⌈(|Q|+1)(1−α)⌉/(|Q|+1) exactly, where no scores tie."""
-    rng = np.random.default_rng(labelled)
-    graph, p, labels = world(rng, nodes=max(200, labelled + 150))
-    held_out = labelled - Full().reference_size(labelled)
-    chance = rank_place(held_out, 0.1) / (held_out + 1)
-    draws, covered = 400 if labelled < 500 else 150, 0
-    for draw in range(draws):
-        order = rng.permutation(labels.size)
-        calibrated = Method(score, Everyone(), Full(), seed=draw).calibrate(graph, p, labels, order[:labelled])
-        sets = calibrated.predict(order[labelled : labelled + 1], 0.1)
-        covered += int(sets.contains(labels)[0])
-    low, high = binom.cdf(covered, draws, chance), binom.sf(covered - 1, draws, chance)
-    assert min(low, high) > 1e-4, (covered / draws, chance)
 
 
 def test_a_full_level_needs_one_threshold_for_all_and_a_score_of_rows():

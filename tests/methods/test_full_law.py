@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom, kstest
+from scipy.stats import betabinom, binom, kstest
 
 import napsets as ns
 from methods.test_full import random_case, scores_of_bag, slow_thresholds, world
 from napsets.levels import Exact, Full, rank_place
 from napsets.localisers import Everyone
 from napsets.methods import Method
-from napsets.scores import THR, ByLabel, Informed, Labelled
+from napsets.scores import APS, THR, ByLabel, Informed, Labelled, Sharpened
 
 SIZES = [40, 100, 101, pytest.param(999, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.slow)]
 
@@ -25,49 +27,70 @@ def _quiet():
         yield
 
 
-def draws_of(labelled, score, level, draws):
-    """Draw labels at random again and again; give the truth, the new nodes and the method calibrated on the labels."""
+@dataclass(frozen=True)
+class Draws:
+    """What happened to new nodes while labels were drawn at random again and again."""
+
+    held_out: int
+    smoothed: list[float]
+    plain: list[float]
+    covered: list[int]
+
+
+@cache
+def draws_of(score, level, labelled):
+    """Return the p-values of a new node's label and the number covered: of that node, of all at an exact level."""
     rng = np.random.default_rng(labelled)
     graph, p, labels = world(rng, nodes=labelled + 200)
-    for draw in range(draws):
+    draws = Draws(labelled - level.reference_size(labelled), [], [], [])
+    for draw in range(400 if labelled < 500 else 300):
         order = rng.permutation(labels.size)
         calibrated = Method(score, Everyone(), level, seed=draw).calibrate(graph, p, labels, order[:labelled])
-        yield labels, order[labelled:], calibrated
+        new = order[labelled:] if level == Exact() else order[labelled : labelled + 1]
+        label = labels[new[0]]
+        draws.smoothed.append(calibrated.p_values(new[:1], smoothed=True)[0, label])
+        draws.plain.append(calibrated.p_values(new[:1])[0, label])
+        draws.covered.append(int(calibrated.predict(new, 0.1).contains(labels).sum()))
+    return draws
+
+
+SCORES = [Informed(), Informed(THR()), ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5)]
 
 
 @pytest.mark.parametrize("labelled", SIZES)
-@pytest.mark.parametrize("score", [Informed(), ByLabel(Informed(THR()), 0.5)])
+@pytest.mark.parametrize("score", SCORES)
 def test_smoothed_p_values_are_uniform(score, labelled):
-    values = [
-        calibrated.p_values(new[:1], smoothed=True)[0, labels[new[0]]]
-        for labels, new, calibrated in draws_of(labelled, score, Full(), 300)
-    ]
-    assert kstest(values, "uniform").pvalue > 1e-4
+    assert kstest(draws_of(score, Full(), labelled).smoothed, "uniform").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("labelled", SIZES)
-@pytest.mark.parametrize("level", [Full(), Exact()])
-def test_plain_p_values_take_each_step_equally_often(level, labelled):
+@pytest.mark.parametrize(("score", "level"), [*((score, Full()) for score in SCORES), (Informed(), Exact())])
+def test_plain_p_values_take_each_step_equally_often(score, level, labelled):
     """Without ties (n+1)·p is uniform on 1..n+1: spread over its step, p is uniform."""
-    rng, values = np.random.default_rng(0), []
-    for labels, new, calibrated in draws_of(labelled, Informed(), level, 300):
-        count = calibrated.scored.level_nodes.size
-        p = calibrated.p_values(new[:1])[0, labels[new[0]]]
-        assert p * (count + 1) == pytest.approx(round(p * (count + 1)))
-        values.append(p - rng.random() / (count + 1))
-    assert kstest(values, "uniform").pvalue > 1e-4
+    draws = draws_of(score, level, labelled)
+    p, steps = np.array(draws.plain), draws.held_out + 1
+    np.testing.assert_allclose(p * steps, np.round(p * steps))
+    assert kstest(p - np.random.default_rng(0).random(p.size) / steps, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("labelled", SIZES)
+@pytest.mark.parametrize("score", SCORES)
+def test_a_node_is_covered_as_often_as_the_law_says(score, labelled):
+    """One node per draw, with probability ⌈(|Q|+1)(1−α)⌉/(|Q|+1) exactly, where no scores tie."""
+    draws = draws_of(score, Full(), labelled)
+    chance = rank_place(draws.held_out, 0.1) / (draws.held_out + 1)
+    covered, count = sum(draws.covered), len(draws.covered)
+    low, high = binom.cdf(covered, count, chance), binom.sf(covered - 1, count, chance)
+    assert min(low, high) > 1e-4, (covered / count, chance)
 
 
 @pytest.mark.parametrize("labelled", SIZES)
 def test_the_number_covered_of_many_follows_the_beta_binomial_law_at_an_exact_level(labelled):
     """Of m nodes, BetaBinomial(m, k, |Q|+1−k) are covered. (At a full level the law holds for one node at a time.)"""
-    rng, places = np.random.default_rng(1), []
-    for labels, new, calibrated in draws_of(labelled, Informed(), Exact(), 300):
-        held_out = calibrated.scored.level_nodes.size
-        k = rank_place(held_out, 0.1)
-        covered = int(calibrated.predict(new, 0.1).contains(labels).sum())
-        law = betabinom(new.size, k, held_out + 1 - k)
-        places.append(law.cdf(covered - 1) + rng.random() * law.pmf(covered))
+    draws = draws_of(Informed(), Exact(), labelled)
+    k = rank_place(draws.held_out, 0.1)
+    law, covered = betabinom(200, k, draws.held_out + 1 - k), np.array(draws.covered)
+    places = law.cdf(covered - 1) + np.random.default_rng(1).random(covered.size) * law.pmf(covered)
     assert kstest(places, "uniform").pvalue > 1e-4
 
 
@@ -81,7 +104,9 @@ def test_permuting_hidden_labels_changes_no_set_and_no_p_value(method):
     assert (shuffled != labels).any()
     one, other = (ns.make_method(method).calibrate(graph, p, y, known) for y in (labels, shuffled))
     assert one.method == other.method
-    assert np.array_equal(one.predict(hidden).member, other.predict(hidden).member)
+    sets = [calibrated.predict(hidden) for calibrated in (one, other)]
+    assert np.array_equal(sets[0].member, sets[1].member)
+    assert np.array_equal(sets[0].label_thresholds, sets[1].label_thresholds)
     assert np.array_equal(one.p_values(hidden), other.p_values(hidden))
 
 
