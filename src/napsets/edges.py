@@ -58,7 +58,7 @@ class EdgeList:
     directed : bool
         Whether the graph that they came from says that they go one way.
     both_ways : bool
-        Whether such a holder of graphs has an undirected edge in both directions, so that one alone tells a direction.
+        Whether such a holder of graphs has an undirected edge in both directions, so that a single one has a direction.
     """
 
     name: str

@@ -68,7 +68,7 @@ class FileFormatError(InvalidInputError):
 
 
 class NotCalibratedError(NapsetsError, RuntimeError):
-    """A predictor was asked to predict before it was calibrated."""
+    """A predictor was used before it was calibrated."""
 
     topic = "not-calibrated"
 

@@ -93,7 +93,7 @@ class Graph:
         original_ids: IntArray | None = None,
         lengths: FloatArray | None = None,
     ) -> Graph:
-        """Make a graph of arrays that are right by construction and that nobody else holds, without checks."""
+        """Make a graph of arrays that are valid by construction and not shared, without checks."""
         graph = object.__new__(cls)
         object.__setattr__(graph, "directed", directed)
         arrays = {"indptr": indptr, "indices": indices, "original_ids": original_ids, "lengths": lengths}

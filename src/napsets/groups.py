@@ -231,7 +231,7 @@ class ByCommunity:
         clustering = imported("sknetwork.clustering", "communities", "scikit-network")
         louvain = clustering.Louvain(resolution=self.resolution, shuffle_nodes=True, random_state=self.seed % 2**32)
         adjacency = scipy.sparse.csr_matrix(graph.to_scipy())  # it knows no sparse arrays
-        if not adjacency.nnz:  # Louvain asks for an edge
+        if not adjacency.nnz:  # Louvain needs an edge
             return Grouping("node", np.arange(graph.num_nodes))
         return Grouping("node", np.asarray(louvain.fit_predict(adjacency), dtype=np.int64))
 

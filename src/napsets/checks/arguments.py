@@ -1,7 +1,7 @@
 """Convert what users pass to arrays, or raise an error that names the argument.
 
 Each function takes the argument's name first, because that name opens the message:
-what it must be, then what came.
+what it must be, then what was passed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ArrayLike = npt.ArrayLike | HasArray
 
 
 def as_array(name: str, value: object) -> npt.NDArray[Any]:
-    """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and their kin."""
+    """Convert lists, NumPy arrays, torch tensors (of any device, with or without gradient) and similar objects."""
     if hasattr(value, "toarray"):
         raise InvalidInputError(f"`{name}` must be a dense array; got {type(value).__name__}: pass its .toarray()")
     array = as_column(name, value)
@@ -260,13 +260,14 @@ def count_trained(mask: Any, calibration: IntArray, size: int, *, stacklevel: in
     Parameters
     ----------
     mask : array or None
-        One boolean per node, or one per node and split, of which all must hold a node; anything else says nothing.
+        One boolean per node, or one per node and split, in which every split must contain a node; anything else is
+        ignored.
     calibration : numpy.ndarray
         Positions of the calibration nodes.
     size : int
         How many nodes there are.
     stacklevel : int
-        Whose line the warning names.
+        Stack level of the line that the warning names.
     """
     if mask is None:
         return 0

@@ -1,4 +1,4 @@
-"""Arguments that know what their rows and columns are called: node ids, the index of pandas frames, names of classes.
+"""Arguments with names of rows and columns: node ids, the index of pandas frames, names of classes.
 
 Rows with an index are brought into one order, and indexes that differ are refused. Columns with names name the
 classes, and labels may be such names. Nothing here imports pandas.
@@ -31,9 +31,9 @@ def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) 
     rows : mapping
         The arguments by name, the one first that others are compared with.
     ids : array, optional
-        What the user calls the nodes.
+        The ids that the user gave the nodes.
     names : array, optional
-        What the graph calls them.
+        The names that the graph gives them.
 
     Returns
     -------
@@ -52,25 +52,25 @@ def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) 
         order = np.arange(order.size)
     for name, index in indexes.items():
         if known is not None and (counts_from_0(index) or index.shape != order.shape):
-            continue  # other checks speak of the number of rows
+            continue  # other checks report the number of rows
         if not _same(index, order):
             aligned[name] = rows[name].iloc[_places(name, index, order, "ids" if known is not None else first)]
     return aligned, None if order.dtype.kind in "iu" and counts_from_0(order) else order
 
 
 def index_of(value: Any) -> Names | None:
-    """Return what a pandas object calls its rows; None of anything else."""
+    """Return the index of a pandas object; None for anything else."""
     return np.asarray(value.index) if hasattr(value, "iloc") and hasattr(value, "index") else None
 
 
 def has_own_index(value: Any) -> bool:
-    """Return whether a pandas object has an index that somebody chose: one that does more than count from 0."""
+    """Return whether a pandas object has an index other than the default, which counts from 0."""
     index = index_of(value)
     return index is not None and not counts_from_0(index)
 
 
 def counts_from_0(index: Names) -> bool:
-    """Return whether an index counts from 0, as one does that nobody chose."""
+    """Return whether an index counts from 0, as the default index does."""
     return index.dtype.kind in "iu" and bool((index == np.arange(index.size)).all())
 
 
@@ -93,7 +93,7 @@ def _places(name: str, index: Names, order: Names, of: str) -> IntArray:
 
 
 def find_rows(known: Names, wanted: Names) -> IntArray:
-    """Return where each name stands among those known, which may be in any order; −1 where it is not among them."""
+    """Return the place of each name among the known ones, which may be in any order; −1 if it is not among them."""
     if known.dtype.kind in "UO" and wanted.dtype.kind in "UO":
         rows = {name: row for row, name in enumerate(known.tolist())}
         return np.array([rows.get(name, -1) for name in wanted.tolist()], dtype=np.int64)
@@ -147,7 +147,7 @@ def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
     return rows
 
 
-#: What Polars calls columns that nobody named.
+#: What Polars calls columns without a name.
 _UNNAMED = re.compile(r"column_\d+")
 _NUMBER = re.compile(r"-?\d+")
 

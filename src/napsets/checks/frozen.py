@@ -1,4 +1,4 @@
-"""Arrays that nobody writes to: what a value object keeps must not change under it."""
+"""Read-only arrays: what a value object keeps must not change."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Array = TypeVar("Array", bound=npt.NDArray[Any])
 def frozen(array: Array) -> Array:
     """Return the array itself if it is read-only down to the memory that it is a view of, otherwise a read-only copy.
 
-    That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, memory maps
-    among it: somebody else may write to the file.
+    That memory may be an array's own, bytes, or a memoryview that is read-only. All other memory is copied, including
+    memory maps, whose file may be written to.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def frozen(array: Array) -> Array:
 
 
 def sealed(array: Array) -> Array:
-    """Make an array that we made ourselves, and nobody else holds, read-only in place, so that it is never copied.
+    """Make an array of our own that is not shared read-only in place, so that it is never copied.
 
     Arrays that it is a view of become read-only with it: they are ours too.
     """

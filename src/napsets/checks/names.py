@@ -1,4 +1,4 @@
-"""Tables of named things, and choosing from one, with a suggestion where the name is nearly right."""
+"""Tables of named objects, and the choice from one, with a suggestion if the name is nearly right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Named = TypeVar("Named")
 
 
 class Registry(dict[str, Value]):
-    """Things by the name that settings, files and the command line call them by.
+    """Objects by the names that settings, files and the command line use.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Registry(dict[str, Value]):
         self.elsewhere: Callable[[str], str | None] = lambda name: None
 
     def add(self, name: str) -> Callable[[Named], Named]:
-        """Return a decorator that enters what it decorates; a name that something else has is refused."""
+        """Return a decorator that registers what it decorates; a name that is in use is refused."""
 
         def enter(value: Named) -> Named:
             entered = self.get(name, value)
@@ -56,7 +56,7 @@ class Registry(dict[str, Value]):
         return enter
 
     def name_of(self, value: object) -> str | None:
-        """Return the name under which exactly this thing is entered, or None."""
+        """Return the name under which this object is registered, or None."""
         return next((name for name, entered in self.items() if entered is value), None)
 
     def describe(self, argument: str, value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Packages that not every user has, imported where they are used."""
+"""Optional packages, imported where they are used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from napsets.errors import MissingDependencyError
 
 
 def imported(module: str, extra: str, package: str | None = None) -> Any:
-    """Return a module that is optional, or say which extra brings it, and the package where it has another name."""
+    """Return an optional module, or say which extra installs it, and the package if its name differs."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -17,7 +17,7 @@ def imported(module: str, extra: str, package: str | None = None) -> Any:
 
 
 def arrow() -> Any:
-    """Return PyArrow with the parts that files need, or say which extra brings it."""
+    """Return PyArrow with the parts that files need, or say which extra installs it."""
     for part in ("compute", "csv", "parquet"):
         imported(f"pyarrow.{part}", "cli", "pyarrow")
     return imported("pyarrow", "cli")

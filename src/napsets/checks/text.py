@@ -1,4 +1,4 @@
-"""Other people's text as a page or a terminal can show it, whatever is in it: names of classes, nodes and files.
+"""Text of users in a form that a page or a terminal can show safely: names of classes, nodes and files.
 
 Nothing here needs NumPy, so that the command can show an error before anything else is loaded.
 """
@@ -16,7 +16,7 @@ _OBEYED_IN_JSON = re.compile(f"[{_UNSEEN}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Return text with what a page or a terminal would obey, or hide, as an escape; with `lines`, keep line ends.
+    r"""Return text with control and invisible characters as escapes; with `lines`, keep line ends.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Do the same to JSON, by its own escapes: it means what it meant."""
+    """Do the same to JSON with its own escapes, which do not change its meaning."""
     return _OBEYED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -176,7 +176,7 @@ def check_path(name: str, value: object) -> Path:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return True or False, and nothing that merely counts as one of them: 'no' would count as True."""
+    """Return True or False, and refuse other values: 'no' would count as True."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidInputError(f"`{name}` must be True or False; got {shown(value)}")
     return bool(value)
@@ -190,7 +190,7 @@ def check_kind(name: str, value: object, kind: type[Kind], *, way: str) -> Kind:
 
 
 def check_list(name: str, value: object, of: str) -> list[Any]:
-    """Return what a sequence holds; one text is not the list of its letters, nor a mapping that of its keys."""
+    """Return the items of a sequence; a text is not taken as a list of letters, nor a mapping as a list of keys."""
     if isinstance(value, str | bytes | Mapping):
         raise InvalidInputError(f"`{name}` must be a list of {of}; got {shown(value)}")
     try:
@@ -205,13 +205,13 @@ def check_names(name: str, value: object) -> tuple[str, ...] | None:
 
 
 def check_settings(value: object) -> dict[str, Any]:
-    """Return settings as a dictionary of our own, which nobody else can change."""
+    """Return settings as a private copy of the dictionary."""
     if not isinstance(value, Mapping):
         raise InvalidInputError(f"`settings` must be a mapping; got {shown(value)}")
     return copy.deepcopy(dict(value))
 
 
-# -- progress, as users ask for it ----------------------------------------------------------------------
+# -- progress, as users request it ----------------------------------------------------------------------
 
 #: Seconds between two reports, on a terminal and where lines stay.
 _EVERY, _EVERY_LINE = 0.1, 10.0

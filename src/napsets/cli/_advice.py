@@ -36,7 +36,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
     Parameters
     ----------
     result : mapping
-        What the command tells of its run: nodes, infinite, method, alpha, hops, engine and, if known, decay and
+        What the command knows of its run: nodes, infinite, method, alpha, hops, engine and, if known, decay and
         calibration.
     context : typer.Context
         The command and its options, from which the better one is made.
@@ -80,7 +80,7 @@ def full_note(result: Mapping[str, Any], context: Any) -> str | None:
     Parameters
     ----------
     result : mapping
-        What the command tells of its run: nodes, infinite, alpha and, if known, full_rate and classes.
+        What the command knows of its run: nodes, infinite, alpha and, if known, full_rate and classes.
     context : typer.Context
         The command and its options, from which the better one is made.
     """

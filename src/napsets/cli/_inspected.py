@@ -99,7 +99,7 @@ class Explanation(ABC):
 
     @abstractmethod
     def evidence(self, evidence: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return what the truth around the node told."""
+        """Return what the labels around the node contributed."""
 
     @abstractmethod
     def evidence_tables(self, evidence: dict[str, Any]) -> list[Any]:
@@ -198,7 +198,7 @@ class _SetExplanation(Explanation):
 
 
 def _heard(inspection: Any, inputs: Inputs) -> dict[str, Any]:
-    """Return who of the labelled nodes held out hears a candidate, and the threshold without any, at a full level."""
+    """Return for which held-out nodes a candidate is evidence, and the threshold without any, at a full level."""
     if inspection.listeners is None:
         return {}
     listeners = inputs.ids.take(inspection.listeners).to_pylist()

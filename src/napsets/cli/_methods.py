@@ -37,9 +37,9 @@ from napsets.scores import SCORES, Similarity, prediction_type
 
 #: What `predict` and `inspect` use where nothing is said about how sets are to be made.
 DEFAULT_METHOD = "auto"
-#: What they use where a setting of neighbourhoods or a score is asked for, or the engine knows no other.
+#: What they use if an option of neighbourhoods or a score is given, or the engine has no other.
 LOCAL_METHOD = "naps"
-#: What they use where a radius is asked for.
+#: What they use if a radius is given.
 LENGTH_METHOD = "naps-lengths"
 #: Settings that some methods ignore.
 _CHOSEN_BY = ("hops", "decay", "pool", "alike", "fallback", "level", "direction", "radius")
@@ -163,7 +163,7 @@ class MethodOptions:
     level: LevelOption = None
 
     def chosen(self, context: typer.Context, *, everywhere: bool = False) -> MethodOptions:
-        """Return the same with a method: the one asked for; without one, what the other options fit.
+        """Return the same with a method: the given one, or else the one that fits the other options.
 
         Hops, weights and scores are settings of NAPS, and a radius is one of NAPS by path length; `switched` says so.
         With `everywhere`, the method must also be one that works on every engine.
@@ -212,7 +212,7 @@ class MethodOptions:
         return make_method(self.name, **{key: value for key, value in settings.items() if key in known})
 
     def check(self, read: ReadingOptions) -> None:
-        """Refuse settings that no file can mend, before files are read."""
+        """Refuse settings that are wrong whatever the files contain, before files are read."""
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
             self._check_features(self.make(read, score))

@@ -156,7 +156,7 @@ ScoreOption = Annotated[
         callback=_check_score,
     ),
 ]
-#: The score where nothing else is asked for.
+#: The default score.
 DEFAULT_SCORE = "aps"
 Seed = Annotated[int, typer.Option("--seed", help="Seed of each node's uniform number.", min=0, max=LARGEST_SEED)]
 AllowEmpty = Annotated[

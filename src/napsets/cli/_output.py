@@ -32,7 +32,7 @@ _PIPE_WIDTH = 120
 
 @dataclass
 class Output:
-    """How one run of a command speaks.
+    """How one run of a command prints.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Output:
         self._out = self._err
 
     def result(self, data: Mapping[str, Any], *tables: RenderableType) -> None:
-        """Print what was asked for: as one JSON object, or as tables."""
+        """Print the results: as one JSON object, or as tables."""
         try:
             if self.json:
                 sys.stdout.write(_as_json(data) + "\n")
@@ -152,7 +152,7 @@ class Steps:
 
 
 def _say(console: Console, text: str) -> None:
-    """Print a line on standard error; that nobody can read it is no reason to stop."""
+    """Print a line on standard error; a closed stream is no reason to stop."""
     try:
         console.print(Text(visible(text)), soft_wrap=True)
     except OSError:

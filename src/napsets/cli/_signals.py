@@ -43,7 +43,7 @@ _run = _Run()
 def listen() -> None:
     """From now on, end as this module says."""
     for number in _NUMBERS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # which whoever started us wanted (nohup)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # set by the parent process (nohup)
             signal.signal(number, _stop)
 
 

@@ -84,7 +84,7 @@ def printing_error(error: OSError) -> PrintingError:
 
 
 def silence(stream: Any) -> None:
-    """Discard everything that is still to be written to a stream: it cannot be shown to anybody."""
+    """Discard everything that is still to be written to a stream: it cannot be shown."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -123,7 +123,7 @@ def report_error(command: str, error: BaseException, *, written: Sequence[Path] 
     if debug:
         tell(visible("".join(traceback.format_exception(error)).rstrip(), lines=True))
     elif isinstance(error, BrokenPipeError):
-        silence(sys.stdout)  # whoever read our output has gone: there is nobody to tell
+        silence(sys.stdout)  # the reader of our output has gone
     else:
         who = f"napsets {command}".strip()
         tell(_paragraph(visible(f"{who}: error: {_describe(error, written)}")))

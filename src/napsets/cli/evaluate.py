@@ -159,7 +159,7 @@ def _caveats(result: dict[str, Any], metadata: dict[str, Any]) -> list[str]:
 def _as_made(
     context: typer.Context, read: ReadingOptions, metadata: dict[str, Any]
 ) -> tuple[ReadingOptions, list[str]]:
-    """Return how edges are read and followed, and what to say: as the file was made, where nothing else is asked."""
+    """Return how edges are read and followed, and notes: as the file was made, unless options say otherwise."""
     plain: dict[str, Any] = {"directed": False, "direction": "out"}
     options = {key: getattr(read, key) for key in plain if is_given(context, key)}
     recorded = {key: metadata[key] for key in plain if key in metadata}
@@ -225,7 +225,7 @@ def _pccv_rows(result: dict[str, Any], what: str) -> list[tuple[str, str]]:
 
 
 def _gap_tables(result: dict[str, Any]) -> list[Any]:
-    """Return how far coverage is from what was asked for within groups, compared with chance."""
+    """Return how far coverage is from the target within groups, compared with chance."""
     names = ("gap", "chance", "under", "over", "worst", "worst_chance")
     rows = [
         (kind, *(number(result[f"{name}_{kind}"]) for name in names), percent(result[f"share_{kind}"]))

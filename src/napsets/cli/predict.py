@@ -61,7 +61,7 @@ class PValues(str, Enum):
     smoothed = "smoothed"
 
 
-#: What `predict` is told of them.
+#: What is passed on to `predict` of them.
 _WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
 
 

@@ -26,7 +26,7 @@ EXAMPLES = [
 ]
 
 
-#: Seeds, draws and processes: nobody waits for more, and the list of what to do would not fit into memory.
+#: Largest numbers of seeds, draws and processes: with more, the list of tasks would not fit into memory.
 _MOST = 1000
 
 

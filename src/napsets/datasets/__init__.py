@@ -1,7 +1,7 @@
 """Datasets: one graph included in the package, some synthetic, others read from files.
 
 `load` finds those that have a name; `from_files` and `from_pyg` take the user's own. All give a `NodeDataset`.
-`amazon_predictions` is what a trained model said of one of them.
+`amazon_predictions` are the predictions of a trained model for one of them.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def round_rows(probabilities: npt.NDArray[Any], bits: int = 15) -> npt.NDArray[n
 
 
 def pack(path: str | os.PathLike[str], graph: Graph, features: npt.NDArray[Any], labels: IntArray) -> None:
-    """Write an undirected graph with binary features and fewer than 2¹⁶ nodes as small as it was measured to get."""
+    """Write an undirected graph with binary features and fewer than 2¹⁶ nodes in the smallest layout that was tried."""
     row = np.repeat(np.arange(graph.num_nodes), graph.degrees)
     upper = row < graph.indices
     row, column = row[upper], graph.indices[upper].astype(np.int64)

@@ -50,7 +50,8 @@ class NodeDataset(Sealed):
     labels : array of shape (n,)
         Integers from 0; −1 where unknown, which is refused in `train` and `validation`.
     train, validation, test : index arrays or boolean masks
-        Disjoint. Nodes may lie in none of them. A class that `train` lacks is warned of: no model can learn it.
+        Disjoint. Nodes may lie in none of them. A class that is missing in `train` gives a warning: no model can learn
+        it.
     class_names : sequence of str, optional
         One name per class; without them the classes are as many as the labels show.
     name : str

@@ -1,4 +1,4 @@
-"""What stands in the cells of files: numbers as NumPy arrays; of sets files, lists of labels, and p-values by class."""
+"""The contents of cells in files: numbers as NumPy arrays; of sets files, lists of labels, and p-values by class."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def class_indices(
         What a label is. With "auto": names where every label is one, numbers from 0 where none is; a mixture is
         refused.
     notes : list, optional
-        Where it is said that labels were read as numbers, and which were left out.
+        A list to which notes on labels read as numbers, and on labels left out, are added.
     skip_unknown : bool
         Leave out labels that are not classes, instead of refusing them.
 
@@ -145,7 +145,7 @@ def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:
 def _rule(
     table: TableFile, known: Sequence[str], classes: ClassNames, labels_are: LabelsAre, notes: list[str] | None
 ) -> Any:
-    """Return what finds a label's class, or refuse labels that cannot be told or are not a class."""
+    """Return the function that finds a label's class, or refuse labels that are ambiguous or not a class."""
     nameless = [text for text in known if classes.named(text) < 0]
     numberless = [text for text in known if classes.numbered(text) < 0]
     if labels_are != "indices" and not nameless:

@@ -24,7 +24,7 @@ def read_edges(
 ) -> Graph:
     """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
-    A column ``weight`` is taken for what `reading` says. Where nothing is said, it does not count: see `notes`.
+    `reading` says what a column ``weight`` means; by default it is not used, and `notes` says so.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def read_edges(
     reading : Reading
         How it is read.
     notes : list, optional
-        Where what the user should know is said.
+        A list to which notes for the user are added.
     """
     table = open_table("edges", path, reading)
     meaning = reading.weights_are

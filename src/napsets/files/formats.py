@@ -1,8 +1,8 @@
 """Files of rows as batches of Arrow columns, whatever their format.
 
-A `TableFile` knows its column names and gives batches of the columns asked for. Parquet (a file, or a folder of
-parts), CSV (plain or gzip), JSON Lines and npz look alike from here on, except for one thing: CSV has no types, so the
-columns that hold ids and names are read from it as text. Columns go by napsets' names, whatever the file calls them
+A `TableFile` knows its column names and gives batches of the requested columns. Parquet (a file, or a folder of parts),
+CSV (plain or gzip), JSON Lines and npz look alike from here on, except for one thing: CSV has no types, so the columns
+that hold ids and names are read from it as text. Columns have the names of napsets, whatever the file calls them
 (`Reading.columns`). What napsets keeps in addition to the rows is read here too.
 """
 
@@ -48,7 +48,7 @@ class TableFile:
     Attributes
     ----------
     name : str
-        The argument it came from, such as edges, probabilities, labels or sets. It opens every message.
+        The argument it came from, such as edges, probabilities, labels or sets; messages start with it.
     path : Path
         Where it is.
     format : {"parquet", "csv", "jsonl", "npz"}

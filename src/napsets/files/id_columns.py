@@ -77,7 +77,7 @@ class NodeRows:
     def places(self, notes: list[str] | None = None) -> IntArray:
         """Return the place of each row's node, −1 where it is left out, once all rows were read; none is there twice.
 
-        What was left out is said in `notes`.
+        `notes` says what was left out.
         """
         self._unknown.settle(notes)
         places = np.concatenate(self._places)
@@ -94,7 +94,7 @@ def id_column(table: TableFile, batch: Any, column: str, *, like: NodeIds | None
     """Return a batch's ids as an Arrow array of int64, uint64 or large strings, whatever the file has.
 
     Text becomes integers only where it is to be `like` nodes whose ids are integers: in a file without types where it
-    looks so, in a file with types where ``ids="integer"`` asks for it.
+    looks so, in a file with types if ``ids="integer"``.
     """
     pa = arrow()
     values = batch.column(column)
@@ -102,7 +102,7 @@ def id_column(table: TableFile, batch: Any, column: str, *, like: NodeIds | None
         raise _missing_id(table, column)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if pa.types.is_null(values.type):  # a column of no rows that nobody gave a type
+    if pa.types.is_null(values.type):  # a column without rows and without a type
         values = values.cast(pa.int64())
     if pa.types.is_integer(values.type):
         return values.cast(pa.large_string()) if table.reading.ids == "string" else values

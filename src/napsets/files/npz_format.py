@@ -97,7 +97,7 @@ def _arrays(name: str, path: Path, archive: Any, columns: Sequence[str]) -> dict
 
 
 def _refuse_pickle(name: str, path: Path, archive: Any, column: str) -> None:
-    """Refuse Python objects in any array, also in one that is not asked for: napsets opens no pickle."""
+    """Refuse Python objects in any array, even one that is not used: napsets opens no pickle."""
     stored = f"{column}.npy" if f"{column}.npy" in archive.zip.namelist() else column
     with archive.zip.open(stored) as stream:
         if stream.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:

@@ -217,7 +217,7 @@ class _Rows:
         self.filled += len(block)
 
     def finish(self) -> npt.NDArray[Any]:
-        # Read-only, so that nobody who keeps it needs a copy.
+        # Read-only, so that it can be kept without a copy.
         return sealed(np.concatenate(self.parts) if self.array is None else self.array)
 
     def refuse(self) -> None:

@@ -2,7 +2,7 @@
 
 What is being written is a draft: it has a hidden name until it is whole. A process that is killed leaves its draft. The
 name says which process of which machine that was, so that the next one which writes to the folder removes the draft; on
-other machines only age tells that nobody writes to it any more.
+other machines only its age shows that nobody writes to it any more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def draft_mark() -> str:
 
 
 def is_abandoned(name: str, changed: float) -> bool:
-    """Tell whether `name` is a draft of ours that nobody writes to, if it was `changed` then (seconds since 1970)."""
+    """Return whether `name` is an abandoned draft of ours, if it was `changed` then (seconds since 1970)."""
     mark = _MARK.match(name)
     if mark is None:
         return False

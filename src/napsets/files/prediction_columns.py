@@ -64,7 +64,7 @@ class PredictionColumns(ABC):
     required: ClassVar[tuple[str, ...]]
     #: Further columns, each of which a file may lack.
     optional: ClassVar[tuple[str, ...]]
-    #: Further columns, which a file has where they were asked for.
+    #: Further columns, which a file has on request.
     on_request: ClassVar[tuple[str, ...]] = ()
     #: Columns that hold no numbers.
     texts: ClassVar[tuple[str, ...]] = ("node",)
@@ -214,7 +214,7 @@ class SetColumns(PredictionColumns):
         size, threshold = numbers["size"], numbers["threshold"]
         rules: dict[str, Rule] = {
             "size": ((size == np.floor(size)) & (size >= 0), "an integer of at least 0"),
-            # An exact level may ask for nothing: the set is then empty, or the best label stands in for it.
+            # An exact level may need no label: the set is then empty, or it gets the best label.
             "threshold": (
                 (threshold > -np.inf) | (np.isneginf(threshold) & (size <= 1)),
                 "a number or +∞, or −∞ for a set of at most one label",

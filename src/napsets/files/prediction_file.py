@@ -65,7 +65,7 @@ class PredictionSource(Protocol):
     def predict(
         self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
     ) -> Prediction:
-        """Return the prediction of some nodes; where p-values are asked for, ``p_values=`` is passed too."""
+        """Return the prediction of some nodes; if p-values are requested, ``p_values=`` is passed too."""
         ...
 
 

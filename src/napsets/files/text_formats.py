@@ -22,7 +22,7 @@ from napsets.errors import FileFormatError
 #: What Arrow takes for a number.
 _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"
 
-#: Bytes that are looked at to tell UTF-16 by.
+#: Bytes that are read to detect UTF-16.
 _HEAD = 64
 
 

@@ -1,7 +1,7 @@
 """Graph neural networks, trained inductively, on PyTorch Geometric's layers (the extra ``gnn``).
 
 `train` goes from a dataset to `napsets.NodePredictions` in one call; `fit` and `predict` are its two halves.
-`predict_sets` serves those who already have a model.
+`predict_sets` is for those who already have a model.
 """
 
 from __future__ import annotations

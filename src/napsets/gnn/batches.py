@@ -30,7 +30,7 @@ def csr_tensor(
     offsets: npt.NDArray[Any], columns: npt.NDArray[Any], values: npt.NDArray[Any] | None, num_columns: int
 ) -> Tensor:
     """Wrap a CSR matrix, with ones where no values are given, without copying what need not be copied."""
-    if columns.dtype != offsets.dtype:  # torch wants one width for both; the columns are the larger array
+    if columns.dtype != offsets.dtype:  # torch needs one width for both; the columns are the larger array
         kind = np.int32 if columns.dtype == np.int32 and columns.size < 2**31 else np.int64
         offsets, columns = offsets.astype(kind), columns.astype(kind, copy=False)
     data = torch.ones(columns.size) if values is None else torch.from_numpy(values)
@@ -42,7 +42,7 @@ def csr_tensor(
 
 
 def graph_tensor(graph: Graph, weighting: str = "ones", rows: slice = slice(None)) -> Tensor:
-    """Return some rows of a graph's adjacency, weighted as a model wants it."""
+    """Return some rows of a graph's adjacency, weighted as the model needs it."""
     if weighting == "gcn":
         offsets, columns, values = with_self_loops(graph.indptr, graph.indices, graph.degrees)
     else:
@@ -87,7 +87,7 @@ class Batch:
     Attributes
     ----------
     seeds : numpy.ndarray
-        The nodes whose logits are wanted; they are the first local ids.
+        The nodes whose logits are computed; they are the first local ids.
     x : torch.Tensor
         Features of all local nodes; with a `source`, of those that the first layer computes.
     offsets, columns, values : numpy.ndarray
@@ -294,7 +294,7 @@ class FullSampler(_OnGraph):
 
 
 def make_sampler(model: object, graph: Graph, features: FeatureTable, settings: Settings) -> Sampler:
-    """Return the sampler that settings and model ask for."""
+    """Return the sampler for these settings and this model."""
     stack = model if isinstance(model, Stack) else None
     weighting = "ones" if stack is None else stack.weighting
     in_place = stack is not None and stack.aggregates_first

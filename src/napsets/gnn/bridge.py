@@ -141,7 +141,7 @@ def probabilities_of(
 
 
 def _forward(model: nn.Module, data: Any) -> Any:
-    """Call a model the way that its forward asks for: with features and edges, or with the data as a whole."""
+    """Call a model as its forward expects it: with features and edges, or with the data as a whole."""
     try:
         signature = inspect.signature(model.forward)
     except (TypeError, ValueError):  # not written in Python
@@ -177,7 +177,7 @@ def _labels(data: Any, size: int) -> npt.NDArray[Any]:
 
 @contextmanager
 def _moved(model: nn.Module, device: str | torch.device | None) -> Iterator[torch.device | None]:
-    """Give the device to run on, with the model there, and bring it back; None where nothing tells a device."""
+    """Give the device to run on, with the model there, and bring it back; None if no device is known."""
     first = next(iter([*model.parameters(), *model.buffers()]), None)
     home = None if first is None else first.device
     target = home if device is None else torch.device(device)

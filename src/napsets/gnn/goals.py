@@ -23,7 +23,7 @@ from napsets.errors import InvalidInputError
 
 
 class Goal(Protocol):
-    """What training asks."""
+    """The goals of training."""
 
     @property
     def merit_name(self) -> str:

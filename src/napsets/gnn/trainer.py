@@ -162,7 +162,7 @@ class Trainer:
 
 
 def _evenly(batches: int, looks: int) -> set[int]:
-    """Return the batches after which to look: as many as asked for, evenly spread, the last always among them."""
+    """Return the batches after which to evaluate: evenly spread, always including the last."""
     return {max(round((k + 1) * batches / looks) - 1, 0) for k in range(looks)}
 
 

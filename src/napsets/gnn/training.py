@@ -108,11 +108,11 @@ def fit(
     quantiles : sequence of float
         Which, for regression: ascending, between 0 and 1.
     checkpoint : path, optional
-        Written after every epoch; if the file is there already, the run goes on from it, to the same result.
+        Written after every epoch; if the file exists, the run continues from it, with the same result.
     progress : callable, optional
         Called as ``progress(done, total)`` in batches; training may stop before the total.
     threads : int, optional
-        Threads that torch uses: two unless told, on every machine, because another number gives other last bits.
+        Threads that torch uses: two by default on every machine, because another number gives other last bits.
     **changes
         Fields of `Settings` that differ from the preset.
     """

@@ -135,7 +135,7 @@ class Ear:
     def enter(self, slot: int) -> int:
         """Count a node's new label for others; what is around the node itself is not known yet.
 
-        Returns how many entries hear it, or −1 where that does not tell which scores change.
+        Returns how many entries hear it, or −1 if that does not determine which scores change.
         """
         label, reference = int(self.state.labels.values[slot]), bool(self.state.is_reference.values[slot])
         hearers = self._speak(slot, label, 1, reference)

@@ -1,4 +1,4 @@
-"""Full conformal prediction kept up to date: every label is evidence, and a change touches only the nodes that hear it.
+"""Full conformal prediction kept up to date: every label is evidence, and a change affects only the nodes near it.
 
 An `Ear` keeps the counts of labels around each labelled node; here its score at its own label is kept. Scores that
 change are replaced in an ordered list. The threshold of a candidate is read off that list, with the scores that the
@@ -61,7 +61,7 @@ class Hearing:
     ear : Ear
         The counts of the labels of the present state.
     learned : Learned
-        What the reference has taught.
+        What was learned from the reference.
     """
 
     #: The p-value of a label is computed once it is among the labels held out: then it is evidence for them too.

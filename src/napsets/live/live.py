@@ -106,7 +106,7 @@ class Live(Logged):
         ----------
         graph : Graph or another library's, or path
             As in `NAPS.calibrate`: a `Graph`, a PyTorch Geometric ``Data``, a NetworkX graph, a SciPy sparse matrix, an
-            ``edge_index``; or a file of edges, beside files of probabilities and labels.
+            ``edge_index``; or a file of edges, with files of probabilities and labels.
         probabilities : array of shape (nodes, classes), or path
             The outputs of the model.
         labels : array of shape (nodes,), or path

@@ -5,7 +5,7 @@ in the order in which the labels came. The alarms and the interval are valid at 
 every label. The two alarms (see `napsets.live.alarms`) answer two questions: exchangeability may be lost while coverage
 is kept, and then nothing promises that it stays so.
 
-Every function has a form that takes one label at a time, in constant time and memory, and gives the same bits:
+Every function has a form that takes one label at a time, in constant time and memory, with identical results:
 `Jumper`, `MissAlarm`, `Window`, and all of them together in `Monitor`.
 """
 

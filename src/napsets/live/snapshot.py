@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
 
 
 def write_snapshot(folder: Path, checksum: bytes, fold: Fold) -> None:
-    """Write the fold of a log to a folder, beside its log."""
+    """Write the state that a log leads to into the folder of the log."""
     state = fold.state
     offsets, columns = state.adjacency.packed()
     head = json.dumps({"version": _VERSION, "events": state.events, "checksum": checksum.hex()})

@@ -91,7 +91,7 @@ class State:
         self.present = 0
         self.arrived_labels = 0
         self.events = 0
-        #: Labelled nodes in the reference, and beside it.
+        #: Labelled nodes in the reference, and outside it.
         self.sizes = [0, 0]
 
     @property

@@ -197,7 +197,7 @@ class Steering:
         self.level = math.fsum(weight * expert for weight, expert in zip(self._weights, self._experts, strict=True))
 
     def _measure(self, mark: Mark) -> None:
-        """Measure the delay in sets, times the share of them that get labels: the first labels tell it already."""
+        """Measure the delay in sets, times the share of them that get labels: the first labels show it already."""
         self._labels, self._judged = self._labels + 1, max(self._judged, mark.number + 1)
         share = min(1.0, self._labels / self._judged)
         self.delay = self._delays.step((self._sets - mark.number - 1) * share)

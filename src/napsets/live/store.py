@@ -1,8 +1,8 @@
 """Where the log is kept: numbered events in an SQLite file, each row chained to the one before by a checksum.
 
-The log is the truth. A folder holds it (``log.sqlite``) beside snapshots of the state that make a start fast and may be
-deleted at any time. A batch is one transaction, on the disk before `append` returns. A log that was cut, reordered or
-changed is refused, and what stands before the damage can be copied with `recover`.
+The log determines the state. A folder holds it (``log.sqlite``) with snapshots of the state that make a start fast and
+may be deleted at any time. A batch is one transaction, on the disk before `append` returns. A log that was cut,
+reordered or changed is refused, and what stands before the damage can be copied with `recover`.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Store:
                 self._connection.execute("ROLLBACK")
 
     def refuse_lost(self, snapshot: Snapshot | None) -> None:
-        """Refuse a log that ends before the snapshot beside it: events that were acknowledged are gone."""
+        """Refuse a log that ends before its snapshot: events that were acknowledged are lost."""
         if snapshot is not None and snapshot.events > self.events:
             raise FileFormatError(
                 f"`path` must hold a whole log; in {self.path}, it ends at event {self.events}, and snapshot.npz has "
@@ -319,7 +319,7 @@ def _read_mode(log: Path) -> str:
 
 
 def _can_write(folder: Path) -> bool:
-    """Return whether files can be made in a folder; asked of the disk itself, since root may do all but that."""
+    """Return whether files can be made in a folder; tried on the disk, because permissions do not bind root."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True

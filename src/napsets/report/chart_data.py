@@ -109,7 +109,7 @@ def method_rows(comparison: Comparison, titles: Sequence[str], covered: Sequence
 
 
 def curve_rows(comparison: Comparison, titles: Sequence[str], sizes: Mapping[str, str]) -> list[Row]:
-    """Return coverage found and asked for of each method at each error rate, and some of its curves by column."""
+    """Return measured and target coverage of each method at each error rate, and some of its curves by column."""
     rows = []
     for title, result in zip(titles, comparison, strict=True):
         curves = {"size": result.curve_size, **result.curves}

@@ -313,7 +313,7 @@ def _intervals(looks: Looks, bars: Spec, marks: Spec, size: int) -> list[Spec]:
 
 
 def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, size: Measure) -> Spec:
-    """Return coverage against size over error rates, and at the one asked for with intervals."""
+    """Return coverage against size over error rates, and at the report's own with intervals."""
     domain = reach(curve, "coverage", include=target)
     curve = [row for row in curve if math.isfinite(row[size.field])]
     wide = size.reach(curve, size.field, include=size.include)

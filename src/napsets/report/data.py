@@ -25,7 +25,7 @@ from napsets.report.sets_page import SetsPage
 from napsets.report.summary import Words
 from napsets.version import __version__
 
-#: What a page shows of each kind of prediction: the one place that asks for it.
+#: The page of each kind of prediction.
 PAGES: Mapping[type[Prediction], type[PageKind]] = {PredictionSets: SetsPage, PredictionIntervals: IntervalsPage}
 
 

@@ -188,12 +188,12 @@ class IntervalsPage(PageKind):
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
-        """How far the target of each voice is above the model's best guess for it, and how far it moves each output."""
+        """Of each labelled node that is evidence: its target minus the best guess, and how far it moves each output."""
         shifts = VoiceColumn("shifts", shape=(len(self.columns),))
         return {"voice_residual": VoiceColumn("residual"), "voice_shifts": shifts}
 
     def node_bytes(self, scored: int, evidence: int) -> int:
-        """Return how many bytes the intervals of a node take, what is said of them, and the voices on it."""
+        """Return how many bytes the intervals of a node, their explanation and their evidence take."""
         columns = len(self.columns)
         own = len(self.methods) * (SENTENCE + 16) + 8 * (scored + 1) * (columns + 1)
         return own + evidence * VOICES * (16 + 4 * columns)
@@ -357,7 +357,7 @@ def _widths(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
 
 
 def _number_line(looks: Looks, explorer: Explorer, hops: int) -> Spec:
-    """Return the explorer's number line; the page fills in a node's interval, the model's word, and targets."""
+    """Return the explorer's number line; the page fills in a node's interval, the model's outputs, and targets."""
     informed = ["With evidence"] if explorer.sentences else []
     lines = ["Interval", "Model", *informed, *(f"Targets at hop {k}" for k in range(1, min(hops, LINE_HOPS) + 1))]
     axis = {"labelLimit": 120}

@@ -103,7 +103,7 @@ class VoiceColumn(NamedTuple):
     Attributes
     ----------
     attribute : str
-        Where a voice has it.
+        The attribute of a `Voice` that has it.
     shape : tuple of int
         Its shape; () for a single number.
     fill : float
@@ -217,7 +217,7 @@ class PageKind(ABC):
     @property
     @abstractmethod
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
-        """What the explorer shows of each voice, by the name of the array."""
+        """What the explorer shows of each labelled node that is evidence, by the name of the array."""
 
     @abstractmethod
     def node_bytes(self, scored: int, evidence: int) -> int:

@@ -193,7 +193,7 @@ class SetsPage(PageKind):
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
-        """What each voice multiplies the odds of its label by."""
+        """By how much each labelled node that is evidence multiplies the odds of its label."""
         return {"voice_odds": VoiceColumn("odds", fill=1.0)}
 
     def node_bytes(self, scored: int, evidence: int) -> int:
@@ -293,7 +293,7 @@ class SetsPage(PageKind):
 
 
 def node_bytes(classes: int, methods: int, scored: int, evidence: int = 0) -> int:
-    """Return how many bytes the labels of a node take in the page, and the voices on it."""
+    """Return how many bytes the labels of a node and their evidence take in the page."""
     return (16 * scored + methods) * classes + evidence * (VOICES * 16 + 4) + 4 * classes * bool(evidence)
 
 

@@ -46,7 +46,7 @@ from napsets.version import __version__
 
 __all__ = ["make_app"]
 
-#: Bytes of a body that is read at once, without a thread of its own.
+#: Bytes of a body that is read directly, without its own thread.
 _SMALL = 1 << 14
 
 _ABOUT = """Prediction sets for the nodes of a graph that keeps changing. Each set contains the true label with the

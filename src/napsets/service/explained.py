@@ -19,7 +19,7 @@ _MOST_NEIGHBOURS = 50
 
 
 def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, Any]:
-    """Return the set of one node with its candidates, their p-values, and the labelled neighbours that speak."""
+    """Return the set of one node with its candidates, their p-values, and the labelled neighbours that are evidence."""
     with live._busy:  # all of one state
         sets, p_values = live.predict([node], alpha), live.p_values([node])[0]
         probabilities, scores = live._candidates(node)

@@ -19,9 +19,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: Paths that anybody may ask for: they say nothing about the graph.
+#: Paths that need no token: they reveal nothing about the graph.
 _OPEN = ("/livez", "/readyz", "/")
-#: What requests are counted by; others would let anybody fill the memory with names.
+#: What requests are counted by; other names could fill the memory.
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _QUERY = ("alpha", "history")
 _HEADERS = [

@@ -1,4 +1,4 @@
-"""The page at ``/``: one text with its own style and script, which asks the service for everything else."""
+"""The page at ``/``: one text with its own style and script, which fetches everything else from the service."""
 
 from __future__ import annotations
 

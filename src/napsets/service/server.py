@@ -92,7 +92,7 @@ def _short_turns() -> Iterator[None]:
 
 
 class _Server(uvicorn.Server):
-    """A server for which being told to stop is a good end, and no interruption."""
+    """A server that ends normally when it is told to stop."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
 
 
 def _warm_up(live: Live) -> None:
-    """Compile kernels, and count past labels, before anybody waits for it."""
+    """Compile kernels, and count past labels, before the first request."""
     live.status()
     live.history()
     if nodes := live.ids()[:1]:

@@ -44,7 +44,7 @@ AnyTable: TypeAlias = DataFrame | pa.Table
 
 @dataclass(frozen=True)
 class Route:
-    """Where the arrays go, and who makes them.
+    """Where the arrays are written, and by which process.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class SparkSettings:
     pool, alike : float
         What all reference nodes, and those alike, weigh on top.
     everyone : bool
-        Whether there is one threshold for all, and nobody is near.
+        Whether there is one threshold for all nodes, without neighbourhoods.
     level : Level
         Nominal or exact.
     split : Split or None
@@ -200,7 +200,7 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _near_scores(batch: pa.RecordBatch) -> tuple[pa.Array, NearScores]:
-    """Return the targets of a batch, each once, and what their rows tell."""
+    """Return the targets of a batch, each once, and the contents of their rows."""
     ends = pc.run_end_encode(batch.column("target")).run_ends.to_numpy().astype(np.int64)
     starts = np.append(0, ends[:-1])
     of = np.repeat(np.arange(ends.size), ends - starts)

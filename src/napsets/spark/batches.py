@@ -92,7 +92,7 @@ def hadoop_path(spark: SparkSession, path: str) -> Any:
 
 
 def literally(path: str) -> str:
-    """Return a path as readers of Spark's want it, to which brackets and stars would be patterns."""
+    """Return a path as Spark's readers need it, for which brackets and stars are patterns."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
@@ -218,8 +218,8 @@ def _counted(name: str, table: DataFrame, *, hashed: bool) -> DataFrame:
 def fingerprint_of(tables: Mapping[str, Content | None], settings: Mapping[str, Any]) -> str:
     """Return sixteen hexadecimal digits that change with any row, column or setting.
 
-    What is of somebody else's making, such as a score, gets a fingerprint of its own each time, because its name may
-    not tell all that it depends on.
+    Objects from outside the package, such as a user's score, get a new fingerprint each time, because their name may
+    not determine all that they depend on.
     """
     lines = [__version__]
     lines += [f"{name}: {_setting(value)}" for name, value in settings.items()]

@@ -89,7 +89,7 @@ def predict_files(
         refused, and so is one that holds an input or lies in one. Beside the rows it has a file ``_napsets.json`` with
         the version, the classes and the settings; of an exact level also what it came to (``exact_level``, null where
         there are too few labels for any). What is written on the way is next to it, in a hidden directory, and is
-        removed at the end. After a kill it is still there, and the same call goes on from it.
+        removed at the end. After a kill it is still there, and the same call continues from it.
     hops, decay, score, alpha, seed, pool, alike, exact
         As in `predict_sets`; None leaves a choice to the method.
     by : str, Groups or array, optional

@@ -62,7 +62,7 @@ class Folder:
         path = self.file(f"{name}.npy")
         if _is_empty(path):
             return sealed(np.load(path, allow_pickle=False))
-        # As a view of read-only memory: nobody writes to this file, so whoever keeps the array needs no copy.
+        # As a view of read-only memory: this file is not written to again, so the array needs no copy.
         return np.asarray(memoryview(np.load(path, mmap_mode="r")))
 
     def save(self, name: str, array: npt.NDArray[Any]) -> None:
@@ -78,7 +78,7 @@ class Folder:
             stream.truncate(stream.tell() + int(np.prod(shape)) * np.dtype(dtype).itemsize)
 
     def fill(self, name: str, row: int, values: npt.NDArray[Any]) -> None:
-        """Write rows of an array from one on; through the file, because a full disk would kill who writes to a map."""
+        """Write rows of an array from one on; through the file: a full disk kills writers of maps."""
         path = self.file(f"{name}.npy")
         with open(path, "rb") as stream:
             shape, start, dtype = _header(stream)

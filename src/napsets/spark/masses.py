@@ -1,8 +1,8 @@
 """What tasks of joins know of the labelled nodes together: how they are split, and their mass around many targets.
 
-Mass is counted on plain arrays, to the bits of the kernels of one machine. A reference node is known here by its score
-alone. Scores are replaced by their places among the distinct ones, so that "how many up to this score" is a search
-among integers; counts are then weighted in the order hops, pool, alike.
+Mass is counted on plain arrays, bit for bit as the kernels of one machine do. A reference node is known here by its
+score alone. Scores are replaced by their places among the distinct ones, so that "how many up to this score" is a
+search among integers; counts are then weighted in the order hops, pool, alike.
 
 For an exact level labelled nodes are split by the rule of `napsets.randomness.split_order`: a sum over all labelled
 ids, which has no order, and the seed give another seed; the ids in the order of the uniform numbers that it draws are a
@@ -71,7 +71,7 @@ class AllScores:
     scores : numpy.ndarray
         One per reference node.
     predicted : numpy.ndarray or None
-        The model's first choice for each, where it is asked who looks alike.
+        The predicted label of each, if nodes with equal predictions count.
     """
 
     scores: FloatArray

@@ -123,7 +123,7 @@ def fill_nodes(share: NumberedPart, store: Folder) -> None:
     store.copy_into("keys", share.row, f"{base}/keys")
     if os.path.exists(f"{base}/probabilities"):
         store.copy_into("probabilities", share.row, f"{base}/probabilities")
-    else:  # nodes of edges alone: nobody asks for their probabilities, but rows must be some
+    else:  # nodes of edges alone: their probabilities are not used, but there must be rows
         rows = os.path.getsize(f"{base}/keys") // 8
         classes = store.array("probabilities").shape[1]
         store.fill("probabilities", share.row, np.full((rows, classes), 1.0 / classes))

@@ -86,7 +86,7 @@ def check_target(spark: SparkSession, target: str, inputs: Iterable[str | None])
     _refuse_foreign(target, entries, lambda part: spark.read.parquet(f"{path}/{part}").columns)
 
 
-#: What may tell Spark that a path without an address lies on another file system than that of this machine.
+#: Settings by which a path without an address is on another file system than that of this machine.
 _ELSEWHERE = {"HADOOP_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"}
 
 
@@ -127,7 +127,7 @@ def _foreign(entries: list[tuple[str, bool]], columns_of: Callable[[str], list[s
     parts = sorted(name for name in names if name.startswith("part-"))
     if SIDECAR in names or not names:
         return None
-    # Without a word of ours, what the rows are must tell: an earlier version wrote none.
+    # Without our own mark, the rows must show it: an earlier version wrote none.
     if "_SUCCESS" not in names or not parts:
         return f"{names[0]!r}, and nothing that says what it is"
     try:
@@ -200,7 +200,7 @@ def beside(spark: SparkSession, target: str) -> Iterator[tuple[str, str]]:
             except InvalidInputError:
                 raise
             except BaseException:
-                begun = True  # the same call goes on from here
+                begun = True  # the same call continues from here
                 raise
     finally:
         system.delete(written, True)

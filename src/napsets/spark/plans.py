@@ -166,7 +166,7 @@ def _joins(reason: str) -> PlanChoice:
 def _route(
     spark: SparkSession, method: Any, size: Size, folder: str | None, capped: bool, memory: int | None, *, forced: bool
 ) -> tuple[Route, str | None]:
-    """Return which way arrays reach the workers, and what speaks against it, None where nothing does."""
+    """Return how arrays reach the workers, and a reason against it, or None."""
     if capped:
         return Route(), "`max_neighbourhood` cuts joins only"
     if size.nodes > MOST_NODES:

@@ -257,7 +257,7 @@ def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Me
     folder = None if place is None else local_path(place)
     with plain_errors():
         joins, capped = joins_know(method), cap is not None
-        # Without a place to keep anything, nobody will have to know these tables again.
+        # Without a place to keep anything, these tables are not needed again.
         lazy = place is None and (plan == JOINS or capped)
         contents = {} if lazy else _contents(inputs, tables, ordered=not joins, hashed=place is not None)
         rows = _size(contents, tables, directed, _direction(method))

@@ -29,7 +29,7 @@ Keep = Callable[[DataFrame, str], DataFrame]
 
 @dataclass(frozen=True)
 class EdgeTables:
-    """The graph, with what a walk wants to know on arrival.
+    """The graph, with what a walk needs on arrival.
 
     Attributes
     ----------
