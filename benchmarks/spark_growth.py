@@ -360,7 +360,7 @@ def graph_table(rows: list[dict[str, Any]]) -> list[str]:
     lines += ["|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|---|"]
     for r in sorted(rows, key=lambda r: (r["edges"], r["hops"], r["engine"])):
         base = next((o for o in rows if (o["edges"], o["hops"], o["engine"]) == (r["edges"], r["hops"], "local")), r)
-        told = (
+        cells = (
             ("", "", "")
             if r["engine"] == "local"
             else (f"{r['own'] / 1e6:.0f}", f"{r['rss'] / 1e6:.0f}", "yes" if r["exact"] else "NO")
@@ -369,7 +369,7 @@ def graph_table(rows: list[dict[str, Any]]) -> list[str]:
         lines += [
             f"| {r['edges']:,} | {r['hops']} | {r['targets']:,} | {name} | {r['seconds']:.1f} "
             f"| {r['seconds'] / base['seconds']:.1f} | {r['cpu']:.1f} | {r['cpu'] / base['cpu']:.1f} | {r['load']:.0f} "
-            f"| {' | '.join(told)} |"
+            f"| {' | '.join(cells)} |"
         ]
     return lines
 

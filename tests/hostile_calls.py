@@ -120,7 +120,7 @@ SLOW = {
 
 def surface() -> dict[str, Callable[[World], Any]]:
     """Return, by name, how each public function, constructor and method is got hold of in a world."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for name in (*ns.__all__, *(f"datasets.{each}" for each in datasets.__all__)):
         if name in ROOMS or name == "datasets":
             continue
@@ -129,17 +129,17 @@ def surface() -> dict[str, Callable[[World], Any]]:
             continue
         if isinstance(value, type):
             if name not in RECORDS:
-                found[name] = lambda world, value=value: value
+                functions[name] = lambda world, value=value: value
             for method in methods_of(value, of_class=True):
-                found[f"{name}.{method}"] = lambda world, value=value, method=method: getattr(value, method)
+                functions[f"{name}.{method}"] = lambda world, value=value, method=method: getattr(value, method)
         elif callable(value) and name != "methods":
-            found[name] = lambda world, value=value: value
+            functions[name] = lambda world, value=value: value
     for function in (compare, recommend, inspect_node, localisers.Reference, scores.Labelled):
-        found[function.__qualname__] = lambda world, function=function: function
+        functions[function.__qualname__] = lambda world, function=function: function
     for name, make in SUBJECTS.items():
         for method in methods_of(type(make(WORLDS[0]))):
-            found[f"{name}: {method}"] = lambda world, make=make, method=method: getattr(make(world), method)
-    return found
+            functions[f"{name}: {method}"] = lambda world, make=make, method=method: getattr(make(world), method)
+    return functions
 
 
 def methods_of(kind: type, *, of_class: bool = False) -> list[str]:

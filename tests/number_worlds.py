@@ -40,7 +40,7 @@ def number_files(folder: Path, score: str = "cqr", suffix: str = ".parquet", **c
 
 def number_predictor(score: str, method: str, **settings: Any) -> Any:
     """What the command calibrates on these files."""
-    made = ns.make_method(method, score=score, **settings)
+    predictor = ns.make_method(method, score=score, **settings)
     outputs = np.column_stack(list(COLUMNS[score].values()))
     known = np.where(np.arange(SIZE) < KNOWN.size, Y, np.nan)
-    return made.calibrate_rows(ns.Graph.from_edge_index(ENDS, SIZE), outputs, known, KNOWN, IDS)
+    return predictor.calibrate_rows(ns.Graph.from_edge_index(ENDS, SIZE), outputs, known, KNOWN, IDS)

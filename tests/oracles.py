@@ -176,12 +176,12 @@ def same_bits(a, b) -> bool:
 
 def shortest_edges(edges, lengths, directed=False):
     """The edges of a graph with the length of each: of several, the shortest; without self-loops."""
-    found: dict[tuple[int, int], float] = {}
+    lengths_of: dict[tuple[int, int], float] = {}
     for (u, v), length in zip(edges, lengths, strict=True):
         for pair in ((u, v),) if directed else ((u, v), (v, u)):
             if u != v:
-                found[pair] = min(found.get(pair, math.inf), length)
-    return found
+                lengths_of[pair] = min(lengths_of.get(pair, math.inf), length)
+    return lengths_of
 
 
 def path_distances(edges, lengths, num_nodes, source, directed=False):

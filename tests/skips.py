@@ -42,8 +42,8 @@ def _noun(kind: str, count: int) -> str:
 
 
 def _reason(report: Any) -> str:
-    told: str | Sequence[Any] = report.longrepr
-    reason = told if isinstance(told, str) else str(told[-1])
+    report_text: str | Sequence[Any] = report.longrepr
+    reason = report_text if isinstance(report_text, str) else str(report_text[-1])
     reason = " ".join(reason.removeprefix("Skipped: ").split())
     absent = re.match(r"could not import '([\w.]+)'", reason)
     return f"no {absent[1]}: {PACKAGES}" if absent else reason

@@ -21,8 +21,8 @@ CORE = sorted(
 
 @pytest.mark.parametrize("name", CORE)
 def test_the_examples_of(name):
-    found = doctest.testmod(import_module(name))
-    assert found.failed == 0
+    outcome = doctest.testmod(import_module(name))
+    assert outcome.failed == 0
 
 
 def test_what_people_call_first_has_an_example():

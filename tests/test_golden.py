@@ -41,8 +41,8 @@ def committed():
 
 @pytest.mark.parametrize("part", [cases.of_sets, cases.of_thresholds, cases.of_metrics], ids=lambda part: part.__name__)
 def test_every_answer_of_the_first_edition_stands(part, committed):
-    found = part(cases.World())
-    for name, value in found.items():
+    answers = part(cases.World())
+    for name, value in answers.items():
         if name in WRITTEN_OUT:
             assert_close(json.loads(str(value)), json.loads(str(committed[name])))
         else:

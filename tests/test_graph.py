@@ -146,8 +146,8 @@ def test_a_subgraph_is_networkx_subgraph_with_a_map_back(sized, data):
     part = whole.subgraph(nodes)
     theirs = nx.Graph(e for e in edges if e[0] != e[1])
     theirs.add_nodes_from(range(size))
-    found = {(part.original_ids[u], part.original_ids[v]) for u in range(len(nodes)) for v in part.neighbours(u)}
-    assert found == {pair for u, v in theirs.subgraph(nodes).edges for pair in ((u, v), (v, u))}
+    kept_edges = {(part.original_ids[u], part.original_ids[v]) for u in range(len(nodes)) for v in part.neighbours(u)}
+    assert kept_edges == {pair for u, v in theirs.subgraph(nodes).edges for pair in ((u, v), (v, u))}
     assert all((np.diff(part.neighbours(u)) > 0).all() for u in range(len(nodes)))
     again = part.subgraph(range(len(nodes) // 2))
     assert again.original_ids.tolist() == list(nodes[: len(nodes) // 2])

@@ -38,15 +38,15 @@ def make(**changes):
 
 
 def test_widths_ends_and_what_is_inside():
-    found = make(ids=["a", "b", "c"])
-    assert found.widths.tolist() == [2.0, 0.0, math.inf]
-    assert found[0] == found["a"] == (0.0, 2.0)
-    assert list(found)[1] == (-1.0, -1.0)
-    assert found[1:].nodes.tolist() == [1, 7]
-    assert found.infinite == 1
+    intervals = make(ids=["a", "b", "c"])
+    assert intervals.widths.tolist() == [2.0, 0.0, math.inf]
+    assert intervals[0] == intervals["a"] == (0.0, 2.0)
+    assert list(intervals)[1] == (-1.0, -1.0)
+    assert intervals[1:].nodes.tolist() == [1, 7]
+    assert intervals.infinite == 1
     targets = np.array([0, -1.0, np.nan, 0, 2.0, 0, 0, 9.0])
-    assert found.contains(targets).tolist() == [True, True, True]
-    assert found.contains([2.5, -1.0, 0.0], per="set").tolist() == [False, True, True]
+    assert intervals.contains(targets).tolist() == [True, True, True]
+    assert intervals.contains([2.5, -1.0, 0.0], per="set").tolist() == [False, True, True]
 
 
 def test_the_table_has_a_row_an_interval():

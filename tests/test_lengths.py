@@ -97,17 +97,17 @@ def test_every_constructor_takes_lengths(kind, directed, either_way):
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
 def test_a_networkx_graph_has_the_lengths_of_its_attribute(kind):
-    made = kind()
-    made.add_nodes_from("abcde")
-    made.add_weighted_edges_from([("a", "b", 2.0), ("c", "b", 4.0)])
+    graph = kind()
+    graph.add_nodes_from("abcde")
+    graph.add_weighted_edges_from([("a", "b", 2.0), ("c", "b", 4.0)])
     directed = kind is not nx.Graph
     expected = shortest_edges([(0, 1), (2, 1)], [2.0, 4.0], directed)
-    assert edges_of(ns.Graph.from_networkx(made, weight="weight")) == expected
-    strong = ns.Graph.from_networkx(made, weight="weight", weights_are="strengths")
+    assert edges_of(ns.Graph.from_networkx(graph, weight="weight")) == expected
+    strong = ns.Graph.from_networkx(graph, weight="weight", weights_are="strengths")
     assert edges_of(strong) == {pair: 1 / length for pair, length in expected.items()}
-    assert ns.Graph.from_networkx(made).lengths is None
+    assert ns.Graph.from_networkx(graph).lengths is None
     with pytest.raises(ns.InvalidInputError, match="`weight` must name an attribute of every edge; some have no 'far'"):
-        ns.Graph.from_networkx(made, weight="far")
+        ns.Graph.from_networkx(graph, weight="far")
 
 
 def test_weights_do_not_count_until_it_is_said_what_they_are():
@@ -181,16 +181,16 @@ def test_lengths_are_kept_from_being_written_to_and_go_to_other_processes():
 def test_lengths_come_back_as_a_matrix():
     graph = ns.Graph.from_edge_index(INDEX, SIZE, directed=True, lengths=LENGTHS)
     matrix = graph.to_scipy(lengths=True).tocoo()
-    found = dict(zip(zip(matrix.row.tolist(), matrix.col.tolist(), strict=True), matrix.data.tolist(), strict=True))
-    assert found == edges_of(graph)
+    entries = dict(zip(zip(matrix.row.tolist(), matrix.col.tolist(), strict=True), matrix.data.tolist(), strict=True))
+    assert entries == edges_of(graph)
     with pytest.raises(ns.InvalidInputError, match="`lengths` must be False for a graph whose edges have none"):
         ns.Graph.from_edge_index(INDEX, SIZE).to_scipy(lengths=True)
 
 
 def test_along_a_direction_neighbours_are_targets_sources_or_both():
     graph = ns.Graph.from_edge_index([[0, 1, 3], [1, 2, 1]], 4, directed=True)
-    found = {way: graph.along(way).neighbours(1).tolist() for way in ("out", "in", "both")}
-    assert found == {"out": [2], "in": [0, 3], "both": [0, 2, 3]}
+    neighbours = {way: graph.along(way).neighbours(1).tolist() for way in ("out", "in", "both")}
+    assert neighbours == {"out": [2], "in": [0, 3], "both": [0, 2, 3]}
     with pytest.raises(ns.InvalidInputError, match="`direction` must be one of out, in, both; got 'inn'"):
         graph.along("inn")
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 def run_pytest(*arguments: object, path: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
     """Run pytest on a machine without programs, so that neither chromium nor Java is found."""
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "JAVA_HOME")}
-    found = os.pathsep.join([str(ROOT / "tests"), str(ROOT / "src")])
-    environment = kept | {"PATH": path, "PYTHONPATH": found, "PYTEST_ADDOPTS": "-p no:cacheprovider"} | variables
+    python_path = os.pathsep.join([str(ROOT / "tests"), str(ROOT / "src")])
+    environment = kept | {"PATH": path, "PYTHONPATH": python_path, "PYTEST_ADDOPTS": "-p no:cacheprovider"} | variables
     command = [sys.executable, "-m", "pytest", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 

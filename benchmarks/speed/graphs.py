@@ -107,7 +107,7 @@ GRAPHS |= {spec.name: spec for spec in _ROADS}
 
 
 def build(name: str, folder: Path) -> dict[str, int | str]:
-    """Make a graph and write it to `folder`; return what is told about it."""
+    """Make a graph and write it to `folder`; return its title and sizes."""
     graph = GRAPHS[name].make()
     lengths = {} if graph.lengths is None else {"lengths": graph.lengths}
     rows = {"indptr": graph.indptr, "indices": graph.indices, "directed": graph.directed}

@@ -76,8 +76,8 @@ def first_use(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Calibrate and predict in a fresh process that finds no compiled kernel."""
     code = FIRST_USES[spec["work"]] or _ten_lines()
     with TemporaryDirectory(dir=folder) as cache:
-        out, told = _timed_process(["-c", _FIRST_USE, code], NUMBA_CACHE_DIR=cache)
-    return {**told, **json.loads(out.splitlines()[-1])}
+        out, timing = _timed_process(["-c", _FIRST_USE, code], NUMBA_CACHE_DIR=cache)
+    return {**timing, **json.loads(out.splitlines()[-1])}
 
 
 def write_files(spec: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -63,10 +63,10 @@ def _ratio(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def _graph(told: dict[str, Any]) -> str:
+def _graph(about: dict[str, Any]) -> str:
     return (
-        f"{told['title']}: {told['nodes']:,} nodes, {told['edges']:,} directed edges, "
-        f"largest degree {told['largest_degree']:,}"
+        f"{about['title']}: {about['nodes']:,} nodes, {about['edges']:,} directed edges, "
+        f"largest degree {about['largest_degree']:,}"
     )
 
 
@@ -281,10 +281,10 @@ def _methods(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
     far = [per_round(group, "seconds").text(_seconds) for group in grouped(
         [row for row in rows if row["graph"] == "million"], "work"
     )]  # fmt: skip
-    told = f"\nEvidence and fit for a million nodes from 100,000 labels: {far[0]}.\n" if far else ""
+    evidence = f"\nEvidence and fit for a million nodes from 100,000 labels: {far[0]}.\n" if far else ""
     return (
         f"## Other methods\n\n{_graph(graphs['reddit2-test'])}; half of its nodes labelled, all of them "
-        f"predicted, ten classes, all cores.\n\n{_table(head, lines)}{told}"
+        f"predicted, ten classes, all cores.\n\n{_table(head, lines)}{evidence}"
     )
 
 
@@ -300,8 +300,8 @@ def _roads(rows: list[dict[str, Any]], graphs: dict[str, Any]) -> str:
         if task == "path lengths":
             floor = groups[name, radius, threads, "dijkstra"]
             pairs = floor.rows[0]["reached"] / floor.rows[0]["sources"]
-            told = [graphs[name]["title"], f"{radius:g}", f"{pairs:,.0f}", str(threads)]
-            more.append([*told, *_beside(group, floor)])
+            start = [graphs[name]["title"], f"{radius:g}", f"{pairs:,.0f}", str(threads)]
+            more.append([*start, *_beside(group, floor)])
     shared = ["napsets", "ratio", "CPU ratio", "goal"]
     one = _table(["direction", "bare traversal", *shared], [[*line, "0.8"] for line in lines])
     other = _table(

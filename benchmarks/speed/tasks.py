@@ -66,8 +66,8 @@ def _floor(spec: Spec, folder: Path) -> Spec:
     sources = _sources(graph, spec)
     graph = graph.along(spec.get("direction", "out"))
     floor.traverse(library, graph, sources[:64], spec["hops"], spec["threads"])
-    reached, told = _timed(lambda: floor.traverse(library, graph, sources, spec["hops"], spec["threads"]))
-    return {**told, "sources": sources.size, "reached": reached}
+    reached, timing = _timed(lambda: floor.traverse(library, graph, sources, spec["hops"], spec["threads"]))
+    return {**timing, "sources": sources.size, "reached": reached}
 
 
 def _napsets(spec: Spec, folder: Path) -> Spec:
@@ -82,12 +82,12 @@ def _napsets(spec: Spec, folder: Path) -> Spec:
         searched = graph.along(direction)  # its rows are made on the clock
         return contenders.by_napsets(searched, scores, sources, weights, ALPHA, threads=threads, strategy=strategy)
 
-    (_, reached), told = _timed(work)
-    told |= {"sources": sources.size, "reached": reached, "first_seconds": first}
-    told |= {"peak_bytes": peak_bytes(), "loaded_bytes": loaded}
+    (_, reached), timing = _timed(work)
+    timing |= {"sources": sources.size, "reached": reached, "first_seconds": first}
+    timing |= {"peak_bytes": peak_bytes(), "loaded_bytes": loaded}
     if spec.get("touched"):
-        told["touched"] = _touched(graph, sources, spec["hops"])
-    return told
+        timing["touched"] = _touched(graph, sources, spec["hops"])
+    return timing
 
 
 def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
@@ -107,46 +107,46 @@ def _dijkstra(spec: Spec, folder: Path) -> Spec:
     graph = graphs.load(spec["graph"], folder)
     library, sources = folder / "dijkstra.so", _sources(graph, spec)
     floor.settle(library, graph, sources[:64], spec["radius"], spec["threads"])
-    reached, told = _timed(lambda: floor.settle(library, graph, sources, spec["radius"], spec["threads"]))
-    return {**told, "sources": sources.size, "reached": reached}
+    reached, timing = _timed(lambda: floor.settle(library, graph, sources, spec["radius"], spec["threads"]))
+    return {**timing, "sources": sources.size, "reached": reached}
 
 
 def _path_lengths(spec: Spec, folder: Path) -> Spec:
     graph = graphs.load(spec["graph"], folder)
     scores, sources, threads = _scores(graph), _sources(graph, spec), spec["threads"]
     contenders.by_path_lengths(graph, scores, sources[:64], spec["radius"], ALPHA, threads=threads)
-    (_, reached), told = _timed(
+    (_, reached), timing = _timed(
         lambda: contenders.by_path_lengths(graph, scores, sources, spec["radius"], ALPHA, threads=threads)
     )
-    return {**told, "sources": sources.size, "reached": reached, "peak_bytes": peak_bytes()}
+    return {**timing, "sources": sources.size, "reached": reached, "peak_bytes": peak_bytes()}
 
 
 def _networkx(spec: Spec, folder: Path) -> Spec:
     graph = graphs.load(spec["graph"], folder)
     scores, sources, weights = _scores(graph), _sources(graph, spec), contenders.decay_weights(spec["hops"])
     other = contenders.to_networkx(graph)
-    (_, reached), told = _timed(lambda: contenders.by_networkx(other, scores, sources, weights, ALPHA))
-    return {**told, "sources": sources.size, "reached": reached}
+    (_, reached), timing = _timed(lambda: contenders.by_networkx(other, scores, sources, weights, ALPHA))
+    return {**timing, "sources": sources.size, "reached": reached}
 
 
 def _sparse_products(spec: Spec, folder: Path) -> Spec:
     graph = graphs.load(spec["graph"], folder)
     scores, sources, weights = _scores(graph), _sources(graph, spec), contenders.decay_weights(spec["hops"])
     contenders.by_sparse_products(graph, scores, sources[:8], weights, ALPHA)
-    (_, reached), told = _timed(lambda: contenders.by_sparse_products(graph, scores, sources, weights, ALPHA))
-    return {**told, "sources": sources.size, "reached": reached}
+    (_, reached), timing = _timed(lambda: contenders.by_sparse_products(graph, scores, sources, weights, ALPHA))
+    return {**timing, "sources": sources.size, "reached": reached}
 
 
 def _protocol(spec: Spec, folder: Path) -> Spec:
     warm_up(2, spec["threads"])
     repeat_protocol(repetitions=2, threads=spec["threads"])
-    rows, told = _timed(lambda: repeat_protocol(repetitions=spec["repetitions"], threads=spec["threads"]))
-    return {**told, **rows}
+    rows, timing = _timed(lambda: repeat_protocol(repetitions=spec["repetitions"], threads=spec["threads"]))
+    return {**timing, **rows}
 
 
 def _build(spec: Spec, folder: Path) -> Spec:
-    told, timing = _timed(lambda: graphs.build(spec["graph"], folder))
-    return {**timing, **told}
+    about, timing = _timed(lambda: graphs.build(spec["graph"], folder))
+    return {**timing, **about}
 
 
 TASKS: dict[str, Callable[[Spec, Path], Spec]] = {

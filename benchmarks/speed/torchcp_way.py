@@ -35,9 +35,9 @@ def main(path: str, hops: int, count: int, classes: int, seed: int) -> None:
     begin, cpu = time.perf_counter(), time.process_time()
     short = sum(falls_short(predictor, node, logits, labels) for node in sample)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    told = {"seconds": seconds, "cpu_seconds": cpu, "first_seconds": first, "sources": len(sample), "short": short}
+    measured = {"seconds": seconds, "cpu_seconds": cpu, "first_seconds": first, "sources": len(sample), "short": short}
     # torch shares the work of large tensors among all cores unless told otherwise; it is measured as it comes.
-    print(json.dumps({**told, "torch_threads": torch.get_num_threads(), "version": torchcp.__version__}))
+    print(json.dumps({**measured, "torch_threads": torch.get_num_threads(), "version": torchcp.__version__}))
 
 
 def falls_short(predictor: NAPSPredictor, node: int, logits: torch.Tensor, labels: torch.Tensor) -> bool:

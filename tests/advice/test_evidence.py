@@ -115,8 +115,8 @@ def test_a_loud_neighbour_is_what_the_sentence_says():
     evidence = inspect_node(calibrated, 0).evidence
     assert evidence.sentence.startswith("a labelled neighbour multiplies the odds of its label by ")
     bound = evidence_of(calibrated.score)
-    said = float(evidence.sentence.rsplit(" ", 1)[1])
-    assert said == pytest.approx(((1 + 2 / 3) / (2 / 3)) ** bound.exponents.near, abs=0.05)
+    factor = float(evidence.sentence.rsplit(" ", 1)[1])
+    assert factor == pytest.approx(((1 + 2 / 3) / (2 / 3)) ** bound.exponents.near, abs=0.05)
 
 
 def test_other_methods_have_no_evidence_to_show():

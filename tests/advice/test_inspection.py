@@ -133,12 +133,12 @@ def test_bad_arguments_are_named():
 )
 def test_any_method_of_the_table_can_be_explained(name):
     naps = calibrated(2)
-    given = naps.calibrated_.scored
+    scored = naps.calibrated_.scored
     rng = np.random.default_rng(2)
     rng.integers(0, 60, (2, 110))
     p, y = rng.dirichlet(np.ones(4), 62), rng.integers(0, 4, 62)
-    other = make_method(name).calibrate(naps.calibrated_.graph, p, y, given.calibration)
-    rest = np.setdiff1d(np.arange(62), given.calibration)
+    other = make_method(name).calibrate(naps.calibrated_.graph, p, y, scored.calibration)
+    rest = np.setdiff1d(np.arange(62), scored.calibration)
     sets = other.predict(rest, alpha=0.3)
     for row, node in enumerate(rest):
         seen = inspect_node(other, node, alpha=0.3)

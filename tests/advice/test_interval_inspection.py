@@ -74,8 +74,8 @@ def explained(calibrated, nodes, alpha):
 
 
 def test_every_localiser_is_among_those_explained():
-    given = {ns.Weights, ns.CovariateShift, ns.LabelShift}  # weights of the user's own, which belong to one graph
-    assert {type(local) for local in LOCAL.values()} == set(LOCALISERS.values()) - given
+    weighted = {ns.Weights, ns.CovariateShift, ns.LabelShift}  # weights of the user's own, which belong to one graph
+    assert {type(local) for local in LOCAL.values()} == set(LOCALISERS.values()) - weighted
 
 
 @pytest.mark.parametrize("groups", GROUPS)
@@ -101,7 +101,7 @@ def test_what_is_explained_is_what_is_predicted(local, level, groups):
 @pytest.mark.parametrize("score", OUTPUTS)
 @pytest.mark.parametrize("predictor", ["naps", "informed", "auto", "split", "rlcp"])
 def test_any_predictor_and_score_can_be_explained_and_the_same_from_a_file(tmp_path, score, predictor):
-    made = {
+    predictors = {
         "naps": ns.NAPS(score=score, pool=3.0, exact=True),
         "informed": ns.NAPS(score=InformedIntervals(score), pool=5.0, exact=True),
         "auto": ns.Auto(score=score),
@@ -110,10 +110,10 @@ def test_any_predictor_and_score_can_be_explained_and_the_same_from_a_file(tmp_p
     }[predictor]
     inputs = {"calibration": CALIBRATION}
     outputs = (OUTPUTS[score], Y) if predictor == "split" else (GRAPH, OUTPUTS[score], Y)
-    made.calibrate(*outputs, **inputs)
-    made.save(tmp_path / "one.npz")
-    again = type(made).load(tmp_path / "one.npz")
-    for seen, loaded in zip(explained(made, SOME, 0.2), explained(again, SOME, 0.2), strict=True):
+    predictors.calibrate(*outputs, **inputs)
+    predictors.save(tmp_path / "one.npz")
+    again = type(predictors).load(tmp_path / "one.npz")
+    for seen, loaded in zip(explained(predictors, SOME, 0.2), explained(again, SOME, 0.2), strict=True):
         assert (seen.lower, seen.upper) == (loaded.lower, loaded.upper)
         assert seen.reason() == loaded.reason()
         assert (seen.evidence is None) == (loaded.evidence is None) == (seen.model.tolist() == seen.outputs.tolist())

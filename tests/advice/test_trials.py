@@ -144,8 +144,8 @@ def trial(method: str, size: float, coverage: float = 0.9, se: float = 0.01) -> 
 )
 def test_the_verdict_and_the_method_follow_from_the_trials(sizes, verdict, method):
     trials = (trial("split", 2.0), *(trial(name, size) for name, size in sizes.items()))
-    found = Trials(trials, (), 0.1, 500, 500, 100)
-    assert (found.verdict, found.method) == (verdict, method)
+    outcome = Trials(trials, (), 0.1, 500, 500, 100)
+    assert (outcome.verdict, outcome.method) == (verdict, method)
 
 
 def test_sets_that_do_not_cover_speak_for_nothing():

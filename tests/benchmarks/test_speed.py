@@ -32,9 +32,9 @@ def test_sparse_products_give_the_thresholds_of_napsets_to_the_bit(setting, hops
     graph, scores, nodes = setting
     weights = contenders.decay_weights(hops)
     expected, reached = contenders.by_napsets(graph, scores, nodes, weights, 0.1)
-    found, also_reached = contenders.by_sparse_products(graph, scores, nodes, weights, 0.1)
+    thresholds, also_reached = contenders.by_sparse_products(graph, scores, nodes, weights, 0.1)
     assert also_reached == reached
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(thresholds, expected)
     assert np.isinf(expected).any() or hops > 1
     assert np.isfinite(expected).any()
 
@@ -45,9 +45,9 @@ def test_root_finding_gives_the_thresholds_of_napsets_up_to_its_tolerance(settin
     weights = contenders.decay_weights(hops)
     alpha = 0.0973  # no neighbourhood reaches 1−α of its mass exactly: there a root finder may stop anywhere
     expected, reached = contenders.by_napsets(graph, scores, nodes, weights, alpha)
-    found, also_reached = contenders.by_networkx(contenders.to_networkx(graph), scores, nodes, weights, alpha)
+    thresholds, also_reached = contenders.by_networkx(contenders.to_networkx(graph), scores, nodes, weights, alpha)
     assert also_reached == reached
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(thresholds, expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the floor is compiled with gcc")
@@ -70,9 +70,9 @@ def test_bare_shortest_paths_reach_the_pairs_that_napsets_weighs(setting, tmp_pa
 
 
 def test_the_repeated_experiment_covers_as_often_as_asked_for_every_method():
-    told = repeat_protocol(repetitions=5)
-    assert set(told["metrics"]) == {"APS", "NAPS uniform", "NAPS hyperbolic", "NAPS geometric"}
-    for coverage, size, *_ in told["metrics"].values():
+    rows = repeat_protocol(repetitions=5)
+    assert set(rows["metrics"]) == {"APS", "NAPS uniform", "NAPS hyperbolic", "NAPS geometric"}
+    for coverage, size, *_ in rows["metrics"].values():
         # The scores of all nodes follow one law here, so that only the draw of 5 × 1000 nodes moves the coverage.
         assert 0.88 <= coverage <= 0.93
         assert 1 < size < 10
@@ -187,7 +187,7 @@ def test_the_files_with_either_kind_of_ids_give_the_same_sets_up_to_their_unifor
     processes.write_files({"nodes": 300, "edges": 900}, tmp_path)
     supports = []
     for kind in ("integer", "string"):
-        told = processes.predict_files({"ids": kind}, tmp_path)
-        assert told["cpu_seconds"] > 0
+        timing = processes.predict_files({"ids": kind}, tmp_path)
+        assert timing["cpu_seconds"] > 0
         supports.append(parquet.read_table(tmp_path / f"{kind}-sets.parquet").column("support").to_pylist())
     assert supports[0] == supports[1]

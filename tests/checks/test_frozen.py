@@ -162,15 +162,15 @@ def test_sets_keep_what_they_were_made_of():
 
 def test_predictions_keep_what_they_were_made_of():
     nodes, p, y, split, settings = np.arange(SIZE), P.copy(), Y.copy(), np.full(SIZE, "test"), {"epochs": [1, 2]}
-    said = ns.NodePredictions(nodes, p, y, split, settings=settings)
+    predictions = ns.NodePredictions(nodes, p, y, split, settings=settings)
     spoil(nodes, p, y)
     split[:] = "train"
     settings["epochs"].append(3)
-    assert said.nodes.tolist() == list(range(SIZE))
-    assert np.array_equal(said.probabilities, P)
-    assert np.array_equal(said.labels, Y)
-    assert set(said.split) == {"test"}
-    assert said.settings == {"epochs": [1, 2]}
+    assert predictions.nodes.tolist() == list(range(SIZE))
+    assert np.array_equal(predictions.probabilities, P)
+    assert np.array_equal(predictions.labels, Y)
+    assert set(predictions.split) == {"test"}
+    assert predictions.settings == {"epochs": [1, 2]}
 
 
 @pytest.mark.parametrize("sparse", [False, True])

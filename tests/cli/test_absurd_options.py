@@ -98,9 +98,9 @@ def test_sizes_that_no_set_has_are_no_strata(run, world, tmp_path, strata):
     ],
 )
 def test_counts_without_end_are_refused(run, world, tmp_path, command, flag):
-    given = commands(world, tmp_path / "sets.parquet").get(command, [command, "--results", tmp_path / "results"])
+    arguments = commands(world, tmp_path / "sets.parquet").get(command, [command, "--results", tmp_path / "results"])
     for count in (10**10, 10**30):
-        shown = run(*given, flag, count)
+        shown = run(*arguments, flag, count)
         assert shown.exit_code == 2
         assert f"Invalid value for '{flag}'" in shown.output
 

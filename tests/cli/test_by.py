@@ -16,8 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::napsets.NapsetsWarning")
 
 
 def expected(world, by, method="naps-exact"):
-    made = make_method(method, by=by)
-    calibrated = made.calibrate_rows(world.graph, world.probabilities, world.labels, world.calibration, world.ids)
+    calibrating = make_method(method, by=by)
+    calibrated = calibrating.calibrate_rows(
+        world.graph, world.probabilities, world.labels, world.calibration, world.ids
+    )
     return calibrated.predict(world.rest, alpha=0.2)
 
 

@@ -93,18 +93,18 @@ def test_degrees_and_neighbourhoods_are_those_along_it(tmp_path, run, directed, 
 def predict_with(request, tmp_path, run, directed):
     """Return a function that makes a file of sets or of intervals with some flags, and the flags that judge it."""
     world, _ = directed
-    given, truth = world.files, world.truth
+    files, truth = world.files, world.truth
     if request.param == "intervals":
         y = world.labels + 0.5
         outputs = write(tmp_path / "outputs.parquet", {"node": world.ids, "prediction": y - 0.25})
         known = {"node": world.ids[world.calibration], "target": y[world.calibration]}
         targets = write(tmp_path / "targets.parquet", known)
-        given = ["--task", "regression", "--edges", world.edges, "--probabilities", outputs, "--labels", targets]
+        files = ["--task", "regression", "--edges", world.edges, "--probabilities", outputs, "--labels", targets]
         truth = write(tmp_path / "numbers.parquet", {"node": world.ids[world.rest], "target": y[world.rest]})
 
     def make(suffix, *flags):
         target = tmp_path / f"made{suffix}"
-        done = run("predict", *given, "--method", "split", *flags, "-o", target)
+        done = run("predict", *files, "--method", "split", *flags, "-o", target)
         assert done.exit_code == 0, done.output
         return ["evaluate", target, "--labels", truth, "--edges", world.edges, "--radius", 1, "--min-size", 2]
 
@@ -119,26 +119,26 @@ def said_by(run, *arguments):
 def test_a_file_is_judged_along_the_edges_that_it_was_made_with(run, predict_with):
     way = ["--directed", "--direction", "in"]
     flags = predict_with(".parquet", *way)
-    said, told = said_by(run, *flags)
-    assert f"evaluated with directed edges, --direction in, as {flags[1]} was made" in said
+    notes, by_degree = said_by(run, *flags)
+    assert f"evaluated with directed edges, --direction in, as {flags[1]} was made" in notes
     again, same = said_by(run, *flags, *way)
-    assert (same, "evaluated with" in again) == (told, False)
-    said, other = said_by(run, *flags, "--direction", "out")
-    assert f"{flags[1]} was made with directed edges, --direction in, and is evaluated with directed edges, --" in said
-    assert other != told
+    assert (same, "evaluated with" in again) == (by_degree, False)
+    notes, other = said_by(run, *flags, "--direction", "out")
+    assert f"{flags[1]} was made with directed edges, --direction in, and is evaluated with directed edges, --" in notes
+    assert other != by_degree
 
 
 def test_other_edges_than_those_that_a_file_was_made_with_are_noted(run, predict_with):
     flags = predict_with(".parquet")
     assert "made" not in said_by(run, *flags)[0].replace(str(flags[1]), "")
-    said, _ = said_by(run, *flags, "--directed")
-    assert f"{flags[1]} was made with undirected edges, and is evaluated with directed edges, --direction out" in said
+    notes, _ = said_by(run, *flags, "--directed")
+    assert f"{flags[1]} was made with undirected edges, and is evaluated with directed edges, --direction out" in notes
 
 
 def test_a_file_that_does_not_say_how_it_was_made_is_judged_as_asked_for(run, predict_with):
     flags = predict_with(".csv", "--directed", "--direction", "in")
-    for asked in ([], ["--directed"], ["--directed", "--direction", "in"]):
-        assert "evaluated with" not in said_by(run, *flags, *asked)[0]
+    for given_flags in ([], ["--directed"], ["--directed", "--direction", "in"]):
+        assert "evaluated with" not in said_by(run, *flags, *given_flags)[0]
 
 
 @pytest.mark.parametrize("command", ["homophily", "recommend", "evaluate"])

@@ -173,10 +173,10 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path, number):
     while process.poll() is None and len(list(target.parent.iterdir())) < 2:
         time.sleep(0.02)  # until it has begun to write
     process.send_signal(number)
-    _, told = process.communicate()
-    assert process.returncode == 128 + number, told
-    assert told.splitlines()[-1] == "napsets predict: error: interrupted; nothing was written."
-    assert "Traceback" not in told
+    _, stderr = process.communicate()
+    assert process.returncode == 128 + number, stderr
+    assert stderr.splitlines()[-1] == "napsets predict: error: interrupted; nothing was written."
+    assert "Traceback" not in stderr
     assert [path.name for path in target.parent.iterdir()] == ["sets.parquet"]
     assert target.read_text() == "what was there before"
 

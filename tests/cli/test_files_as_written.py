@@ -72,8 +72,8 @@ def test_inspect_takes_over_how_the_files_of_the_sets_were_written(tmp_path, run
 
 @pytest.mark.parametrize("format", [None, "csv", "tsv", "jsonl", "parquet", "npz"])
 def test_sets_go_to_standard_output_and_nothing_else_does(tmp_path, run, world, expected, format):
-    inputs = () if format is None else ("--format", format)
-    done = run("predict", *world.files, *NAPS, "-o", "-", *inputs)
+    options = () if format is None else ("--format", format)
+    done = run("predict", *world.files, *NAPS, "-o", "-", *options)
     assert done.exit_code == 0, done.output
     assert "average set size" in done.stderr
     path = tmp_path / f"out.{format or 'csv'}"
@@ -158,8 +158,8 @@ def test_evaluate_reads_ids_as_asked_and_is_silent_about_strangers(tmp_path, run
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["nodes"] == world.rest.size
     assert "stranger" in done.stderr
-    inputs = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
-    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *inputs)
+    options = ("--edges", world.edges, "--ids", "string", "--skip-unknown", "--json")
+    done = run("evaluate", tmp_path / "s.csv", "--labels", tmp_path / "truth.parquet", *options)
     assert done.exit_code == 0, done.output
     assert "stranger" not in done.stderr
     assert json.loads(done.stdout)["coverage_by_degree"]

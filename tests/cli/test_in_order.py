@@ -26,8 +26,8 @@ def files(tmp_path_factory, must_run):
     known = np.flatnonzero(date < 300)
     (folder / "known.csv").write_text("\n".join(["node,label", *(f"{i},{'abc'[labels[i]]}" for i in known)]))
     later = np.flatnonzero(date >= 300)
-    made = date - rng.integers(1, 80, SIZE)
-    rows = [f"{i},{'abc'[labels[i]]},{made[i]},{date[i]}" for i in later]
+    issued = date - rng.integers(1, 80, SIZE)
+    rows = [f"{i},{'abc'[labels[i]]},{issued[i]},{date[i]}" for i in later]
     (folder / "truth.csv").write_text("\n".join(["node,label,made,date", *rows]))
     edges = rng.integers(SIZE, size=(500, 2))
     (folder / "edges.csv").write_text("\n".join(["source,target", *(f"{a},{b}" for a, b in edges)]))
@@ -104,8 +104,8 @@ def test_the_delay_is_how_many_labels_came_between_a_set_and_its_own(run, files)
         "--json",
     )  # fmt: skip
     rows = [line.split(",") for line in (folder / "truth.csv").read_text().splitlines()[1:]]
-    when = sorted((int(date), int(made)) for _, _, made, date in rows)
-    delays = [sum(made < other < date for other, _ in when) for date, made in when]
+    when = sorted((int(date), int(issued)) for _, _, issued, date in rows)
+    delays = [sum(issued < other < date for other, _ in when) for date, issued in when]
     result = json.loads(shown.stdout)["in_order"]
     assert result["label_delay"] == np.median(delays[-result["window"] :])
     assert result["over_time"][0]["label_delay"] == delays[0]

@@ -43,15 +43,17 @@ def test_the_rows_of_a_file_of_intervals_are_explained_like_it(tmp_path, run, fl
     done = run("predict", "--task", "regression", *files, *flags, "-o", target)
     assert done.exit_code == 0, done.output
     table = np.load(target) if suffix == ".npz" else pyarrow.parquet.read_table(target)
-    found = {name: np.asarray(table[name]) for name in ("node", "lower", "upper", "threshold", "support", "prediction")}
-    for row in [0, 20, int(found["threshold"].argmax())]:
-        answer = told_by(run, "--node", found["node"][row], "--like", target, *files)
+    columns = {
+        name: np.asarray(table[name]) for name in ("node", "lower", "upper", "threshold", "support", "prediction")
+    }
+    for row in [0, 20, int(columns["threshold"].argmax())]:
+        answer = told_by(run, "--node", columns["node"][row], "--like", target, *files)
         for name in ("lower", "upper", "threshold", "support", "prediction"):
-            assert number(answer[name]) == found[name][row], name
+            assert number(answer[name]) == columns[name][row], name
         assert (answer["task"], answer["score"]) == ("regression", "cqr")
         assert (answer["calibration"], answer["labelled"]) == (150, 150)
         # Nothing hangs on the file but its settings.
-        again = told_by(run, "--node", found["node"][row], "--task", "regression", *files, *flags)
+        again = told_by(run, "--node", columns["node"][row], "--task", "regression", *files, *flags)
         assert again | {"like": str(target)} == answer
 
 

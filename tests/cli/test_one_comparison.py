@@ -50,14 +50,14 @@ def test_demo_compares_once(tmp_path, run, monkeypatch, searches):
 
 def test_a_page_wants_the_error_rates_that_it_draws(tmp_path):
     world = make_world(tmp_path, nodes=100)
-    found = comparison.compare(world.graph, world.probabilities, world.labels, world.calibration, world.rest)
+    compared = comparison.compare(world.graph, world.probabilities, world.labels, world.calibration, world.rest)
     with pytest.raises(ns.InvalidInputError, match=r"Make it with compare\(\.\.\., alphas=CURVE_ALPHAS\)"):
-        ns.report.write_page(tmp_path / "r.html", found)
+        ns.report.write_page(tmp_path / "r.html", compared)
 
 
 def test_a_comparison_keeps_the_labels_that_judged(tmp_path):
     world = make_world(tmp_path, nodes=100)
     labels = world.labels.copy()
-    found = comparison.compare(world.graph, world.probabilities, labels, world.calibration, world.rest)
+    compared = comparison.compare(world.graph, world.probabilities, labels, world.calibration, world.rest)
     labels[:] = 0
-    assert np.array_equal(found.labels, world.labels)
+    assert np.array_equal(compared.labels, world.labels)

@@ -41,12 +41,12 @@ def test_every_format_is_read_and_written(must_run, tmp_path, suffix):
     )
     expected = number_predictor("cqr", "split").predict(REST, 0.1)
     if suffix == ".npz":
-        found = np.load(target)["lower"]
+        lower = np.load(target)["lower"]
     elif suffix == ".csv":
-        found = pyarrow.csv.read_csv(target)["lower"].to_numpy()
+        lower = pyarrow.csv.read_csv(target)["lower"].to_numpy()
     else:
-        found = np.array([json.loads(line)["lower"] for line in target.read_text().splitlines()])
-    assert np.allclose(found, expected.lower, rtol=1e-12)
+        lower = np.array([json.loads(line)["lower"] for line in target.read_text().splitlines()])
+    assert np.allclose(lower, expected.lower, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_how_files_were_written_is_recorded(must_run, tmp_path):
 def test_outputs_and_targets_may_be_called_otherwise_by_every_command(must_run, tmp_path, score, names):
     (tmp_path / "usual").mkdir()
     usual, target = number_files(tmp_path / "usual", score), tmp_path / "out.parquet"
-    given = number_files(
+    named_files = number_files(
         tmp_path,
         score,
         ".csv",
@@ -107,16 +107,16 @@ def test_outputs_and_targets_may_be_called_otherwise_by_every_command(must_run, 
     task, split = ["--task", "regression"], ["--method", "split"]
 
     def same(*arguments, one, other):
-        told, expected = (json.loads(must_run(*arguments, *files).stdout) for files in (one, other))
-        return all(told[key] == expected[key] for key in expected if key not in ("output", "seconds", "report"))
+        answer, expected = (json.loads(must_run(*arguments, *files).stdout) for files in (one, other))
+        return all(answer[key] == expected[key] for key in expected if key not in ("output", "seconds", "report"))
 
     must_run("predict", *task, *usual, *split, "-o", target)
     ends = pyarrow.parquet.read_table(target).select(["lower", "upper"])
-    must_run("predict", *task, *given, *split, *flags, "-o", target)
+    must_run("predict", *task, *named_files, *split, *flags, "-o", target)
     assert pyarrow.parquet.read_table(target).select(["lower", "upper"]).equals(ends)
     truth = [write(tmp_path / f"{name}.csv", {"node": IDS[REST], name: Y[REST]}) for name in ("price", "target")]
     assert same("evaluate", target, one=["-l", truth[0], *flags], other=["-l", truth[1], "--json"])
     node = ["inspect", "--node", "n160", *task, *split]
-    assert same(*node, one=[*given, *flags], other=[*usual, "--json"])
+    assert same(*node, one=[*named_files, *flags], other=[*usual, "--json"])
     page = ["report", *task, "--methods", "split", "-o", tmp_path / "r.html"]
-    assert same(*page, one=[*given, *flags], other=[*usual, "--json"])
+    assert same(*page, one=[*named_files, *flags], other=[*usual, "--json"])

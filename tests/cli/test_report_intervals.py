@@ -74,10 +74,10 @@ def both_files(request, tmp_path):
         columns = tuple({"label": np.array(CLASSES)[(world.labels + k) % 3]} for k in range(2))
 
     def truth(nodes, moved=()):
-        told = {
+        mixed = {
             key: np.where(np.isin(nodes, moved), columns[1][key][nodes], columns[0][key][nodes]) for key in columns[0]
         }
-        return ["--truth", write(tmp_path / "judging.csv", {"node": ids[nodes], **told})]
+        return ["--truth", write(tmp_path / "judging.csv", {"node": ids[nodes], **mixed})]
 
     flags = ["report", *files, "--methods", "split", "-o", tmp_path / "report.html"]
     return flags, truth, known, np.setdiff1d(np.arange(len(ids)), known)

@@ -68,9 +68,9 @@ def test_numbers_are_cut_into_fifths_and_kept(tmp_path):
 
 
 def test_equal_numbers_fall_into_the_same_class():
-    found = by_quantiles(np.array([1.0, 1.0, 1.0, 1.0, 5.0]), 5)
-    assert np.unique(found[:4]).size == 1
-    assert found[4] > found[0]
+    classes = by_quantiles(np.array([1.0, 1.0, 1.0, 1.0, 5.0]), 5)
+    assert np.unique(classes[:4]).size == 1
+    assert classes[4] > classes[0]
 
 
 def test_no_seed_draws_the_split_that_the_generator_with_that_seed_would(tmp_path):

@@ -77,10 +77,10 @@ def test_the_predictions_are_those_of_the_default_splits_test_nodes(amazon):
 
 def test_the_predictions_are_committed_results_rounded_so_that_they_add_up_exactly():
     (path,) = TRAINED.glob("amazon-computers_graphsage-mean_released-code_sampled_0_*.parquet")
-    said, trained = amazon_predictions().probabilities, NodePredictions.load(path).probabilities
-    assert np.array_equal(said, round_rows(trained))
-    assert np.abs(said - trained).max() < 2**-15
-    assert (said.sum(axis=1, dtype=np.float64) == 1).all()
+    rounded, trained = amazon_predictions().probabilities, NodePredictions.load(path).probabilities
+    assert np.array_equal(rounded, round_rows(trained))
+    assert np.abs(rounded - trained).max() < 2**-15
+    assert (rounded.sum(axis=1, dtype=np.float64) == 1).all()
     assert len((files("napsets.datasets") / "data" / "amazon_computers_predictions.npz").read_bytes()) <= 300_000
 
 
@@ -103,10 +103,10 @@ def test_unpacking_gives_back_what_was_packed(tmp_path, edges):
     features = (np.arange(55).reshape(5, 11) % 3 == 0).astype(np.float32)
     labels = np.array([0, 1, 2, 1, 0])
     pack(tmp_path / "a.npz", graph, features, labels)
-    got = unpack(np.load(tmp_path / "a.npz"))
-    assert got[0] == graph
-    assert np.array_equal(got[1], features)
-    assert np.array_equal(got[2], labels)
+    unpacked = unpack(np.load(tmp_path / "a.npz"))
+    assert unpacked[0] == graph
+    assert np.array_equal(unpacked[1], features)
+    assert np.array_equal(unpacked[2], labels)
 
 
 def test_a_split_by_shares_takes_shares_of_the_nodes():

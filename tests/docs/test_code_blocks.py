@@ -134,28 +134,28 @@ def run_commands(block: Block) -> str:
 
 
 def check_output(block: Block, printed: str, where: str) -> None:
-    said, seen = ([line.rstrip() for line in text.strip().splitlines()] for text in (block.text, printed))
-    same = same_lines(said, seen, block.spread)
+    expected, seen = ([line.rstrip() for line in text.strip().splitlines()] for text in (block.text, printed))
+    same = same_lines(expected, seen, block.spread)
     assert same, f"{where}: the page shows\n\n{block.text}\n\nbut what is printed is\n\n{printed}"
 
 
-def same_lines(said: list[str], seen: list[str], spread: Spread) -> bool:
-    if not said:
+def same_lines(expected: list[str], seen: list[str], spread: Spread) -> bool:
+    if not expected:
         return not seen
-    if said[0].strip() == "…":
-        return any(same_lines(said[1:], seen[skipped:], spread) for skipped in range(len(seen) + 1))
-    return bool(seen) and same_line(said[0], seen[0], spread) and same_lines(said[1:], seen[1:], spread)
+    if expected[0].strip() == "…":
+        return any(same_lines(expected[1:], seen[skipped:], spread) for skipped in range(len(seen) + 1))
+    return bool(seen) and same_line(expected[0], seen[0], spread) and same_lines(expected[1:], seen[1:], spread)
 
 
-def same_line(said: str, seen: str, spread: Spread) -> bool:
-    a, b = (re.findall(r"-?\d[\d,]*(?:\.\d+)?|[^\s\d]+", line) for line in (said, seen))
+def same_line(expected: str, seen: str, spread: Spread) -> bool:
+    a, b = (re.findall(r"-?\d[\d,]*(?:\.\d+)?|[^\s\d]+", line) for line in (expected, seen))
     return len(a) == len(b) and all(same_word(x, y, spread) for x, y in zip(a, b, strict=True))
 
 
-def same_word(said: str, seen: str, spread: Spread) -> bool:
-    if said in ("…", seen):
+def same_word(expected: str, seen: str, spread: Spread) -> bool:
+    if expected in ("…", seen):
         return True
-    return said in spread and is_number(seen) and spread[said][0] <= float(seen) <= spread[said][1]
+    return expected in spread and is_number(seen) and spread[expected][0] <= float(seen) <= spread[expected][1]
 
 
 def is_number(word: str) -> bool:
@@ -195,9 +195,9 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def pages(kind: str | None = None) -> Iterator[object]:
     """Yield the pages, or those with a block of some kind, marked by what their blocks need."""
     for page in PAGES:
-        found = [block for block in blocks_of(page.read_text("utf-8")) if block.kind in (kind or "", "")]
-        if kind is None or any(block.kind == kind for block in found):
-            marks = [pytest.mark.gnn] if any(block.extra == "gnn" for block in found) else []
+        blocks = [block for block in blocks_of(page.read_text("utf-8")) if block.kind in (kind or "", "")]
+        if kind is None or any(block.kind == kind for block in blocks):
+            marks = [pytest.mark.gnn] if any(block.extra == "gnn" for block in blocks) else []
             yield pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
 
 

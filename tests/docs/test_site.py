@@ -68,9 +68,9 @@ def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
 
     context = browser.new_context()
     context.set_offline(True)
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page, messages = context.new_page(), []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     result = page.locator(".md-search-result__item a[href*='methods/pagerank']").first
     for patience in (5_000, 10_000, 20_000, 40_000):  # what is typed before the page listens is lost: open it again
         page.goto((site / "index.html").as_uri())
@@ -82,4 +82,4 @@ def test_the_search_finds_a_page_in_a_site_opened_from_a_folder(browser, site):
     page.wait_for_url("**/methods/pagerank*.html*")
     assert "PageRank" in page.locator("h1").inner_text()
     context.close()
-    assert said == []
+    assert messages == []

@@ -78,6 +78,8 @@ def test_few_labels_the_whole_line_and_drift_are_warned_of() -> None:
     drifted = compare_intervals(
         **(world | {"calibration": order[:450], "nodes": order[450:]}), methods=("split",)
     ).verdict()
-    told = [one for one in drifted.warnings if "in prediction" in one]
-    assert told
-    assert "the calibration nodes differ from the evaluation nodes in prediction: nodes predicted to have " in told[0]
+    warnings = [one for one in drifted.warnings if "in prediction" in one]
+    assert warnings
+    assert (
+        "the calibration nodes differ from the evaluation nodes in prediction: nodes predicted to have " in warnings[0]
+    )

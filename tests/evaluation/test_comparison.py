@@ -160,9 +160,9 @@ def test_each_method_gives_the_sets_of_its_predictor(world: dict[str, Any], comp
         predictor = ns.SplitConformal(seed=4).calibrate(p, y, cal)
     else:
         predictor = ns.NAPS(hops=2, decay=DECAYS[method], seed=4).calibrate(world["graph"], p, y, cal)
-    expected, got = predictor.predict(world["nodes"], alpha=0.1), comparison[method].sets
+    expected, sets = predictor.predict(world["nodes"], alpha=0.1), comparison[method].sets
     for name in ("nodes", "member", "thresholds", "support", "effective_size"):
-        assert np.array_equal(getattr(got, name), getattr(expected, name)), name
+        assert np.array_equal(getattr(sets, name), getattr(expected, name)), name
 
 
 def test_metrics_are_those_of_the_library(world: dict[str, Any], comparison: Comparison) -> None:

@@ -158,8 +158,8 @@ def test_the_smallest_sets_are_named_with_how_even_they_are(ring_comparison: Com
     smallest = replace(ring_comparison.verdict(), smallest=None)
     assert not any("If small sets matter most" in line for line in smallest.lines)
     other = verdict.Alternative("thr", "THR split", 1.1, LESS, 0.08, MORE)
-    told = replace(ring_comparison.verdict(), smallest=other, gap=0.05)
-    assert told.lines[2] == (
+    changed = replace(ring_comparison.verdict(), smallest=other, gap=0.05)
+    assert changed.lines[2] == (
         "If small sets matter most: split THR makes the smallest sets, average set size 1.10 (−20.0 %, 95 % interval "
         "−30.0 to −10.0 %); its coverage is less even (8.0 points off the target per neighbourhood, compared with 5.0)."
     )

@@ -87,15 +87,15 @@ def test_where_neither_reading_serves_a_mixture_that_is_said_and_no_choice_offer
 
 
 @pytest.mark.parametrize(
-    ("column", "given", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
+    ("column", "choice", "fitting"), [(["3", "2"], "indices", "names"), (["0", "2"], "names", "indices")]
 )
-def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, given, fitting):
-    message = refusal(tmp_path, nodes, column, labels_are=given)
+def test_the_other_choice_is_offered_where_it_serves_all_labels(tmp_path, nodes, column, choice, fitting):
+    message = refusal(tmp_path, nodes, column, labels_are=choice)
     assert f"say so with --labels-are {fitting}" in message
     assert "should be" not in message
     labels_of(tmp_path, nodes, column, labels_are=fitting)
     for neither in (["3", "0"], ["cow"]):
-        message = refusal(tmp_path, nodes, neither, labels_are=given)
+        message = refusal(tmp_path, nodes, neither, labels_are=choice)
         assert "--labels-are" not in message
         assert "should be" not in message
 

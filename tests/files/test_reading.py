@@ -111,7 +111,7 @@ def test_where_a_name_says_nothing_the_format_is_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("reading", "message"),
     [
         ({"columns": "node"}, "`columns` must be names as in node=id,label=class; got 'node'"),
         ({"columns": "node="}, "`columns` must be names as in"),
@@ -127,9 +127,9 @@ def test_where_a_name_says_nothing_the_format_is_asked_for(tmp_path):
         ({"format": "xlsx"}, "`format` must be one of parquet, csv, tsv, jsonl, npz; got 'xlsx'"),
     ],
 )
-def test_what_cannot_be_said_is_refused_with_what_can(said, message):
+def test_what_cannot_be_said_is_refused_with_what_can(reading, message):
     with pytest.raises(InvalidInputError) as caught:
-        Reading(**said)
+        Reading(**reading)
     assert message in str(caught.value)
 
 

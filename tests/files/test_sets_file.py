@@ -114,8 +114,8 @@ def test_every_format_comes_back_as_it_was(tmp_path, suffix, ids):
     file = read_sets(write_sets(tmp_path / f"sets{suffix}", ids, pieces=2))
     wrote = some_sets()
     assert file.ids.take(np.arange(4)).to_pylist() == ids.to_pylist()
-    found = [[file.class_names[y] for y in labels] for labels in file.sets.labels()]
-    assert [sorted(names) for names in found] == [sorted(names) for names in EXPECTED]
+    named = [[file.class_names[y] for y in labels] for labels in file.sets.labels()]
+    assert [sorted(names) for names in named] == [sorted(names) for names in EXPECTED]
     assert file.class_names == (sorted(NAMES) if ".csv" in suffix else NAMES)
     for name in ("thresholds", "support", "effective_size"):
         np.testing.assert_array_equal(getattr(file.sets, name), getattr(wrote, name))

@@ -29,8 +29,8 @@ def targets_of(path):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
 def test_rows_without_a_target_are_counted(tmp_path, suffix):
     columns = {"node": ["a", "b", "c"], "target": [1.5, np.nan, -np.inf]}
-    found, notes = targets_of(write(tmp_path / f"y{suffix}", columns))
-    assert np.array_equal(found, [1.5, np.nan, np.nan, np.nan], equal_nan=True)
+    targets, notes = targets_of(write(tmp_path / f"y{suffix}", columns))
+    assert np.array_equal(targets, [1.5, np.nan, np.nan, np.nan], equal_nan=True)
     assert notes == [
         f"2 of the 3 rows of `labels` ({tmp_path / f'y{suffix}'}) have no target: an empty cell, NaN or infinite"
     ]
@@ -38,8 +38,8 @@ def test_rows_without_a_target_are_counted(tmp_path, suffix):
 
 def test_an_empty_cell_is_counted_and_a_node_that_is_absent_is_not(tmp_path):
     (tmp_path / "y.csv").write_text("node,target\na,1.5\nb,\n")
-    found, notes = targets_of(tmp_path / "y.csv")
-    assert np.array_equal(found, [1.5, np.nan, np.nan, np.nan], equal_nan=True)
+    targets, notes = targets_of(tmp_path / "y.csv")
+    assert np.array_equal(targets, [1.5, np.nan, np.nan, np.nan], equal_nan=True)
     assert "1 of the 2 rows" in notes[0]
     (tmp_path / "y.csv").write_text("node,target\na,1.5\nb,2\n")
     assert targets_of(tmp_path / "y.csv")[1] == []
@@ -96,7 +96,7 @@ def test_words_among_numbers_are_quoted(tmp_path):
 def test_quantiles_that_cross_in_most_rows_are_said_to_look_swapped(tmp_path, swapped, noted):
     high = np.where(np.arange(SIZE) < swapped, -1.0, 1.0)
     files = number_files(tmp_path, probabilities={"node": IDS, "lower": 2 * X - high, "upper": 2 * X + high})
-    said = [note for note in read_inputs(*files[1::2], prediction=PredictionIntervals).notes if "swapped" in note]
-    assert len(said) == noted
+    notes = [note for note in read_inputs(*files[1::2], prediction=PredictionIntervals).notes if "swapped" in note]
+    assert len(notes) == noted
     if noted:
-        assert f"lower is above upper in {swapped:,} of the 200 rows of `probabilities`" in said[0]
+        assert f"lower is above upper in {swapped:,} of the 200 rows of `probabilities`" in notes[0]

@@ -43,12 +43,12 @@ def test_integer_labels_stay_integers(tmp_path, labels_suffix):
     for suffix in (".parquet", ".csv", ".jsonl", ".npz"):
         expected = written(tmp_path / f"s{suffix}", inputs)
         sets_file = read_sets(tmp_path / f"s{suffix}")
-        got = (
+        member = (
             sets_file.sets.member
             if sets_file.complete
             else sets_file.sets.member[:, [int(y) for y in sets_file.class_names]]
         )
-        assert np.array_equal(got, expected.member)
+        assert np.array_equal(member, expected.member)
     schema = pq.read_schema(tmp_path / "s.parquet")
     assert schema.field("labels").type == pa.list_(pa.field("element", pa.int64()))
     assert schema.field("prediction").type == pa.int64()

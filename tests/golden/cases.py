@@ -76,21 +76,21 @@ def kept(sets: ns.PredictionSets) -> dict[str, np.ndarray]:
 
 def of_sets(world: World) -> dict[str, np.ndarray]:
     """The sets of NAPS and of split conformal prediction."""
-    found = {}
+    answers = {}
     inputs = (world.probabilities, world.known, world.calibration)
     for name, settings in NAPS.items():
         naps = ns.NAPS(**settings).calibrate(world.graph, *inputs)
         for alpha in (0.1, 0.4):
-            found |= {
+            answers |= {
                 f"naps/{name}/{alpha}/{key}": value for key, value in kept(naps.predict(world.nodes, alpha)).items()
             }
     for score in (ns.APS(), ns.RAPS(), ns.SAPS(), ns.THR()):
         split = ns.SplitConformal(score=score).calibrate(*inputs)
         sets = split.predict(np.arange(0, NODES, 3), 0.1)
-        found |= {f"split/{type(score).__name__}/{key}": value for key, value in kept(sets).items()}
+        answers |= {f"split/{type(score).__name__}/{key}": value for key, value in kept(sets).items()}
     names = np.array([f"user-{i}" for i in range(NODES)])
     sets = ns.NAPS().calibrate(world.graph, *inputs, ids=names).predict(world.nodes, 0.2)
-    return found | {f"naps/string ids/{key}": value for key, value in kept(sets).items()}
+    return answers | {f"naps/string ids/{key}": value for key, value in kept(sets).items()}
 
 
 def of_thresholds(world: World) -> dict[str, np.ndarray]:
@@ -103,11 +103,11 @@ def of_thresholds(world: World) -> dict[str, np.ndarray]:
     index = ns.CalibrationIndex(world.graph, scores, world.calibration)
     parts = [world.nodes[s::SPLITS] for s in range(SPLITS)]
     split = ns.split_thresholds(index, world.splits, parts, weights, [0.1, 0.25])
-    found = {"u": u, "scores": matrix, "several": tau}
+    answers = {"u": u, "scores": matrix, "several": tau}
     for s, part in enumerate(split):
-        found |= {f"splits/{s}/thresholds": part.values, f"splits/{s}/counts": part.hop_counts.astype(np.int32)}
+        answers |= {f"splits/{s}/thresholds": part.values, f"splits/{s}/counts": part.hop_counts.astype(np.int32)}
     exact = [ns.weighted_quantile(scores[:50], np.arange(50) % 4 / 3, alpha) for alpha in (0.05, 0.2, 0.5)]
-    return found | {"quantile": np.array(exact)}
+    return answers | {"quantile": np.array(exact)}
 
 
 #: What the first edition called the methods of the comparison.
@@ -137,7 +137,7 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
     )
     advice = asdict(recommend(world.graph, world.known, sample=100))
     assert advice.pop("evidence") is None  # which the first edition did not ask for
-    found = {
+    answers = {
         "partition": np.concatenate(parts),
         "partition sizes": np.array([part.size for part in parts]),
         "comparison": np.array(json.dumps([first_named(row) for row in compared.rows()], sort_keys=True)),
@@ -146,9 +146,9 @@ def of_metrics(world: World) -> dict[str, np.ndarray]:
     }
     for result in compared:
         name = FIRST_NAMES[result.name]
-        found[f"comparison/{name}/curve"] = np.stack([result.curve_coverage, result.curve_size])
-        found |= {f"comparison/{name}/{key}": value for key, value in kept(result.sets).items()}
-    return found
+        answers[f"comparison/{name}/curve"] = np.stack([result.curve_coverage, result.curve_size])
+        answers |= {f"comparison/{name}/{key}": value for key, value in kept(result.sets).items()}
+    return answers
 
 
 def answers() -> dict[str, np.ndarray]:

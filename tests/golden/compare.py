@@ -105,12 +105,12 @@ def array_differences(
     value: Mapping[str, np.ndarray], golden: Mapping[str, np.ndarray], *, loose: bool = False
 ) -> list[str]:
     """Say in which arrays an answer differs, and where first."""
-    told = [f"{key}: missing" for key in golden.keys() - value.keys()]
-    told += [f"{key}: new" for key in value.keys() - golden.keys()]
+    differences = [f"{key}: missing" for key in golden.keys() - value.keys()]
+    differences += [f"{key}: new" for key in value.keys() - golden.keys()]
     for key in golden.keys() & value.keys():
         ours, theirs = np.asarray(value[key]), golden[key]
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-            told.append(f"{key}: {ours.dtype}{ours.shape} instead of {theirs.dtype}{theirs.shape}")
+            differences.append(f"{key}: {ours.dtype}{ours.shape} instead of {theirs.dtype}{theirs.shape}")
             continue
         floats = ours.dtype.kind == "f"
         same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
@@ -118,8 +118,10 @@ def array_differences(
             same |= np.isclose(ours, theirs, rtol=REL, atol=ABS)
         if not same.all():
             at = tuple(int(i) for i in np.argwhere(~same)[0])
-            told.append(f"{key}: {int((~same).sum())} of {same.size} differ, at {at} {ours[at]!r} != {theirs[at]!r}")
-    return sorted(told)
+            differences.append(
+                f"{key}: {int((~same).sum())} of {same.size} differ, at {at} {ours[at]!r} != {theirs[at]!r}"
+            )
+    return sorted(differences)
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def _write_world(folder: Path, around: World, *, ids: Any = None, suffix: str = 
     folder.mkdir(exist_ok=True)
     ids = 3 * np.arange(around.size) + 100 if ids is None else ids
     names, known, rest = np.array(CLASSES)[around.labels], around.calibration, around.rest
-    asked = around.nodes[:: max(1, around.nodes.size // ASKED)][:ASKED]
+    nodes = around.nodes[:: max(1, around.nodes.size // ASKED)][:ASKED]
     shares = {name: around.probabilities[:, y] for y, name in enumerate(CLASSES)}
     columns = {"lower": around.centre - around.spread, "upper": around.centre + around.spread}
     columns |= {"prediction": around.centre, "spread": around.spread}
@@ -52,7 +52,7 @@ def _write_world(folder: Path, around: World, *, ids: Any = None, suffix: str = 
         "p": {"node": ids} | shares,
         "y": {"node": ids[known], "label": names[known]},
         "truth": {"node": ids[rest], "label": names[rest]},
-        "ask": {"node": ids[asked]},
+        "ask": {"node": ids[nodes]},
         "groups": {"node": ids, "group": around.names},
         "features": {"node": ids} | {f"x{j}": around.features[:, j] for j in range(around.features.shape[1])},
         "targets": {"node": ids[known], "target": around.targets[known]},

@@ -132,8 +132,8 @@ def chosen(predictor: Any) -> dict[str, Any] | None:
     if choice is None:
         return None
     rows = [{key: row[key] for key in ("step", "name", "value", "difference", "se", "chosen")} for row in choice.rows()]
-    told = {key: getattr(choice, key) for key in ("prefer", "alpha", "labels", "reference")}
-    return {"candidates": rows, "choice": str(choice), **told}
+    record = {key: getattr(choice, key) for key in ("prefer", "alpha", "labels", "reference")}
+    return {"candidates": rows, "choice": str(choice), **record}
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------

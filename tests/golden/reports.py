@@ -140,17 +140,17 @@ def metrics() -> dict[str, Any]:
         "own": around.names,
     }
     answers: dict[str, Any] = {}
-    for name, made, truth in (("sets", sets, around.labels), ("intervals", intervals, around.targets)):
+    for name, prediction, truth in (("sets", sets, around.labels), ("intervals", intervals, around.targets)):
         answers[f"metrics/{name}"] = {
-            "coverage": ns.coverage(made, truth),
-            "pccv": ns.pccv(made, truth, parts),
-            "gaps": {kind: asdict(ns.coverage_gap(made, truth, of)) for kind, of in groups.items()},
-            "by_degree": asdict(ns.coverage_by_degree(made, truth, graph)) if made is sets else None,
-            "infinite": made.infinite,
-            "first": [made[i] for i in range(3)],
-            "named": made[str(around.ids[nodes[5]])],
-            "rows": made[:8].to_arrow().to_pydict(),
-            "types": [[one.name, str(one.type)] for one in made.to_arrow().schema],
+            "coverage": ns.coverage(prediction, truth),
+            "pccv": ns.pccv(prediction, truth, parts),
+            "gaps": {kind: asdict(ns.coverage_gap(prediction, truth, of)) for kind, of in groups.items()},
+            "by_degree": asdict(ns.coverage_by_degree(prediction, truth, graph)) if prediction is sets else None,
+            "infinite": prediction.infinite,
+            "first": [prediction[i] for i in range(3)],
+            "named": prediction[str(around.ids[nodes[5]])],
+            "rows": prediction[:8].to_arrow().to_pydict(),
+            "types": [[one.name, str(one.type)] for one in prediction.to_arrow().schema],
         }
     summary = sets.summary()
     answers["metrics/sets"] |= {

@@ -58,14 +58,14 @@ BY_KERNELS = "from napsets.kernels import search; search._KERNELS.pay = lambda *
 
 def test_kernels_that_are_compiled_are_few_and_told_once_and_kept_ones_are_used_at_once(tmp_path):
     code = "print(json.dumps([*compiled(1500), heard]))"
-    answer, names, heard = in_new_process(code, tmp_path)
-    assert (names, heard) == ([], [])  # the work is less than compiling
-    forced, names, heard = in_new_process(BY_KERNELS + code, tmp_path)
+    answer, names, records = in_new_process(code, tmp_path)
+    assert (names, records) == ([], [])  # the work is less than compiling
+    forced, names, records = in_new_process(BY_KERNELS + code, tmp_path)
     assert forced == answer
     assert 0 < len(names) <= 23
     assert "_sparse" in names
-    (told,) = heard
-    assert told.startswith("compiling kernels, once on this machine")
+    (record,) = records
+    assert record.startswith("compiling kernels, once on this machine")
     kept = "from napsets.kernels.search import _KERNELS; print(json.dumps([_KERNELS.pay(1e8), *compiled(1500), heard]))"
     assert in_new_process(kept, tmp_path) == [True, answer, [], []]
     assert in_new_process(BY_KERNELS + code, tmp_path) == [answer, [], []]
@@ -159,11 +159,11 @@ def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, mo
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     trifle = thresholds()
     monkeypatch.setattr(plan, "_TRIFLE", 0)
-    for found in zip(few, trifle, thresholds(), strict=True):
-        for other in found[1:]:
-            assert same_bits(found[0].values, other.values)
-            assert np.array_equal(found[0].hop_counts, other.hop_counts)
-            assert found[0].hop_counts.dtype == other.hop_counts.dtype
+    for same in zip(few, trifle, thresholds(), strict=True):
+        for other in same[1:]:
+            assert same_bits(same[0].values, other.values)
+            assert np.array_equal(same[0].hop_counts, other.hop_counts)
+            assert same[0].hop_counts.dtype == other.hop_counts.dtype
     assert few[0].hop_counts.any()
 
 

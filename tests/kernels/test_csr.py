@@ -32,8 +32,8 @@ def test_two_counting_passes_leave_sorted_rows_without_self_loops(dtype, sized):
     columns = np.empty(offsets[-1], np.int32)
     rows = csr.rows_from_buckets(offsets, buckets, size, columns)
     expected = sorted((u, v) for u, v in edges if u != v)
-    found = [(u, int(v)) for u in range(size) for v in columns[rows[u] : rows[u + 1]]]
-    assert found == expected
+    edges_kept = [(u, int(v)) for u in range(size) for v in columns[rows[u] : rows[u + 1]]]
+    assert edges_kept == expected
     assert rows.dtype == np.int64
 
 

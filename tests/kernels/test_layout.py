@@ -68,8 +68,8 @@ def test_masks_and_ranks_count_the_nodes_of_splits_and_groups(size):
     ranks = _ranks(masks, np.int64)
     assert ranks.tolist() == [[int(row[: 64 * w].sum()) for w in range(layout.mask_words + 1)] for row in flags]
     groups = rng.integers(-1, 3, size)
-    found = _group_masks(groups, np.array([0, 2]), layout.mask_words)
-    for name, row in zip((0, 2), found, strict=True):
+    group_masks = _group_masks(groups, np.array([0, 2]), layout.mask_words)
+    for name, row in zip((0, 2), group_masks, strict=True):
         bits = np.unpackbits(row.view(np.uint8), bitorder="little").astype(bool)
         assert np.flatnonzero(bits).tolist() == np.flatnonzero(groups == name).tolist()
 

@@ -20,10 +20,10 @@ def scratch(graph=GRAPH):
 
 
 def ball(graph, root, depth):
-    found = {root}
+    reached = {root}
     for _ in range(depth):
-        found |= {int(u) for v in found for u in graph.neighbours(v)}
-    return found
+        reached |= {int(u) for v in reached for u in graph.neighbours(v)}
+    return reached
 
 
 def draw(seeds, fanouts, key=1, graph=GRAPH):

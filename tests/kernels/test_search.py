@@ -149,11 +149,11 @@ def test_a_very_far_search_gives_the_bits_of_the_others(directed):
     index = ns.CalibrationIndex(graph, rng.integers(0, 30, 150) / 30, calibration)  # with ties
     weights = np.stack([np.ones(hops), 1.0 / np.arange(1, hops + 1), rng.random(hops) < 0.5])
     splits = rng.random((3, 150)) < 0.7
-    asked = [np.arange(s, nodes, 2) for s in (0, 1, 0)]
-    for dense, found in zip(
-        ns.split_thresholds(index, splits, asked, weights, [0.1, 0.5], strategy="dense"),
-        ns.split_thresholds(index, splits, asked, weights, [0.1, 0.5], threads=2),
+    parts = [np.arange(s, nodes, 2) for s in (0, 1, 0)]
+    for dense, other in zip(
+        ns.split_thresholds(index, splits, parts, weights, [0.1, 0.5], strategy="dense"),
+        ns.split_thresholds(index, splits, parts, weights, [0.1, 0.5], threads=2),
         strict=True,
     ):
-        assert same_bits(found.values, dense.values)
-        assert np.array_equal(found.hop_counts, dense.hop_counts)
+        assert same_bits(other.values, dense.values)
+        assert np.array_equal(other.hop_counts, dense.hop_counts)

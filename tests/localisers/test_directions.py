@@ -69,9 +69,9 @@ def predict(graph, world, **how):
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_an_undirected_graph_gives_the_same_sets_along_every_direction(world, direction, exact):
-    found, expected = (predict(world.graph, world, exact=exact, pool=5, direction=d) for d in (direction, "out"))
-    assert same_bits(found.thresholds, expected.thresholds)
-    assert np.array_equal(found.member, expected.member)
+    sets, expected = (predict(world.graph, world, exact=exact, pool=5, direction=d) for d in (direction, "out"))
+    assert same_bits(sets.thresholds, expected.thresholds)
+    assert np.array_equal(sets.member, expected.member)
 
 
 @pytest.mark.parametrize("exact", [False, True])

@@ -34,8 +34,8 @@ def world(same, nodes=3000, classes=4, degree=10, seed=0, strength=1.2, edges="l
     return graph, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels, rng.permutation(nodes)
 
 
-def calibrated(made, labelled=900, **settings):
-    graph, p, labels, order = made
+def calibrated(inputs, labelled=900, **settings):
+    graph, p, labels, order = inputs
     return ns.Auto(**settings).calibrate(graph, p, labels, order[:labelled]), order[labelled:], labels
 
 

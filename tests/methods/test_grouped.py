@@ -123,9 +123,9 @@ def covered_in_groups(method, rng, draws, sizes, tested, alpha):
 
 @pytest.mark.parametrize("method", ["class", "node"])
 def test_coverage_within_each_group_follows_the_beta_binomial_law(method):
-    found = covered_in_groups(method, np.random.default_rng(8), draws=400, sizes=(19, 30, 44), tested=20, alpha=0.1)
+    covered = covered_in_groups(method, np.random.default_rng(8), draws=400, sizes=(19, 30, 44), tested=20, alpha=0.1)
     for group in range(3):
-        assert kstest([u for which, u in found if which == group], "uniform").pvalue > LEVEL
+        assert kstest([u for which, u in covered if which == group], "uniform").pvalue > LEVEL
 
 
 def test_a_common_threshold_fails_the_class_that_is_hard():

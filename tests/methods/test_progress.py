@@ -93,8 +93,8 @@ def test_thresholds_stand_in_the_order_of_the_methods():
     names = ["everyone", "hops", "PageRank", "path lengths", "balls", "inverse degree"]
     calibrated = [METHODS[name].calibrate(GRAPH, P, Y, CALIBRATION) for name in names]
     together = find_thresholds(calibrated, NODES, [0.1])
-    for each, found in zip(calibrated, together, strict=True):
-        assert same_bits(found.values, find_thresholds([each], NODES, [0.1])[0].values)
+    for each, thresholds in zip(calibrated, together, strict=True):
+        assert same_bits(thresholds.values, find_thresholds([each], NODES, [0.1])[0].values)
 
 
 @dataclass(frozen=True)

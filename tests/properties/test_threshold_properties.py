@@ -83,15 +83,15 @@ def test_the_order_of_edges_calibration_and_nodes_changes_no_bit(case, random):
     random.shuffle(edges)
     pairs = list(zip(case.calibration, case.scores, strict=True))
     random.shuffle(pairs)
-    asked = [random.randrange(case.num_nodes) for _ in range(2 * case.num_nodes)]  # some twice, some never
+    nodes = [random.randrange(case.num_nodes) for _ in range(2 * case.num_nodes)]  # some twice, some never
     graph = ns.Graph.from_edge_index(
         np.array(edges, dtype=np.int64).reshape(-1, 2).T, case.num_nodes, directed=case.directed
     )
     assert graph == case.graph
     thresholds = ns.hop_thresholds(
-        graph, [s for _, s in pairs], [v for v, _ in pairs], asked, [float(w) for w in case.weights], float(case.alpha)
+        graph, [s for _, s in pairs], [v for v, _ in pairs], nodes, [float(w) for w in case.weights], float(case.alpha)
     )
-    assert same_bits(thresholds, case.thresholds()[asked])
+    assert same_bits(thresholds, case.thresholds()[nodes])
 
 
 @given(case=cases(), threads=st.integers(1, 5), size=st.integers(1, 9))
@@ -125,14 +125,14 @@ def test_splits_searched_together_are_splits_searched_one_by_one(strategy, case,
     weights = [float(w) for w in case.weights]
     together = ns.split_thresholds(index, splits, wanted, weights, float(case.alpha), strategy=strategy)
     assert len(together) == count
-    for used, nodes, found in zip(splits, wanted, together, strict=True):
+    for used, nodes, thresholds in zip(splits, wanted, together, strict=True):
         expected = np.full(len(nodes), np.inf)
         if used.any():
             kept = np.flatnonzero(used)
             expected = case.thresholds(
                 nodes=nodes, calibration=np.array(case.calibration)[kept], scores=np.array(case.scores)[kept]
             )
-        assert same_bits(found.values[0, 0], expected)
+        assert same_bits(thresholds.values[0, 0], expected)
 
 
 @given(case=cases())

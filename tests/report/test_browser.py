@@ -298,11 +298,11 @@ def test_odd_results_make_a_quiet_page_too(case: str, world: dict[str, Any], ope
 
 
 def test_all_methods_of_the_table_fit_a_screen(world, open_page: Open, tmp_path) -> None:
-    given = [world[key] for key in ("graph", "probabilities", "labels", "calibration")]
+    inputs = [world[key] for key in ("graph", "probabilities", "labels", "calibration")]
 
     def fits(name: str) -> bool:
         try:
-            ns.make_method(name).calibrate(*given)
+            ns.make_method(name).calibrate(*inputs)
         except ns.NapsetsError:  # it needs features, lengths of edges or an extra
             return False
         return True
@@ -349,8 +349,8 @@ def test_any_number_of_methods_makes_a_quiet_page_that_fits(seven, world, open_p
 
 
 def check_scores(page: Any, scores: np.ndarray) -> None:
-    said = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
-    assert said == pytest.approx(np.sort(scores), abs=5.0001e-5)
+    shown_scores = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
+    assert shown_scores == pytest.approx(np.sort(scores), abs=5.0001e-5)
 
 
 @pytest.fixture(scope="module")
@@ -362,13 +362,13 @@ def informed(world: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed, world, open_page: Open) -> None:
-    found, path = informed
+    comparison, path = informed
     page = open_page(path)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
     for name in explorable[::60]:
         node = int(re.search(r"\d+", name)[0])
         find(page, name)
-        for m, result in enumerate(found):
+        for m, result in enumerate(comparison):
             page.locator(".choice label").nth(m).click()
             seen = inspect_node(result.calibrated, node).evidence
             assert page.locator("#node-evidence").is_visible() == (seen is not None)
@@ -377,10 +377,10 @@ def test_labels_that_spoke_are_named_with_what_the_model_said_by_itself(informed
             if seen is None:
                 continue
             cells = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-labels tbody tr").all()]
-            told = {row[0].removesuffix(" (true)"): row[1:3] for row in cells}
+            shares = {row[0].removesuffix(" (true)"): row[1:3] for row in cells}
             for y, label in enumerate(CLASSES):
-                said = [float(text.removesuffix(" %")) / 100 for text in told[label]]
-                assert said == pytest.approx([seen.model[y], seen.informed[y]], abs=0.00051)
+                values = [float(text.removesuffix(" %")) / 100 for text in shares[label]]
+                assert values == pytest.approx([seen.model[y], seen.informed[y]], abs=0.00051)
             lines = [line.locator("th, td").all_inner_texts() for line in page.locator("#node-voices tbody tr").all()]
             expected = [
                 [f"<i>{voice.node}</i> & co", CLASSES[voice.label], str(voice.hop)] for voice in seen.voices[:6]

@@ -64,10 +64,10 @@ def test_the_loss_and_its_gradient_are_those_of_the_definition(alpha, calibrator
     nodes, classes, score = 24, 4, CFGNN(alpha=alpha, temperature=0.3)
     logits, labels = rng.normal(size=(nodes, classes)), rng.integers(classes, size=nodes)
     calibrating, tested = np.split(rng.permutation(nodes)[:22], [calibrators])
-    given = torch.from_numpy(logits).requires_grad_()
-    found = _loss(torch, given, *map(torch.from_numpy, (labels, calibrating, tested)), score)
-    found.backward()
-    assert found.item() == pytest.approx(numpy_loss(logits, labels, calibrating, tested, alpha, 0.3), rel=1e-12)
+    tensor = torch.from_numpy(logits).requires_grad_()
+    loss = _loss(torch, tensor, *map(torch.from_numpy, (labels, calibrating, tested)), score)
+    loss.backward()
+    assert loss.item() == pytest.approx(numpy_loss(logits, labels, calibrating, tested, alpha, 0.3), rel=1e-12)
     step = 1e-6
     for v in range(nodes):
         for y in range(classes):
@@ -76,7 +76,7 @@ def test_the_loss_and_its_gradient_are_those_of_the_definition(alpha, calibrator
             above, below = (
                 numpy_loss(logits + s * moved, labels, calibrating, tested, alpha, 0.3) for s in (1.0, -1.0)
             )
-            assert given.grad[v, y].item() == pytest.approx((above - below) / (2 * step), abs=1e-7)
+            assert tensor.grad[v, y].item() == pytest.approx((above - below) / (2 * step), abs=1e-7)
 
 
 def test_the_smooth_quantile_is_the_order_statistic_where_there_is_one():

@@ -77,9 +77,9 @@ def test_the_evidence_is_that_of_the_definition(seed, nodes, classes, hops, dire
     chosen = rng.permutation(nodes)[: rng.integers(1, nodes + 1)]
     labels = rng.integers(classes, size=chosen.size)
     evidence = Evidence(p, graph, Labelled(chosen, labels), hops)
-    found = evidence.features(np.arange(nodes))
+    features = evidence.features(np.arange(nodes))
     for v in range(nodes):
-        np.testing.assert_allclose(found[v], slow_features(p, graph, chosen, labels, v, hops), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(features[v], slow_features(p, graph, chosen, labels, v, hops), rtol=1e-9, atol=1e-9)
 
 
 def test_a_nodes_own_label_is_not_among_its_evidence():

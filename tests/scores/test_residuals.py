@@ -33,11 +33,11 @@ def outputs_of(score, first, second):
 def test_a_target_is_inside_where_its_score_is_at_most_the_threshold(score, first, second, target, threshold):
     outputs = score.check(outputs_of(score, first, second))
     low, high = score.interval(outputs, np.array([threshold]))
-    found = score.at(outputs, np.array([target]))[0]
+    value = score.at(outputs, np.array([target]))[0]
     least = score.at(outputs, score.centre(outputs))[0]
     assert low[0] <= high[0]
-    if abs(found - threshold) > 1e-6 and threshold > least + 1e-6:
-        assert (low[0] <= target <= high[0]) == (found <= threshold)
+    if abs(value - threshold) > 1e-6 and threshold > least + 1e-6:
+        assert (low[0] <= target <= high[0]) == (value <= threshold)
     if threshold < least - 1e-6:  # nothing scores so low: the best guess stands in
         assert low[0] == pytest.approx(high[0], abs=1e-9)
         assert low[0] == pytest.approx(score.centre(outputs)[0], abs=1e-9)
@@ -129,8 +129,8 @@ def test_informed_intervals_are_narrower_where_neighbours_share_what_the_model_m
         for score in (ns.CQR(), ns.InformedIntervals("cqr"))
     )
     assert informed.widths.mean() < 0.6 * plain.widths.mean()
-    for found in (plain, informed):
-        assert abs(found.contains(targets).mean() - 0.9) < 4 * np.sqrt(0.09 * (1 / 1500 + 1 / 750))
+    for intervals in (plain, informed):
+        assert abs(intervals.contains(targets).mean() - 0.9) < 4 * np.sqrt(0.09 * (1 / 1500 + 1 / 750))
 
 
 def test_with_few_labels_the_models_own_quantiles_stay():

@@ -36,9 +36,9 @@ def test_a_target_may_run_over_any_number_of_batches(rows_a_batch: int, targets:
     table = pairs(np.random.default_rng(0), targets, 40)
     empty = table.slice(0, 0).to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     batches = [*empty, *table.to_batches(rows_a_batch), *empty]
-    got = [row for batch in thresholds(iter(batches), SETTINGS) for row in batch.to_pylist()]
-    assert [row["node"] for row in got] == targets
-    for row in got:
+    rows = [row for batch in thresholds(iter(batches), SETTINGS) for row in batch.to_pylist()]
+    assert [row["node"] for row in rows] == targets
+    for row in rows:
         own = table.filter(pa.compute.equal(table["target"], row["node"]))
         scores, hop = own["score"].to_numpy(), own["hop"].to_numpy()
         assert row["threshold"] == hop_quantile(scores, hop, SETTINGS.weights, 0.2)
@@ -60,7 +60,7 @@ def kinds(present: str, rows: int = 1) -> dict[str, list[object]]:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ([0.5, 0.5, 0.5], "`probabilities` must have rows that sum to 1; node 11 sums to 1.5"),
         ([0.5, 0.7, -0.2], "`probabilities` must not be negative; node 11, class 2 is -0.2"),
@@ -69,10 +69,10 @@ def kinds(present: str, rows: int = 1) -> dict[str, list[object]]:
         (None, "`probabilities` must have a row for each node of `labels`; node 11 has none"),
     ],
 )
-def test_bad_probabilities_are_refused_with_the_name_of_the_node(row: list[float] | None, told: str) -> None:
+def test_bad_probabilities_are_refused_with_the_name_of_the_node(row: list[float] | None, message: str) -> None:
     good = [0.2, 0.3, 0.5]
     batch = probabilities_batch([good, row, good], label=["a", "b", "c"], **kinds("names", 3))
-    with pytest.raises(ns.InvalidInputError, match=told.replace("(", r"\(")):
+    with pytest.raises(ns.InvalidInputError, match=message.replace("(", r"\(")):
         list(calibration_scores(iter([batch]), SETTINGS))
 
 
@@ -87,16 +87,16 @@ def test_a_label_that_is_no_class_is_refused(label: str, present: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels_are", "label", "told"),
+    ("labels_are", "label", "message"),
     [
         ("names", "1", r"`labels` must be class names \(a, b, c\); node 10 has '1'"),
         ("indices", "a", "`labels` must be class numbers from 0 to 2; node 10 has 'a'"),
         ("auto", "1", "must be class names or class numbers, not both; .* node 10 has '1', .* --labels-are names or"),
     ],
 )
-def test_what_labels_are_can_be_said_and_a_mixture_asks_for_it(labels_are: str, label: str, told: str) -> None:
+def test_what_labels_are_can_be_said_and_a_mixture_asks_for_it(labels_are: str, label: str, message: str) -> None:
     batch = probabilities_batch([[0.2, 0.3, 0.5]], label=[label], **kinds("names others"))
-    with pytest.raises(ns.InvalidInputError, match=told):
+    with pytest.raises(ns.InvalidInputError, match=message):
         list(calibration_scores(iter([batch]), replace(SETTINGS, labels_are=labels_are)))
 
 

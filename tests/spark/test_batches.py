@@ -248,8 +248,8 @@ def places(spark: Any, case: Case) -> np.ndarray:
 
         from napsets.spark.walk import place_of
 
-        told = case.tables(spark)["probabilities"].select("node", place_of(sf.col("node")).alias("place")).toArrow()
-        PLACES.update(zip(*told.to_pydict().values(), strict=True))
+        table = case.tables(spark)["probabilities"].select("node", place_of(sf.col("node")).alias("place")).toArrow()
+        PLACES.update(zip(*table.to_pydict().values(), strict=True))
     return np.array([PLACES[node] for node in case.ids.tolist()])
 
 

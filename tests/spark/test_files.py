@@ -246,10 +246,10 @@ def test_integer_labels_stay_integers_and_text_stays_text(
     ns.spark.predict_files(**paths, output=str(output), alpha=0.2, plan=plan)
     inputs = read_inputs(*(paths[name] for name in ("edges", "probabilities", "labels", "nodes") if name in paths))
     write_predictions(inputs, here, inputs.calibrate(make_method("naps")), alpha=0.2, metadata={})
-    found, expected = (pq.read_table(path).select(["node", "labels", "prediction"]) for path in (output, here))
-    assert pa.types.is_integer(found.schema.field("prediction").type) is not text
-    assert found.schema.field("labels").type.value_type == expected.schema.field("labels").type.value_type
-    assert found.sort_by("node").to_pylist() == expected.sort_by("node").to_pylist()
+    written, expected = (pq.read_table(path).select(["node", "labels", "prediction"]) for path in (output, here))
+    assert pa.types.is_integer(written.schema.field("prediction").type) is not text
+    assert written.schema.field("labels").type.value_type == expected.schema.field("labels").type.value_type
+    assert written.sort_by("node").to_pylist() == expected.sort_by("node").to_pylist()
 
 
 @pytest.mark.filterwarnings("error:joins are:napsets.NapsetsWarning")

@@ -77,9 +77,9 @@ def test_every_method_of_the_table_gives_the_bits_of_one_machine(
     tables = {key: table.repartition(3) for key, table in case.tables(spark).items()}
     settings = {"alpha": 0.2, "seed": 3, "hops": 2}
     sets = ns.spark.predict_sets(spark, **tables, method=name, plan=PLAN, checkpoint_dir=str(tmp_path), **settings)
-    expected, said = one_machine(ordered, make_method(name, **settings), 0.2)
+    expected, outputs = one_machine(ordered, make_method(name, **settings), 0.2)
     assert np.isfinite(expected.thresholds).any()
-    assert_same_bits(sets, ordered, expected, said)
+    assert_same_bits(sets, ordered, expected, outputs)
     if expected.level is not None:
         assert sets.schema["alpha"].metadata == {"level": expected.level}
 
@@ -263,8 +263,8 @@ def test_tables_come_to_the_driver_in_pieces_that_spark_lets_through(spark: Any,
 
 def written(folder: Path) -> dict[str, int]:
     """When each share and each mark was written."""
-    found = [*folder.glob("*/*.done"), *folder.glob("*/shares-*/part-*.parquet")]
-    return {path.name: path.stat().st_mtime_ns for path in found}
+    paths = [*folder.glob("*/*.done"), *folder.glob("*/shares-*/part-*.parquet")]
+    return {path.name: path.stat().st_mtime_ns for path in paths}
 
 
 @pytest.mark.usefixtures("in_tasks")

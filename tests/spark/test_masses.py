@@ -101,19 +101,19 @@ def compare(case: Case, calibrated: Calibrated, alpha: float, rows_a_batch: int)
     if isinstance(calibrated.level, FittedExact):
         apart, own = calibrated.scored.level_nodes, calibrated.scored.level_scores
         met = rows_of(case, apart, reference.nodes, reference.scores, own.tolist(), hops)
-        got = pa.Table.from_batches(ranks(iter(met.to_batches(rows_a_batch)), settings, shared))
-        assert got["share"].to_numpy().tobytes() == calibrated.local.ranks(apart, own).tobytes()
-        assert got["score"].to_numpy().tobytes() == own.tobytes()
+        ranked = pa.Table.from_batches(ranks(iter(met.to_batches(rows_a_batch)), settings, shared))
+        assert ranked["share"].to_numpy().tobytes() == calibrated.local.ranks(apart, own).tobytes()
+        assert ranked["score"].to_numpy().tobytes() == own.tobytes()
         object.__setattr__(settings, "rank", calibrated.level.quantile(alpha))
     by_node = dict(zip(reference.nodes.tolist(), reference.scores.tolist(), strict=True))
     mine = [by_node.get(node) for node in case.nodes.tolist()]
     met = rows_of(case, case.nodes, reference.nodes, reference.scores, mine, hops)
-    found = pa.Table.from_batches(thresholds(iter(met.to_batches(rows_a_batch)), settings, shared))
+    table = pa.Table.from_batches(thresholds(iter(met.to_batches(rows_a_batch)), settings, shared))
     expected = calibrated.predict(case.nodes, alpha)
-    assert found["node"].to_pylist() == list(range(case.nodes.size))
-    assert found["threshold"].to_numpy().tobytes() == expected.thresholds.tobytes()
-    assert found["support"].to_pylist() == expected.support.tolist()
-    assert found["effective_size"].to_numpy().tobytes() == expected.effective_size.tobytes()
+    assert table["node"].to_pylist() == list(range(case.nodes.size))
+    assert table["threshold"].to_numpy().tobytes() == expected.thresholds.tobytes()
+    assert table["support"].to_pylist() == expected.support.tolist()
+    assert table["effective_size"].to_numpy().tobytes() == expected.effective_size.tobytes()
 
 
 @pytest.mark.parametrize("ids", ["integer", "string"])

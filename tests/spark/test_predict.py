@@ -75,10 +75,10 @@ def test_one_walk_serves_every_decay_and_alpha_with_the_same_bits(spark: Any, ho
         for a, alpha in enumerate(alphas):
             batches = thresholds(iter(met.to_batches(7)), replace(settings, weights=weights, alpha=alpha))
             rows = {row["node"]: row for batch in batches for row in batch.to_pylist()}
-            got = [rows.get(node, NOTHING) for node in case.ids[case.nodes].tolist()]
-            assert [row["threshold"] for row in got] == expected.values[d, a].tolist()
-            assert [row["support"] for row in got] == expected.support[d].tolist()
-            assert [row["effective_size"] for row in got] == expected.effective_size[d].tolist()
+            results = [rows.get(node, NOTHING) for node in case.ids[case.nodes].tolist()]
+            assert [row["threshold"] for row in results] == expected.values[d, a].tolist()
+            assert [row["support"] for row in results] == expected.support[d].tolist()
+            assert [row["effective_size"] for row in results] == expected.effective_size[d].tolist()
 
 
 def test_string_ids_draw_the_same_numbers_as_on_one_machine(spark: Any, plan: Any) -> None:

@@ -27,19 +27,19 @@ def run(own: Path, *arguments: str) -> tuple[int, int, str]:
     environment = os.environ | {"PYTHONPATH": PACKAGE_ROOT, "NUMBA_CACHE_DIR": str(own)}
     command = [sys.executable, "-c", PROGRAM, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    compiled, found, path = done.split(maxsplit=2)
-    return int(compiled), int(found), path.strip()
+    compiled, kept, path = done.split(maxsplit=2)
+    return int(compiled), int(kept), path.strip()
 
 
 def test_kernels_are_compiled_once_for_all_who_see_the_folder(tmp_path: Path) -> None:
     driver, worker, shared = (tmp_path / name for name in ("driver", "worker", "shared"))
     shared.mkdir()
     assert run(driver)[:2] == (1, 0)
-    compiled, found, path = run(driver, str(shared), "stay")  # what the driver does: it copies, and stays where it was
-    assert (compiled, found) == (0, 1)
+    compiled, kept, path = run(driver, str(shared), "stay")  # what the driver does: it copies, and stays where it was
+    assert (compiled, kept) == (0, 1)
     assert path.startswith(str(driver))
-    compiled, found, path = run(worker, str(shared))  # another machine
-    assert (compiled, found) == (0, 1)
+    compiled, kept, path = run(worker, str(shared))  # another machine
+    assert (compiled, kept) == (0, 1)
     assert path.startswith(str(shared))
     drafts = list(shared.rglob("*.draft"))
     assert drafts == []

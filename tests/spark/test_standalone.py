@@ -69,8 +69,8 @@ def master(environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
             processes.append(subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=log, stderr=log))
     try:
         until = time.monotonic() + 60
-        while "Successfully registered with master" not in (told := (tmp_path / "log").read_text()):
-            assert time.monotonic() < until, told
+        while "Successfully registered with master" not in (line := (tmp_path / "log").read_text()):
+            assert time.monotonic() < until, line
             time.sleep(0.1)
         yield address
     finally:

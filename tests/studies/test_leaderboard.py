@@ -183,8 +183,8 @@ def collected(tmp_path):
     keep = PredictionCache(results / "predictions")
     for model in STUDY.full.models:
         cell = LeaderboardCell("cora-ml", model, 0, 0.2, 0, "split")
-        said = guess(cell, there).take(there.test)
-        replace(said, probabilities=said.probabilities.astype(np.float32)).save(keep.path(cell))
+        predictions = guess(cell, there).take(there.test)
+        replace(predictions, probabilities=predictions.probabilities.astype(np.float32)).save(keep.path(cell))
     return root, results
 
 

@@ -105,8 +105,8 @@ def test_datasets_that_are_not_there_are_listed_with_how_to_get_them(tmp_path):
 def test_a_claim_holds_or_fails_where_the_seeds_agree_and_stays_open_where_they_do_not(rows):
     words = {verdict.claim.metric: verdict.word for verdict in judge(rows, SCOPE) if verdict.protocol == "strict"}
     assert words == {"mean_size": "holds", "coverage": "fails", "sscv": "open", "pccv": "open"}
-    told = {verdict.claim.metric: verdict.printed for verdict in judge(rows, SCOPE)}
-    assert told == {"mean_size": True, "coverage": True, "sscv": True, "pccv": True}
+    printed = {verdict.claim.metric: verdict.printed for verdict in judge(rows, SCOPE)}
+    assert printed == {"mean_size": True, "coverage": True, "sscv": True, "pccv": True}
 
 
 def test_the_paragraph_says_what_the_verdicts_say(rows):

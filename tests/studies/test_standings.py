@@ -18,7 +18,7 @@ from napsets.studies.tables import MeanInterval, interval, write_page
 
 def row(method, size, gap, *, graph="dblp", model="gcn", seed=0, repetition=0, share=0.3, coverage=0.9):
     """A row whose gaps lie `gap` beyond a chance of 0.02, a quarter of the whole below the target."""
-    found = LeaderboardCell(graph, model, seed, share, repetition, method).row(
+    cell_row = LeaderboardCell(graph, model, seed, share, repetition, method).row(
         labels=1000, level_labels=1000, nodes=2000, classes=5, accuracy=0.8, choice="", seconds=0.5,
         coverage=coverage, mean_size=size, singleton_rate=0.5, empty_rate=0.0, full_rate=0.1,
     )  # fmt: skip
@@ -31,8 +31,8 @@ def row(method, size, gap, *, graph="dblp", model="gcn", seed=0, repetition=0, s
             "over": 3 * (gap + 0.02) / 4,
             "share": 1.0,
         }
-        found |= {f"{name}_{kind}": None if lacks and name != "share" else value for name, value in values.items()}
-    return found
+        cell_row |= {f"{name}_{kind}": None if lacks and name != "share" else value for name, value in values.items()}
+    return cell_row
 
 
 def of(some, method, graph="dblp"):
@@ -123,8 +123,8 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
     from scipy.stats import binomtest
 
     rng = np.random.default_rng(5)
-    found = [interval(rng.normal(1.0, 2.0, size=8)) for _ in range(2000)]
-    inside = sum(one.low <= 1.0 <= one.high for one in found)
+    intervals = [interval(rng.normal(1.0, 2.0, size=8)) for _ in range(2000)]
+    inside = sum(one.low <= 1.0 <= one.high for one in intervals)
     assert binomtest(inside, 2000, 0.95).pvalue > 1e-4
 
 
