@@ -180,6 +180,12 @@ class Calibration:
                 if self._engine is not engine:  # another choice was made
                     break
 
+    def score_at(self, slot: int, label: int) -> float | None:
+        """Return the score of a node at a label; None where the engine does not need it."""
+        if isinstance(self._engine, Following):
+            return float(self._engine.scores(np.array([slot]), np.array([label]))[0])
+        return None
+
     def p_value(self, slot: int, score: float | None, u: float) -> float:
         """Return the smoothed p-value of a node's label among those that set the level."""
         return float(self._engine.p_value(slot, score, u)) if self._is_ready else u

@@ -160,9 +160,8 @@ class Fold:
             # The p-value is computed on the present graph, and moved to the side of the level that the set was on.
             p_value = float(self.calibration.p_values(one)[0, label])
             p_value = max(p_value, math.nextafter(level, math.inf)) if covered else min(p_value, level)
-            score = next(iter(self.calibration.judge(one, labels[place : place + 1], alpha)))[2]
             self.steering.update(p_value, issued.mark)
-            yield covered, int(issued.member.sum()), score, level
+            yield covered, int(issued.member.sum()), self.calibration.score_at(slot, label), level
 
     # -- results -------------------------------------------------------------------------------------------------
 

@@ -356,25 +356,33 @@ class Following:
         from napsets.kernels import following
 
         if not self.exact:
-            size, upper = self._ordered.size, self._ordered.count(0.0, score, after=True)
-            return smoothed_p_value(size - upper, upper - self._ordered.count(0.0, score), size, u)
+            below, up_to = (self._ordered.count(0.0, score, after=after) for after in (False, True))
+            size = self._ordered.size
+            if self._member.values[slot]:  # a node is not compared with itself
+                own = float(self._scores.values[slot])
+                below, up_to, size = below - (own < score), up_to - (own <= score), size - 1
+            return smoothed_p_value(size - up_to, up_to - below, size, u)
         shares = self._ranks()
         share = self._share(slot, score)
         greater, equal = following.count_ranks(shares, self._held_out[1].values, share, score)
         return smoothed_p_value(int(greater), int(equal), shares.size, u)
 
     def _share(self, slot: int, score: float) -> float:
-        """Return t of a node's score, as if its label were held out."""
+        """Return t of a node's score, with its own label left out of the reference."""
         from napsets.kernels import following
 
         counts: list[Any] = [np.zeros((1, self.weighting.hops.size), dtype=np.int64) for _ in range(2)]
         counts += [np.zeros(1, dtype=np.int64) for _ in range(2)]
         groups, stale = self._groups.values[[slot]], np.ones(1, dtype=bool)
         one = following.HeldOut(*[np.array([slot]), np.array([score]), groups, *counts, stale])
-        known, share = self._known(), np.empty(1)
+        known, same_sizes, share = self._known(), self._same_sizes.copy(), np.empty(1)
+        own = int(known.member[slot])
         following.count_all(0, known, one)
+        for below in (one.all_below, one.same_below):
+            below -= own and int(known.scores[slot] < score)
+        same_sizes[groups] -= own
         following.count_around(np.zeros(1, dtype=np.int64), self._rows(), known, self._walk(), one)
-        following.rank_all(one, known.size, self._same_sizes, self._question([]), self.everyone, share)
+        following.rank_all(one, known.size - own, same_sizes, self._question([]), self.everyone, share)
         return float(share[0])
 
     def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:

@@ -270,7 +270,8 @@ class Live(Logged):
     def p_values(self, ids: Any) -> FloatArray:
         """Return the p-value of every candidate of nodes.
 
-        A candidate of a node without a label is in the set at alpha exactly if its p-value exceeds alpha.
+        A candidate is in the set at alpha exactly if its p-value exceeds alpha. On a directed graph this is not so for
+        nodes that are held out for an exact level: their labels set the level of their own sets.
 
         Parameters
         ----------
