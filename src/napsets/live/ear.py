@@ -263,7 +263,7 @@ class Ear:
         named = np.array([exponents.model, exponents.around, exponents.alike])
         degrees = np.log1p(self.state.adjacency.rows.sizes[slots])
         recalibration = np.empty((0, self.classes)) if learned.recalibration is None else learned.recalibration
-        hearing.fix_rows(log_floored(p), log_floored(around), alike, degrees, recalibration, named, fixed)
+        hearing.fix_rows(*log_floored(np.stack([p, around])), alike, degrees, recalibration, named, fixed)
         return fixed
 
     def fit(self) -> Learned:

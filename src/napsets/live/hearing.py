@@ -305,7 +305,7 @@ class Hearing:
         probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
         matrix = self._form("matrix", probabilities)(probabilities, u)
         if self._mix >= 0.0:
-            matrix = self._lists.ranked(np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape), matrix)
+            matrix = self._lists.ranked(np.arange(matrix.size) % matrix.shape[1], matrix)
         bound = None if self.method.allow_empty else BoundRows(self._base, probabilities, u)
         top = None if bound is None else bound.top_labels(matrix, np.arange(slots.size))
         return matrix, top, probabilities, hearers
@@ -328,7 +328,7 @@ class Hearing:
                 thresholds, classes,
             )  # fmt: skip
             parts.append(PredictionSets.of_scores(some, matrix, at, top))
-        return PredictionSets.concat(parts)
+        return parts[0] if len(parts) == 1 else PredictionSets.concat(parts)
 
     def judge(self, slots: IntArray, labels: IntArray, alpha: float) -> Iterator[tuple[bool, int, None]]:
         """Yield for each label whether the set before it covered it, and the size of that set.

@@ -253,7 +253,7 @@ class Live(Logged):
         except InvalidInputError:
             return False
         with self._busy:
-            return names.size == 1 and bool(self._state.names.find(names)[0] >= 0)
+            return names.size == 1 and names.tolist()[0] in self._state.names
 
     def ids(self, *, unlabelled: bool = False) -> list[Any]:
         """Return the ids of all nodes, or of those without a label, in the order of their arrival."""

@@ -136,6 +136,11 @@ class Names:
             self._ids = list(range(self.size))
             self._slots = dict(zip(self._ids, self._ids, strict=True))
 
+    def __contains__(self, item: object) -> bool:
+        if self._ids is None:
+            return isinstance(item, int) and 0 <= item < self.size
+        return item in self._slots
+
     def find(self, ids: Array) -> IntArray:
         """Return the slot of each id, −1 where there is none."""
         if self._ids is None:

@@ -40,6 +40,7 @@ class ScoreLists:
         """Forget the scores around places: they may be others now."""
         self._windows: dict[int, tuple[int, FloatArray, int]] = {}
         self._sorted: FloatArray | None = None
+        self._shares: dict[int, float] = {}
 
     def replace(self, codes: npt.NDArray[Any], old: FloatArray, new: FloatArray) -> None:
         """Put scores in place of others; NaN stands for one that is in no list, and codes are those of `Speakers`."""
@@ -83,13 +84,13 @@ class ScoreLists:
         )  # fmt: skip
 
     def ranked(self, labels: IntArray, scores: FloatArray) -> FloatArray:
-        """Return the ranks of scores at these labels, which have the same shape."""
+        """Return the ranks of scores at these labels, one label per score in their order."""
         from napsets.kernels.ranked import rank_scores
 
         if self.mix < 0.0:
             return scores
         values = np.empty(scores.size)
-        rank_scores(np.ravel(labels), np.ravel(scores), self._ranking(), values)
+        rank_scores(labels, scores.reshape(-1), self._ranking(), values)
         return values.reshape(scores.shape)
 
     def unranked(self, values: FloatArray) -> FloatArray:
@@ -143,10 +144,13 @@ class ScoreLists:
         """Return the share of the reference below the score held out at a place, from 0."""
         from napsets.kernels.ranked import count_ranked
 
-        values, below = self.around(place, 0)
-        threshold, size = values[[place - below]], self.everyone.size
-        if self.mix < 0.0:
-            return self.everyone.count(0.0, float(threshold[0])) / (1.0 + size)
-        counts = np.empty((2, 1), dtype=np.int64)
-        count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
-        return float(counts[0, 0]) / (1.0 + size)
+        if place not in self._shares:
+            values, below = self.around(place, 0)
+            threshold, size = values[[place - below]], self.everyone.size
+            counts = np.empty((2, 1), dtype=np.int64)
+            if self.mix < 0.0:
+                counts[0] = self.everyone.count(0.0, float(threshold[0]))
+            else:
+                count_ranked(threshold, self.own.blocks, self.sizes, self._ranking(), *counts)
+            self._shares[place] = float(counts[0, 0]) / (1.0 + size)
+        return self._shares[place]

@@ -87,10 +87,13 @@ class ParsedRoute(APIRoute):
         """Return what answers a request."""
         handler, field = super().get_route_handler(), self.body_field
 
+        if field is None:
+            return handler
+
         async def parsing(request: Request) -> Response:
             parsed = ParsedRequest(request.scope, request.receive)
-            body = b"" if field is None else await parsed.body()
-            if field is not None and body:
+            body = await parsed.body()
+            if body:
                 owner, most = request.app.state.owner, request.app.state.limits.batch
                 model: Any = field.field_info.annotation
                 parse = partial(parse_body, model, body, most)
