@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import napsets as ns
-from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
+from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, Reach, needed_mass
 from napsets.kernels.search import find_thresholds
 from napsets.localisers.base import Cut, Reference
 from napsets.localisers.everyone import Everyone
@@ -59,9 +59,9 @@ def test_every_strategy_follows_the_definition_word_for_word(strategy, case, dat
     pair_split = np.array(draw([0, 1], 6))
     index = ns.CalibrationIndex(case.graph, case.scores, case.calibration)
     values, counts = find_thresholds(
-        index.layout, nodes, weights, np.array(levels), rounding=ROUNDING, rules=np.array(rules, np.int8),
-        pools=np.array(pools), alikes=np.array(alikes), groups=groups, splits=splits, pair_split=pair_split,
-        threads=1, strategy=strategy,
+        index.layout, nodes, weights,
+        Reach(np.array(levels), ROUNDING, np.array(rules, np.int8), np.array(pools), np.array(alikes), groups),
+        splits=splits, pair_split=pair_split, threads=1, strategy=strategy,
     )  # fmt: skip
     distance = scipy_distances(case.edges, case.num_nodes, case.directed)
     for i, (node, split) in enumerate(zip(nodes.tolist(), pair_split.tolist(), strict=True)):
@@ -105,7 +105,7 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, strategy,
     splits = rng.random((3, scores.size)) < [[1.1], [0.5], [0.01]]
     pair_split = rng.integers(3, size=nodes.size)
     values, _ = find_thresholds(
-        index.layout, nodes, weights, 1.0 - alphas, rounding=ROUNDING, pools=pools, alikes=alikes, groups=groups,
+        index.layout, nodes, weights, Reach(1.0 - alphas, ROUNDING, pools=pools, alikes=alikes, groups=groups),
         splits=splits, pair_split=pair_split, strategy=strategy,
     )  # fmt: skip
     for i, node in enumerate(nodes.tolist()):
@@ -125,9 +125,9 @@ def test_answers_between_the_words_of_a_neighbourhood_are_found(world, strategy,
 def test_threads_and_strategies_change_no_bit(world, threads):
     index, _, _, groups = world
     nodes = np.arange(0, index.graph.num_nodes, 7)
-    settings = {"pools": np.array([10.0]), "alikes": np.array([30.0]), "groups": groups, "rounding": ROUNDING}
+    reach = Reach(np.array([0.9]), ROUNDING, pools=np.array([10.0]), alikes=np.array([30.0]), groups=groups)
     results = [
-        find_thresholds(index.layout, nodes, np.ones((1, 2)), np.array([0.9]), **settings, strategy=s, threads=threads)
+        find_thresholds(index.layout, nodes, np.ones((1, 2)), reach, strategy=s, threads=threads)
         for s in (*EVERY_STRATEGY, None)
     ]
     for values, counts in results[1:]:
@@ -142,8 +142,8 @@ def test_no_hops_and_a_pool_of_everyone_is_split_conformal_prediction(case, alph
         for node in range(case.num_nodes):
             rest = [s for v, s in zip(case.calibration, case.scores, strict=True) if v != node]
             thresholds = find_thresholds(
-                index.layout, np.array([node]), np.zeros((1, 0)), np.array([1.0 - float(alpha)]), rounding=ROUNDING,
-                pools=np.array([float(len(rest))]), strategy=strategy,
+                index.layout, np.array([node]), np.zeros((1, 0)),
+                Reach(np.array([1.0 - float(alpha)]), ROUNDING, pools=np.array([float(len(rest))])), strategy=strategy,
             )[0]  # fmt: skip
             assert thresholds.item() == order_statistic(rest, alpha)
             reference = Reference(np.array(case.calibration), np.array(case.scores), index.graph.num_nodes)
@@ -157,8 +157,8 @@ def test_no_pool_is_what_it_was(world):
     plain = ns.neighbourhood_thresholds(index, nodes, np.ones(2), 0.1)
     for pools in (np.zeros(1), None):
         values, counts = find_thresholds(
-            index.layout, nodes, np.ones((1, 2)), np.array([0.9]), rounding=ROUNDING, pools=pools, groups=groups,
-            alikes=np.zeros(1),
+            index.layout, nodes, np.ones((1, 2)),
+            Reach(np.array([0.9]), ROUNDING, pools=pools, alikes=np.zeros(1), groups=groups),
         )  # fmt: skip
         assert same_bits(values[:, 0, 0], plain.values[0, 0])
         assert np.array_equal(counts, plain.hop_counts)

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import napsets as ns
+from napsets.kernels.endings import Reach
 from napsets.kernels.search import find_thresholds
 from napsets.localisers import Cut, Reference
 from napsets.localisers.path_lengths import LENGTH_DECAYS
@@ -158,11 +159,11 @@ def test_no_bit_of_any_pooled_threshold_differs_in_100_000_random_cases():
         pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
         graph = ns.Graph.from_edge_index(pairs.T, size, directed=directed)
         layout = ns.CalibrationIndex(graph, scores, calibration).layout
+        rules, pools, alikes = np.array([rule], np.int8), np.array([pool]), np.array([alike])
+        reach = Reach(np.array([level]), ROUNDING, rules, pools, alikes, groups)
         for strategy in EVERY_STRATEGY:
             thresholds, _ = find_thresholds(
-                layout, nodes, weights[None], np.array([level]), rounding=ROUNDING, rules=np.array([rule], np.int8),
-                pools=np.array([pool]), alikes=np.array([alike]), groups=groups, splits=splits, pair_split=pair_split,
-                threads=1, strategy=strategy,
+                layout, nodes, weights[None], reach, splits=splits, pair_split=pair_split, threads=1, strategy=strategy,
             )  # fmt: skip
             assert same_bits(thresholds.ravel(), expected), (number, strategy, thresholds.ravel(), expected)
         kinds += [np.isneginf(expected).sum(), np.isfinite(expected).sum(), np.isposinf(expected).sum()]

@@ -31,6 +31,7 @@ def _use_every_kernel() -> None:
     import numpy as np
 
     from napsets.graph import Graph
+    from napsets.kernels.endings import Reach
     from napsets.kernels.search import count_below, find_thresholds
     from napsets.localisers.neighbourhoods import CalibrationIndex
     from napsets.methods import NAPS, Auto
@@ -49,7 +50,7 @@ def _use_every_kernel() -> None:
             for sources in (np.arange(nodes), np.arange(1)):  # with rows renumbered, and as they are
                 for pool in (0.0, 1.0):
                     find_thresholds(
-                        layout, sources, np.ones((1, 3)), np.array([0.9]), rounding=ROUNDING, pools=np.array([pool]),
+                        layout, sources, np.ones((1, 3)), Reach(np.array([0.9]), ROUNDING, pools=np.array([pool])),
                         strategy=strategy,
                     )  # fmt: skip
                 count_below(layout, sources, np.array([[1]]), 3, strategy=strategy)

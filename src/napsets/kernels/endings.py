@@ -44,6 +44,40 @@ class Pairs(NamedTuple):
     masks: Array
 
 
+class Reach(NamedTuple):
+    """Which shares of the mass thresholds are to reach, and what calibration nodes weigh wherever they are.
+
+    Attributes
+    ----------
+    levels : float64 of shape (levels,)
+        Shares of 1 + total mass to be reached.
+    rounding : float
+        The part of the mass that is forgiven where the rule is `NOMINAL`.
+    rules : int8 of shape (levels,), optional
+        What reaching each level means: `NOMINAL`, `AT_LEAST` or `ABOVE`; NOMINAL by default.
+    pools, alikes : float64 of shape (rows,), optional
+        What all calibration nodes weigh together, and those of the node's own group; 0 by default.
+    groups : integers of shape (nodes of the graph,), optional
+        The group of each node, negative for none.
+    """
+
+    levels: Array
+    rounding: float
+    rules: Array | None = None
+    pools: Array | None = None
+    alikes: Array | None = None
+    groups: Array | None = None
+
+    def filled(self, rows: int) -> tuple[Array, Array, Array, Array, Array | None]:
+        """Return levels, rules, pools and alikes as arrays, for this many rows of weights, and groups that matter."""
+        levels = np.ascontiguousarray(self.levels, dtype=np.float64)
+        rules = np.zeros(levels.size, dtype=np.int8) if self.rules is None else np.asarray(self.rules, dtype=np.int8)
+        pools = np.zeros(rows) if self.pools is None else np.asarray(self.pools, dtype=np.float64)
+        grouped = self.alikes is not None and self.groups is not None
+        alikes = np.asarray(self.alikes, dtype=np.float64) if grouped else np.zeros(rows)
+        return levels, rules, pools, alikes, self.groups if alikes.any() else None
+
+
 class Selection(NamedTuple):
     """Thresholds are wanted.
 

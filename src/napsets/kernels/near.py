@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from napsets.kernels import dijkstra
 from napsets.kernels.dijkstra import Met, Roads
-from napsets.kernels.endings import Pairs, Selection, seen_by_kernels
+from napsets.kernels.endings import Pairs, Reach, Selection, seen_by_kernels
 from napsets.kernels.layout import Layout, read_only
 from napsets.kernels.search import pooling_of
 from napsets.kernels.threads import Piece, Progress, Stop, available_threads, run
@@ -60,13 +60,9 @@ def near_thresholds(
     nodes: Ints,
     radius: float,
     weigh: Weigh,
-    levels: Floats,
+    reach: Reach,
     *,
-    rounding: float,
-    rules: npt.NDArray[np.int8],
-    pools: Floats,
-    alikes: Floats,
-    groups: Array | None = None,
+    rows: int,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NearThresholds:
@@ -87,18 +83,22 @@ def near_thresholds(
         How far to search; inclusive.
     weigh : callable
         Turns distances of shape (met,) into weights of shape (rows, met).
-    levels, rounding, rules, pools, alikes, groups, threads, progress
-        As for `search.find_thresholds`; `pools` and `alikes` say how many rows there are.
+    reach, threads, progress
+        As for `search.find_thresholds`.
+    rows : int
+        How many rows of weights there are.
     """
     order, sources = _in_order(nodes)
     pairs = Pairs(np.arange(nodes.size + 1), np.zeros(nodes.size, np.int64), layout.masks(None))
-    grouped = groups if alikes.any() else None
-    pooled = bool(pools.any() or (alikes.any() and grouped is not None))
-    pooling = pooling_of(layout, sources, pairs, pools, alikes, grouped) if pooled else None
-    values = np.empty((nodes.size, pools.size, levels.size))
-    sizes = np.empty((nodes.size, pools.size, 4))
+    levels, rules, pools, alikes, groups = reach.filled(rows)
+    pooled = bool(pools.any() or alikes.any())
+    pooling = pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None
+    values = np.empty((nodes.size, rows, levels.size))
+    sizes = np.empty((nodes.size, rows, 4))
     no_hops = np.empty((0, 0))
-    selection = Selection(no_hops, levels, rules, rounding, layout.sorted_scores, values, no_hops.astype(np.int64))
+    selection = Selection(
+        no_hops, levels, rules, reach.rounding, layout.sorted_scores, values, no_hops.astype(np.int64)
+    )
     records = (
         seen_by_kernels(selection, "thresholds", "hop_counts"),
         seen_by_kernels(pairs),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Selection
+from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection
 from napsets.kernels.few import few_nanoseconds, search_few
 from napsets.kernels.first_use import Kernels
 from napsets.kernels.layout import Layout, count_bits, pack
@@ -28,13 +28,8 @@ def find_thresholds(
     layout: Layout,
     nodes: Ints,
     weights: Floats,
-    levels: Floats,
+    reach: Reach,
     *,
-    rounding: float,
-    rules: npt.NDArray[np.int8] | None = None,
-    pools: Floats | None = None,
-    alikes: Floats | None = None,
-    groups: npt.NDArray[Any] | None = None,
     splits: npt.NDArray[np.bool_] | None = None,
     pair_split: Ints | None = None,
     threads: int | None = None,
@@ -55,16 +50,8 @@ def find_thresholds(
         Node ids; a node may come several times.
     weights : float64 of shape (rows, hops)
         w(k) for each row, from hop 1 on. Without hops nothing is searched.
-    levels : float64 of shape (levels,)
-        Shares of 1 + total mass to be reached.
-    rounding : float
-        The part of the mass that is forgiven where the rule is `endings.NOMINAL`.
-    rules : int8 of shape (levels,), optional
-        What reaching each level means: NOMINAL, AT_LEAST or ABOVE of `endings`; NOMINAL by default.
-    pools, alikes : float64 of shape (rows,), optional
-        What all calibration nodes weigh together, and those of the node's own group; 0 by default.
-    groups : integers of shape (nodes of the graph,), optional
-        The group of each node, negative for none.
+    reach : Reach
+        The shares to be reached, and what calibration nodes weigh wherever they are.
     splits : bool of shape (splits, calibration nodes), optional
         Which calibration nodes each split uses; by default there is one that uses all.
     pair_split : int64 of shape (nodes,), optional
@@ -84,13 +71,8 @@ def find_thresholds(
         Calibration nodes at each hop.
     """
     weights = np.ascontiguousarray(weights, dtype=np.float64)
-    levels = np.ascontiguousarray(levels, dtype=np.float64)
     rows, hops = weights.shape
-    rules = np.zeros(levels.size, dtype=np.int8) if rules is None else np.asarray(rules, dtype=np.int8)
-    pools = np.zeros(rows) if pools is None else np.asarray(pools, dtype=np.float64)
-    alikes = np.zeros(rows) if alikes is None or groups is None else np.asarray(alikes, dtype=np.float64)
-    if not alikes.any():
-        groups = None
+    levels, rules, pools, alikes, groups = reach.filled(rows)
     pooled = bool(pools.any() or alikes.any())
     if nodes.size == 0:
         return np.empty((0, rows, levels.size)), np.empty((0, hops), dtype=np.int64)
@@ -103,7 +85,7 @@ def find_thresholds(
         sources,
         hops,
         pairs,
-        selection=Selection(weights, levels, rules, rounding, layout.sorted_scores, thresholds, counts),
+        selection=Selection(weights, levels, rules, reach.rounding, layout.sorted_scores, thresholds, counts),
         pooling=pooling_of(layout, sources, pairs, pools, alikes, groups) if pooled else None,
     )
     _search(job, threads, progress, strategy)

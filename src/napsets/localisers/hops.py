@@ -17,6 +17,7 @@ from napsets.checks.arguments import FloatArray, IntArray, as_array
 from napsets.checks.values import check_hops, check_number, check_progress, check_threads
 from napsets.errors import InvalidInputError
 from napsets.graph import Direction, check_direction
+from napsets.kernels.endings import Reach
 from napsets.kernels.search import count_below, find_thresholds
 from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
 from napsets.localisers.decay import Decay, check_decay, hop_weights
@@ -167,12 +168,7 @@ def weighted_thresholds(
         index.layout,
         nodes,
         rows,
-        np.array([cut.level for cut in all_cuts]),
-        rounding=ROUNDING,
-        rules=np.array([RULES[cut.rule] for cut in all_cuts], dtype=np.int8),
-        pools=np.array([weighting.pool for weighting in weightings]),
-        alikes=np.array([weighting.alike for weighting in weightings]),
-        groups=groups,
+        reach_of(all_cuts, weightings, groups),
         threads=check_threads(threads),
         progress=check_progress(progress),
     )
@@ -185,6 +181,18 @@ def weighted_thresholds(
         )
         for w, weighting in enumerate(weightings)
     ]
+
+
+def reach_of(cuts: Sequence[Cut], weightings: Sequence[Any], groups: IntArray | None) -> Reach:
+    """Return cuts, and what weightings give to all nodes and to those of the same group, as searches take them."""
+    return Reach(
+        np.array([cut.level for cut in cuts]),
+        ROUNDING,
+        np.array([RULES[cut.rule] for cut in cuts], dtype=np.int8),
+        np.array([weighting.pool for weighting in weightings]),
+        np.array([weighting.alike for weighting in weightings]),
+        groups,
+    )
 
 
 def _rows(weightings: Sequence[Weighting]) -> FloatArray:

@@ -227,6 +227,7 @@ def _thresholds(
     progress: Any,
     strategy: str | None,
 ) -> HopThresholds:
+    from napsets.kernels.endings import Reach
     from napsets.kernels.search import find_thresholds
 
     weights = _weight_rows(hop_weights)
@@ -243,8 +244,7 @@ def _thresholds(
         index.layout,
         nodes,
         weights,
-        1.0 - alphas,
-        rounding=ROUNDING,
+        Reach(1.0 - alphas, ROUNDING),
         splits=splits,
         pair_split=pair_split,
         **options,

@@ -15,9 +15,9 @@ from napsets.checks.names import choose
 from napsets.checks.values import check_number, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction, check_direction
-from napsets.localisers.base import LOCALISERS, RULES, Cut, LocalThresholds, Reference, check_cuts, with_graph
-from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, with_graph
+from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes, reach_of
+from napsets.quantile import LARGEST_WEIGHT
 
 #: A name from `LENGTH_DECAYS`, or a function of distances: an array in, as many weights out.
 LengthDecay = str | Callable[[FloatArray], Any]
@@ -187,12 +187,8 @@ def share_length_search(
         nodes,
         max(local.radius for local in locals_),
         lambda distances: np.stack([local.weigh(distances) for local in locals_]),
-        np.array([cut.level for cut in all_cuts]),
-        rounding=ROUNDING,
-        rules=np.array([RULES[cut.rule] for cut in all_cuts], dtype=np.int8),
-        pools=np.array([setting.pool for setting in settings]),
-        alikes=np.array([setting.alike for setting in settings]),
-        groups=groups,
+        reach_of(all_cuts, settings, groups),
+        rows=len(settings),
         threads=check_threads(threads),
         progress=check_progress(progress),
     )
