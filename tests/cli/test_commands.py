@@ -244,7 +244,7 @@ def test_recommend_says_what_to_do_and_why(run, world):
     answer = json.loads(run("recommend", "-e", world.edges, "-l", world.labels_file, "--alpha", 0.2, "--json").stdout)
     assert answer["verdict"] in ("maybe", "no")
     assert answer["evidence"] is None
-    assert "The graph alone cannot tell" in shown.stdout
+    assert "The graph alone cannot show" in shown.stdout
     assert f"--hops {answer['best']['hops']} --decay {answer['best']['decay']}" in shown.stdout
     assert "share a label" in shown.stdout
     assert answer["nodes"] == 60

@@ -97,7 +97,7 @@ def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True
         assert [line for line in errors.splitlines() if "interrupted" in line] == [last]
         if files:
             assert last.startswith(f"napsets {name}: error: interrupted; ")
-            assert "was written, and is whole." in last or "files were written, and are whole;" in last
+            assert "was written completely." in last or "files were written completely;" in last
         else:
             assert last in (
                 f"{who}: error: interrupted; nothing was written." for who in ("napsets", f"napsets {name}")
@@ -207,6 +207,6 @@ def test_what_was_written_is_said_truly_in_every_moment(tmp_path, moment):
     shown = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     there = moment != "written"
     assert shown.returncode == 128 + signal.SIGTERM
-    outcome = "é.txt was written, and is whole" if there else "nothing was written"
+    outcome = "é.txt was written completely" if there else "nothing was written"
     assert shown.stderr == f"napsets test: error: interrupted; {outcome}.\n"
     assert os.listdir(tmp_path) == ["é.txt"] * there

@@ -34,7 +34,7 @@ def test_what_was_written_is_told_where_the_summary_cannot_be_printed(world, tmp
     shown = napsets(*predict(world, target), shell=shell)
     assert shown.returncode == 1
     assert shown.stderr.splitlines()[-1] == (
-        f"napsets predict: error: cannot write to standard output ({reason}); {target} was written, and is whole."
+        f"napsets predict: error: cannot write to standard output ({reason}); {target} was written completely."
     )
     assert "Traceback" not in shown.stderr
     assert target.exists()

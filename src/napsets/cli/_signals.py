@@ -86,8 +86,8 @@ def whole(written: Sequence[Path]) -> str:
     if not written:
         return "nothing was written"
     if len(written) == 1:
-        return f"{written[0]} was written, and is whole"
-    return f"{len(written)} files were written, and are whole; the last of them is {written[-1]}"
+        return f"{written[0]} was written completely"
+    return f"{len(written)} files were written completely; the last of them is {written[-1]}"
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -40,15 +40,15 @@ def inspect(
 ) -> None:
     """Show why a node's set, or its interval, is what it is.
 
-    Its neighbourhood by hop with weights, the scores of its labels, the threshold and where that comes from, and the
-    calibration nodes whose scores are nearest to it. Where the labels around a node are evidence (informed, auto), also
-    what the model said by itself, what each kind of evidence adds, and which labelled neighbours are evidence for what.
+    It prints the neighbourhood by hop with weights, the score of each label, the threshold and where it comes from, and
+    the calibration nodes with the nearest scores. If neighbours' labels are evidence (informed, auto), it also prints
+    the model's own probabilities, what each kind of evidence adds, and which neighbours are evidence for which label.
 
-    With --task regression it explains an interval: what the model said, what the targets around the node make of that
-    (informed, auto), and the same of the threshold.
+    With --task regression it explains an interval: the model's outputs, how the targets around the node change them
+    (informed, auto), and the threshold.
 
     With the files and settings that `napsets predict` had, it explains the set, or the interval, that was written.
-    --like takes the settings from that file, or from a report, where half of the labels may have been kept to judge.
+    --like takes the settings from that file, or from a report, which may have used half of the labels for evaluation.
     Without it, all labels calibrate.
     """
     from napsets.advice.inspection import inspect_node

@@ -61,11 +61,11 @@ def recommend(
     """Recommend a method for the graph, the labels and the model, and explain why.
 
     With --probabilities, methods are tried by cross-fitting: each fifth of the labels evaluates the sets that the other
-    labels give its nodes. The recommendation rests on that, and shows what `--method auto` would choose.
+    labels give its nodes. The recommendation is based on that, and shows what `--method auto` would choose.
 
-    Without --probabilities, it rests on the graph alone, in the paper's terms: homophily, the bound on the coverage gap
-    and the size of the calibration sample; which hops and decay suit NAPS, and how many nodes lack support. The graph
-    alone cannot tell how good sets will be. This is a guide for choosing, not a guarantee.
+    Without --probabilities, it is based on the graph alone, in the paper's terms: homophily, the bound on the coverage
+    gap and the size of the calibration sample; which hops and decay suit NAPS, and how many nodes lack support. The
+    graph alone cannot show how good sets will be. This is a guide for choosing, not a guarantee.
 
     With --directed, neighbourhoods follow --direction.
     """
@@ -116,9 +116,9 @@ def recommend(
 
 #: What the graph alone says; it never says yes.
 _GRAPH_ALONE = {
-    "maybe": "[bold]The graph alone cannot tell whether NAPS helps[/bold]; {leaning}, with {way}. Pass --probabilities "
+    "maybe": "[bold]The graph alone cannot show whether NAPS helps[/bold]; {leaning}, with {way}. Pass --probabilities "
     "to try methods on your labels.",
-    "no": "[bold]The graph alone cannot tell which method is best[/bold], but NAPS is unlikely to help: split "
+    "no": "[bold]The graph alone cannot show which method is best[/bold], but NAPS is unlikely to help: split "
     "conformal prediction should do as well. To try NAPS: {way}. Pass --probabilities to try methods on your labels.",
 }
 _VERDICTS = {

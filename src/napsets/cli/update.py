@@ -36,7 +36,7 @@ def update(
 ) -> None:
     """Enter what is new in a store, all of it or nothing.
 
-    Nodes come first, then edges, then labels in the order of their file. Each label judges the set that its node had
+    Nodes come first, then edges, then labels in the order of their file. Each label evaluates the set that its node had
     before; `napsets status` says how the sets have done.
     """
     from napsets.live.live import Live

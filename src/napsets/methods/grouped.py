@@ -66,7 +66,7 @@ class Grouped(Sealed):
         return self.sizes >= fewest_ranks(alpha)
 
     def _left(self, alpha: float) -> Any:
-        """Return which groups are judged together, the last entry for what is in none; None where all judge them."""
+        """Return which groups are combined, the last entry for nodes in none; None if all labelled nodes are used."""
         short = np.append(~self.suffice(alpha), True)
         inside = self.level_members if self.everyone.is_exact else self.members
         enough = int(short[inside].sum()) >= fewest_ranks(alpha)
@@ -213,9 +213,9 @@ class Grouped(Sealed):
         if total < fewest_ranks(least):
             result = "all labels together are too few for a threshold, and sets are full"
         elif self._left(least) is None and bool(self.suffice(least).any()):
-            result = "they are too few together, all labelled nodes judge them, and nothing is promised for them"
+            result = "together they have too few as well: all labelled nodes set their threshold, without a guarantee"
         else:
-            result = "they are judged together, and their coverage holds on their average, nearly"
+            result = "they share a threshold, and their coverage holds approximately, on average over them"
         return f"{' and '.join(reasons)}: {result}"
 
     def _name(self, group: int) -> str:

@@ -20,7 +20,7 @@ from napsets.report.data import ReportData, page_data
 from napsets.report.encodings import LOOKS
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
 from napsets.report.record import as_json
-from napsets.report.summary import cell, code, sentence, summarise
+from napsets.report.summary import cell, code, sentence, summarise, unbroken
 
 ASSETS = Path(__file__).parent / "assets"
 #: Puts the charts library where the page's script finds it, and nothing else of it in the way.
@@ -111,6 +111,7 @@ def render(data: ReportData) -> str:
     environment.filters["cell"] = cell
     environment.filters["sentence"] = sentence
     environment.filters["code"] = code
+    environment.filters["unbroken"] = unbroken
     noun = data.comparison.prediction.noun
     page: str = environment.get_template(f"{noun}s.html.j2").render(
         data=data,

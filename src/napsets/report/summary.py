@@ -217,6 +217,17 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def unbroken(text: str) -> str:
+    r"""Return text in which a number and its percent sign stay on one line.
+
+    Examples
+    --------
+    >>> unbroken("53 % smaller")
+    '53\xa0% smaller'
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 def code(text: str) -> Any:
     """Return a sentence as HTML, with what stands between backticks as code.
 
@@ -227,8 +238,7 @@ def code(text: str) -> Any:
     """
     from markupsafe import Markup, escape
 
-    # A number and its percent sign stay on one line.
-    parts = [escape(visible(part).replace(" %", "\N{NO-BREAK SPACE}%")) for part in text.split("`")]
+    parts = [escape(unbroken(visible(part))) for part in text.split("`")]
     return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else part for k, part in enumerate(parts))
 
 

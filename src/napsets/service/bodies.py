@@ -95,7 +95,7 @@ class SetRow(BaseModel):
     labels: list[Label] = Field(description="The set.")
     size: int
     threshold: float | None = Field(description="The threshold of the score; null where it is infinite.")
-    support: int = Field(description="How many calibration nodes the threshold rests on.")
+    support: int = Field(description="How many calibration nodes the threshold is based on.")
     effective_size: float
     alpha: float
 

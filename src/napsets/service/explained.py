@@ -62,7 +62,7 @@ def _reason(sets: PredictionSets, thresholds: FloatArray, p_values: FloatArray) 
     which = f"the threshold {low}" if low == high else f"its own threshold, from {low} to {high}"
     text = (
         f"A label is in the set if its p-value is above {alpha}, that is, if its score is at most {which}. The "
-        f"threshold rests on {support:,} labelled nodes."
+        f"threshold is based on {support:,} labelled nodes."
     )
     if sets.member.any() and not (p_values > sets.alpha).any():
         text += " No label's p-value is that large: the best label stands in for the empty set."
