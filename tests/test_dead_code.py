@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,24 +13,30 @@ import napsets as ns
 from napsets.cli import COMMANDS
 
 SOURCE = Path(ns.__file__).parent
-MODULES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
-TESTS = Path(__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 #: A decorator that enters a function in a table or a command line uses it.
 ENTERED = ("add", "command", "callback")
 
 
-def names_read(tree: ast.AST) -> Counter[str]:
-    """Count the names that code reads or imports."""
-    return Counter(
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def names_read(path: Path) -> set[str]:
+    """Return the names that code reads or imports."""
+    return {
         name
-        for node in ast.walk(tree)
+        for node in ast.walk(parsed(path))
         for name in (
             [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
             else [node.attr] if isinstance(node, ast.Attribute)
             else [node.name.rpartition(".")[2]] if isinstance(node, ast.alias)
             else []
         )
-    )  # fmt: skip
+    }  # fmt: skip
 
 
 def defined(tree: ast.Module) -> list[str]:
@@ -48,26 +54,30 @@ def defined(tree: ast.Module) -> list[str]:
     return [name for name in names if not name.startswith("__")]
 
 
-READ = {path: names_read(tree) for path, tree in MODULES.items()}
-ANYWHERE = sum(READ.values(), Counter())
-READ_IN_TESTS = sum((names_read(ast.parse(path.read_text("utf-8"))) for path in TESTS.rglob("*.py")), Counter())
-IMPORTED_PRIVATELY = Counter(
-    (node.module, alias.name)
-    for tree in MODULES.values()
-    for node in ast.walk(tree)
-    if isinstance(node, ast.ImportFrom)
-    for alias in node.names
-)
+@cache
+def read_anywhere() -> set[str]:
+    return {name for path in (*MODULES, *TESTS) for name in names_read(path)}
+
+
+@cache
+def imported_from_modules() -> set[tuple[str | None, str]]:
+    return {
+        (node.module, alias.name)
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_what_a_module_defines_is_used(path: Path) -> None:
     module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
-    for name in defined(MODULES[path]):
+    for name in defined(parsed(path)):
         if name.startswith("_"):  # another module may have one of the same name
-            assert READ[path][name] or IMPORTED_PRIVATELY[module, name], name
+            assert name in names_read(path) or (module, name) in imported_from_modules(), name
         else:
-            assert ANYWHERE[name] or READ_IN_TESTS[name] or name.replace("_", "-") in COMMANDS, name
+            assert name in read_anywhere() or name.replace("_", "-") in COMMANDS, name
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
