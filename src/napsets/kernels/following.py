@@ -122,8 +122,8 @@ class HeldOut(NamedTuple):
 
 
 @part
-def _walk(source, hops, rows, walk):
-    """List the slots within some hops of one, itself first."""
+def _walk(source, hops, rows, walk, marks, least):
+    """List the slots within some hops of one, itself first; at the last hop only those with at least some mark."""
     walk.clock[0] += 1
     now = walk.clock[0]
     walk.stamps[source] = now
@@ -136,7 +136,7 @@ def _walk(source, hops, rows, walk):
             start = rows.starts[walk.queue[i]]
             for j in range(start, start + rows.sizes[walk.queue[i]]):
                 other = rows.columns[j]
-                if walk.stamps[other] != now:
+                if (k < hops or marks[other] >= least) and walk.stamps[other] != now:
                     walk.stamps[other] = now
                     walk.queue[count] = other
                     count += 1
@@ -151,7 +151,7 @@ def find_thresholds(slots, rows, known, walk, question, values, near):
     hops = question.weights.size
     for v in range(slots.size):
         slot = slots[v]
-        count = _walk(slot, hops, rows, walk)
+        count = _walk(slot, hops, rows, walk, known.member, 1)
         met = 0
         for i in range(1, count):
             met += known.member[walk.queue[i]]
@@ -269,7 +269,7 @@ def count_around(entries, rows, known, walk, held_out):
     hops = held_out.near.shape[1]
     for entry in entries:
         score = held_out.scores[entry]
-        count = _walk(held_out.slots[entry], hops, rows, walk)
+        count = _walk(held_out.slots[entry], hops, rows, walk, known.member, 1)
         held_out.below[entry] = 0
         held_out.near[entry] = 0
         k = 1
@@ -304,7 +304,7 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
         held_out.all_below[entry] += below
         if held_out.groups[entry] == group:
             held_out.same_below[entry] += below
-    count = _walk(slot, hops, rows, walk)
+    count = _walk(slot, hops, rows, walk, entry_of, 0)
     k = 1
     for i in range(1, count):
         while i >= walk.ends[k]:
@@ -319,7 +319,7 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
 def mark_stale(slots, hops, entry_of, rows, walk, held_out):
     """Mark the held-out labels within some hops of some slots."""
     for slot in slots:
-        for i in range(_walk(slot, hops, rows, walk)):
+        for i in range(_walk(slot, hops, rows, walk, entry_of, 0)):
             entry = entry_of[walk.queue[i]]
             if entry >= 0:
                 held_out.stale[entry] = True
