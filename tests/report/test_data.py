@@ -127,6 +127,8 @@ def test_the_first_screen_says_whether_chance_explains_the_distance_from_the_tar
         said = f"contains the true {noun} for 90 of 100 nodes" + "; 89 is within the range of chance" * within
         assert f"{said}. " in done
         assert f"known {noun}s were used" in done
+    weak = summarise(replace(data, verdict=replace(data.verdict, weak=())), Words()).weak
+    assert weak == {"label": "No class or group", "value": "No group"}[noun] + " clearly misses the target."
 
 
 def test_the_front_has_each_methods_gap_beside_chance(world: dict[str, Any]) -> None:

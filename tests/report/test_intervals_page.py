@@ -176,7 +176,9 @@ def test_a_method_of_whole_lines_alone_is_named_where_all_others_are_finite(tmp_
         in page
     )
     assert f"Not drawn, because most of its intervals are the whole line: {title}. " in page
-    shown = str(comparison_table(compared.rows(), ns.PredictionIntervals).renderables[0])
+    shown_table = comparison_table(compared.rows(), ns.PredictionIntervals)
+    assert "∞" in [str(cell) for cell in shown_table.renderables[1].columns[3].cells]
+    shown = str(shown_table.renderables[0])
     assert f"the intervals of all methods except {title} are finite on {100 * data.shared:.1f} % of the nodes" in shown
     card = mean_width_card(compare_intervals(**make_numbers(), methods=["nowhere", "naps"], alphas=CURVE_ALPHAS))
     assert (card["value"], card["note"]) == ("∞", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -213,13 +214,18 @@ def _whole(share: float) -> str:
     return "<1 %" if 0 < share < 0.005 else percent(share, 0)
 
 
+def _with_error(width: float, error: float) -> str:
+    """Write a width with its standard error, where there is one."""
+    return wide(width) + ("" if math.isnan(error) else f"±{wide(error)}")
+
+
 def _interval_table(rows: list[dict[str, Any]]) -> Any:
     cells = [
         (
             row["title"],
             f"{100 * row['coverage']:.1f}±{percent(row['coverage_se'])}",
             wide(row["mean_width"]),
-            f"{wide(row['shared_width'])}±{wide(row['shared_width_se'])}",
+            _with_error(row["shared_width"], row["shared_width_se"]),
             wide(row["median_width"]),
             percent(row["infinite_rate"]),
             *(number(row[f"gap_{kind}"], 3) for kind in ("degree", "prediction")),

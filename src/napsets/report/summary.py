@@ -142,7 +142,7 @@ def _weak(data: ReportData, words: Words) -> str:
     """Say which classes and groups are covered too little."""
     weak = data.verdict.weak
     if not weak:
-        return "No class or group clearly misses the target."
+        return f"No {'class or ' * (data.kind.label == 'label')}group clearly misses the target."
     listed = [f"{group.name} ({100 * group.coverage:.0f} of 100 {words.nodes})" for group in weak[:_NAMED]]
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
     return f"The target is missed, by more than chance, for {', '.join(listed)}{more}."
