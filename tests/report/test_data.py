@@ -16,8 +16,9 @@ from scipy.stats import betabinom, binom, binomtest
 import napsets as ns
 from napsets.checks.text import percent
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.promises import chance_band
 from napsets.report import ReportData, page_data
-from napsets.report.chart_data import chance_band, wilson
+from napsets.report.chart_data import wilson
 from napsets.report.summary import Words, cell, summarise
 from worlds import FOUR, make_numbers
 

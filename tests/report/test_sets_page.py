@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
-from napsets.report.chart_data import chance_band
 from napsets.report.sets_page import size_groups
 from worlds import FOUR, never_supported
 

@@ -12,9 +12,9 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import Comparison
 from napsets.report import ReportData, page_data
-from napsets.report.chart_data import chance_band
 from napsets.report.charts import charts
 from napsets.report.summary import sentence, summarise
 from screens import CUT_OFF, PAPER

@@ -18,7 +18,7 @@ from napsets.evaluation.gaps import coverage_gap
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import Judgement, judge
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
-from napsets.evaluation.promises import coverage_band
+from napsets.evaluation.promises import chance_band, coverage_band
 from napsets.evaluation.weak import describe_weak, weak_groups
 from napsets.files.classes import ClassNames
 from napsets.files.labels import read_labels, read_targets
@@ -178,12 +178,7 @@ def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] |
 
 def _band(judged: int, alpha: float, labels: int | None) -> tuple[float, float]:
     """Return where chance puts coverage: that of the judged nodes alone, where nothing is known of the labels."""
-    if labels is not None:
-        return coverage_band(labels, alpha, judged)
-    from scipy.stats import binom
-
-    low, high = (float(binom.ppf(tail, judged, 1.0 - alpha)) / judged for tail in (0.025, 0.975))
-    return low, high
+    return chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
 
 
 # -- what differs ------------------------------------------------------------------------------------------------------

@@ -79,6 +79,23 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple
     return low, high
 
 
+def chance_band(count: int, target: float) -> tuple[float, float]:
+    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
+
+    Examples
+    --------
+    >>> chance_band(20, 0.9)
+    (0.75, 1.0)
+    """
+    from scipy.special import bdtr, bdtrik  # scipy.stats takes far longer to import
+
+    tails = np.array([0.025, 0.975])
+    hits = np.ceil(bdtrik(tails, count, target))
+    fewer = np.maximum(hits - 1, 0)  # rounding may have gone one too far
+    low, high = np.where(bdtr(fewer, count, target) >= tails, fewer, hits) / count
+    return float(low), float(high)
+
+
 def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
     """Return how often an exact method would cover this few of the judged nodes, or fewer."""
     from scipy.special import betainc

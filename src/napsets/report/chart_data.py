@@ -13,7 +13,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray
 from napsets.evaluation.gains import evenness, gaps_of
 from napsets.evaluation.metrics import GroupCoverage, mean_and_error, rows_of_parts
-from napsets.evaluation.promises import coverage_band, level_labels
+from napsets.evaluation.promises import chance_band, coverage_band, level_labels
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict
 
@@ -40,20 +40,6 @@ def wilson(hits: float, count: int) -> tuple[float, float]:
     middle = (share + weight / 2) / (1 + weight)
     half = Z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
     return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def chance_band(count: int, target: float) -> tuple[float, float]:
-    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
-
-    Examples
-    --------
-    >>> chance_band(20, 0.9)
-    (0.75, 1.0)
-    """
-    from scipy.stats import binom
-
-    ends = np.asarray(binom.ppf([0.025, 0.975], count, target)) / count
-    return float(ends[0]), float(ends[1])
 
 
 def finite_mean(values: npt.NDArray[Any]) -> float:

@@ -17,12 +17,12 @@ from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
+from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import MethodResult, finite_together
 from napsets.report.chart_data import (
     Ends,
     Row,
     Z,
-    chance_band,
     group_rows,
     mean_ends,
     range_names,
