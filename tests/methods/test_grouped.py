@@ -152,7 +152,7 @@ def test_groups_too_small_even_together_are_judged_by_all_and_that_is_said():
     groups[:8] = "tiny"
     everyone = ns.SplitConformal().calibrate(p, y, calibration=np.arange(100))
     split = ns.SplitConformal(by=groups).calibrate(p, y, calibration=np.arange(100))
-    message = r"1 of 2 groups have fewer than 9 labels \('tiny'\): they are too few together, all labelled nodes"
+    message = r"1 of 2 groups have fewer than 9 labels \('tiny'\): together they have too few as well: all"
     with pytest.warns(NapsetsWarning, match=message):
         sets = split.predict(np.arange(200), 0.1)
     with warnings.catch_warnings():
