@@ -6,6 +6,8 @@ threads and the engine cannot change what a node draws.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -36,11 +38,18 @@ def node_uniforms(ids: ArrayLike, seed: int = 0) -> FloatArray:
     >>> bool(node_uniforms([7], seed=1)[0] == node_uniforms([3, 7], seed=1)[1])
     True
     """
-    start = np.uint64(check_seed(seed))
+    stream = _stream(int(check_seed(seed)))
     with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is the point
-        stream = _finalise(np.atleast_1d(start + _GOLDEN))[0]
         bits = _finalise(stream + (hash_ids(ids) + np.uint64(1)) * _GOLDEN)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+@lru_cache(maxsize=64)
+def _stream(seed: int) -> np.uint64:
+    """Return where the numbers of a seed start."""
+    with np.errstate(over="ignore"):
+        stream: np.uint64 = _finalise(np.atleast_1d(np.uint64(seed) + _GOLDEN))[0]
+    return stream
 
 
 def split_order(ids: ArrayLike, seed: int = 0) -> IntArray:
