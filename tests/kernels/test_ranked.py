@@ -36,6 +36,9 @@ def ranking(reference, mix):
         def ranked(self, labels, scores):
             return scores
 
+        def unranked(self, label, values):
+            return values, values
+
     if mix < 0:
         return known, lambda labels, scores: scores
     return known, BoundByLabel(Inner(), scores, labels, mix).ranked
@@ -48,6 +51,15 @@ def test_scores_are_ranked_as_in_a_batch(reference, scored, mix):
     values = np.empty(scores.size)
     kernels.rank_scores(labels, scores, known, values)
     assert np.array_equal(values, batch(labels, scores))
+
+
+@given(SCORED, st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=5), st.sampled_from([0.25, 1.0]))
+def test_scores_ranked_at_a_value_lie_between_those_of_a_batch(reference, values, mix):
+    known, batch = ranking(reference, mix)
+    bounds = np.empty((LABELS, 2, len(values)))
+    kernels.unrank(np.array(values), known, bounds)
+    for label in range(LABELS):
+        assert np.array_equal(bounds[label], batch.__self__.unranked(label, np.array(values)))
 
 
 @given(SCORED, SCORED, st.sampled_from([-1.0, 0.25, 1.0]), st.data())
