@@ -108,6 +108,15 @@ def test_labels_that_come_after_all_others_were_removed_count_with_their_own_sco
     assert np.array_equal(live.predict(np.arange(100, 120)).thresholds, batch.thresholds)
 
 
+def test_many_nodes_without_edges_have_sets():
+    live = started("informed", 60)
+    live.add_nodes(np.arange(NODES, NODES + 50), P[:50])
+    batch = live._fold.calibration.present()[1].predict(positions=np.arange(NODES, NODES + 50), alpha=0.2)
+    sets = live.predict(np.arange(NODES, NODES + 50))
+    assert np.array_equal(sets.label_thresholds, batch.label_thresholds)
+    assert np.array_equal(sets.member, batch.member)
+
+
 def test_methods_that_cannot_follow_are_refused():
     for method in ("daps", "rlcp", "by-class", "edge-ex", ns.make_method("auto", score="cqr")):
         with pytest.raises(ns.InvalidInputError, match="must be one that can follow a changing graph"):

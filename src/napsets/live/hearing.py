@@ -245,7 +245,7 @@ class Hearing:
         return thresholds
 
     def _by_moves(self, slots: IntArray, needed: IntArray, hearers: Hearers) -> FloatArray | None:
-        """Return the same as a batch finds it, for the entries that hear these slots; None for other scores.
+        """Return the same as a batch finds it, for the entries that hear these slots; None for other scores, or none.
 
         The batch looks up who hears a node in the graph. Here that is listed already: each slot is a node beside
         others, one for every entry that hears it from afar, with this entry as its only judge.
@@ -254,6 +254,8 @@ class Hearing:
         codes = ear.code[slots].astype(np.int64)
         own = np.where(codes < 0, ear.entry_of[slots], -1)
         entries, local = np.unique(np.concatenate([hearers.entries, own[own >= 0]]), return_inverse=True)
+        if not entries.size:  # nobody hears them
+            return None
         nodes = ear.entries["slots"][entries]
         labels, raw = ear.labels(nodes), ear.entries["raw"][entries]
         fixed, near, far = (sealed(ear.entries[name][entries]) for name in _COUNTED)
