@@ -145,12 +145,17 @@ def test_a_small_alpha_needs_more_labels_before_any_is_kept_apart():
     enough, nodes, _ = calibrated(inputs, labelled=199, alpha=0.01)
     assert enough.calibrated_.is_exact
     assert enough.predict(nodes).infinite == 0
+    small, nodes, _ = calibrated(inputs, labelled=199, alpha=0.01, prefer="small")
+    assert small.calibrated_.is_exact
+    assert small.predict(nodes).infinite == 0
 
 
-@given(st.integers(FEWEST, MANY - 1), st.sampled_from([0.05, 0.1, 0.2, 0.3]))
-def test_about_half_of_few_labels_are_held_out_and_no_other_number_near_it_covers_less_in_excess(labels, alpha):
-    held_out = labels - Full(reference_share(labels, alpha)).reference_size(labels)
-    near = range(-(-45 * labels // 100), 55 * labels // 100 + 1)
+@given(st.integers(FEWEST, MANY - 1), st.sampled_from([0.05, 0.1, 0.2, 0.3]), st.sampled_from([50, 65]))
+def test_about_a_share_of_few_labels_is_held_out_and_no_other_number_near_it_covers_less_in_excess(
+    labels, alpha, about
+):
+    held_out = labels - Full(reference_share(labels, alpha, about=about / 100)).reference_size(labels)
+    near = range(-(-(95 - about) * labels // 100), (105 - about) * labels // 100 + 1)
     assert held_out in near
     excess = [rank_place(size, alpha) / (size + 1) for size in near]
     assert rank_place(held_out, alpha) / (held_out + 1) == min(excess)

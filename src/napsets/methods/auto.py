@@ -57,6 +57,9 @@ from napsets.scores.residuals import IntervalScore
 FEWEST = 100
 #: From this many labels on, the reference is half of them, whatever coverage rounding gives away.
 MANY = 1000
+#: With fewer, the share of the reference where sets are to be small: evidence that is learned better makes them smaller,
+#: and a level from fewer labels makes coverage less even.
+_SMALL_SHARE = 0.65
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
 #: The power that informed probabilities are raised to, and the weights of class-wise ranks, in the order in which they
@@ -167,7 +170,9 @@ class AutoMethod(Calibrates[Calibrated]):
             return replace(method.fit(data), choice=choice)
         score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
         # Of numbers, and where the order of arrival splits the labels, about half are the reference.
-        share = reference_share(labels, self.alpha) if self.score is None and data.split is None else 0.5
+        share = 0.5
+        if self.score is None and data.split is None:
+            share = reference_share(labels, self.alpha, about=0.5 if self.prefer == "even" else _SMALL_SHARE)
         scored, score_candidates = self._choose_score(data, plain, share, followed=followed)
         score_chosen()
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
@@ -270,8 +275,8 @@ class AutoMethod(Calibrates[Calibrated]):
         return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
 
 
-def reference_share(labels: int, alpha: float) -> float:
-    """Return the share of labels for the reference: about half; with few labels, so that coverage is not too high.
+def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
+    """Return the share of labels for the reference: half of many; about `about` of few, so that coverage is not too high.
 
     With |Q| labels held out, coverage is ⌈(|Q|+1)(1−α)⌉/(|Q|+1), which is 1 − α only if (|Q|+1)(1−α) is a whole number.
 
@@ -284,9 +289,10 @@ def reference_share(labels: int, alpha: float) -> float:
     """
     if labels >= MANY:
         return 0.5
-    sizes = range(math.ceil(0.45 * labels), math.floor(0.55 * labels) + 1)
-    held_out = min(sizes, key=lambda size: (rank_place(size, alpha) / (size + 1), abs(2 * size - labels)))
-    return (labels - held_out) / labels
+    held_out = max(1.0 - about, min(0.5, fewest_ranks(alpha) / labels + 0.05))  # or no level could be set
+    sizes = range(math.ceil((held_out - 0.05) * labels), math.floor((held_out + 0.05) * labels) + 1)
+    size = min(sizes, key=lambda size: (rank_place(size, alpha) / (size + 1), abs(size - held_out * labels)))
+    return (labels - size) / labels
 
 
 def _by_label(data: CalibrationData, scored: Scored, score: Any, mix: float) -> Scored:
