@@ -57,8 +57,8 @@ from napsets.scores.residuals import IntervalScore
 FEWEST = 100
 #: From this many labels on, the reference is half of them, whatever coverage rounding gives away.
 MANY = 1000
-#: With fewer, the share of the reference where sets are to be small: evidence that is learned better makes them smaller,
-#: and a level from fewer labels makes coverage less even.
+#: With fewer, the share of the reference where sets are to be small: better evidence makes them smaller, and a level
+#: from fewer labels makes coverage less even.
 _SMALL_SHARE = 0.65
 #: Larger by more than this, sets of another score are not worth their evenness.
 TOLERANCE = 1.01
@@ -66,6 +66,8 @@ TOLERANCE = 1.01
 #: are tried: the first makes sets smaller and less even, the second makes them more even between classes.
 SHARPNESS = 2.5
 _MIXES = (0.5, 0.25)
+#: Reference nodes per class without which scores are not ranked by class: the few of a rare class rank high by chance.
+_FEWEST_PER_CLASS = 15
 #: With more reference nodes, or more edges times classes, wide evidence is not tried: near and far ones are many, or
 #: walks take long.
 _MOST_WIDE, _MOST_WALKED = 2500, 10**8
@@ -213,7 +215,8 @@ class AutoMethod(Calibrates[Calibrated]):
         evident = data.scored(informed, Full(share), self.seed)
         sizes.add("neighbours' labels as evidence", evident)
         chosen = int(sizes.value[1] <= TOLERANCE * sizes.value[0])
-        if chosen and self.prefer == "even" and evident.bound.num_labels:
+        enough = evident.reference.nodes.size >= _FEWEST_PER_CLASS * evident.bound.num_labels > 0
+        if chosen and self.prefer == "even" and enough:
             for mix in _MIXES:
                 ranked = _by_label(data, evident, informed, mix)
                 sizes.add(f"neighbours' labels as evidence, class-wise ranks (weight {mix:g})", ranked)
@@ -276,7 +279,7 @@ class AutoMethod(Calibrates[Calibrated]):
 
 
 def reference_share(labels: int, alpha: float, *, about: float = 0.5) -> float:
-    """Return the share of labels for the reference: half of many; about `about` of few, so that coverage is not too high.
+    """Return the share of labels for the reference: half of many; of few, one near `about` that wastes no coverage.
 
     With |Q| labels held out, coverage is ⌈(|Q|+1)(1−α)⌉/(|Q|+1), which is 1 − α only if (|Q|+1)(1−α) is a whole number.
 

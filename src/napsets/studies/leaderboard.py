@@ -45,11 +45,9 @@ cover* if its mean coverage is more than three standard errors below {target:g}.
 _SOURCES = """\
 Amazon Computers is included in the package; the others are in `benchmarks/data`, whose README names their sources and
 licences (all MIT). Graphs that exist with and without the direction of edges are counted once. In the two wiki graphs
-each node has a number, divided into five classes by its quintiles. Of `auto`, `auto-small` and `informed`, the rows of
-GraphSAGE-mean and GCN with seed 0 were computed with full conformal prediction and a recalibrated model, except for
-GraphSAGE-mean on Amazon Computers; the other rows are from before. The predictions behind the new rows are in the
-repository. The constants of the methods that choose automatically, and the priors of the
-evidence, were chosen on these same graphs, so their results are slightly optimistic.
+each node has a number, divided into five classes by its quintiles. Predictions of GraphSAGE-mean and GCN with seed 0
+are in the repository. The constants of the methods that choose automatically, and the priors of the evidence, were
+chosen on these same graphs, so their results are slightly optimistic.
 """
 
 
