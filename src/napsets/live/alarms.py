@@ -27,9 +27,6 @@ from napsets.checks.values import check_alpha, check_share, shown
 from napsets.errors import InvalidInputError
 from napsets.randomness import node_uniforms
 
-__all__ = ["ALARM", "Jumper", "MissAlarm", "check_flags", "check_unit", "first_alarm", "jumper", "miss_alarm"]
-__all__ += ["smoothed_p_value", "smoothed_p_values"]
-
 #: The capital at which an alarm rings: a false alarm has at most 1 % chance.
 ALARM = 100.0
 #: Experts of the coverage alarm: λ as shares of 1/α. The best share for a miss probability q is (q − α)/(1 − α).

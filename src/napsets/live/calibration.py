@@ -23,8 +23,6 @@ from napsets.methods.calibrated import Calibrated
 from napsets.predictions import PredictionSets
 from napsets.scores import ByLabel, Informed, learns
 
-__all__ = ["Calibration"]
-
 #: How much larger the reference must be for a new choice and new exponents.
 _GROWTH = 1.25
 

@@ -15,8 +15,6 @@ from napsets.live.events import Change, as_ids
 from napsets.live.nodes import unknown
 from napsets.live.state import State
 
-__all__ = ["Draft", "Repeated"]
-
 Array = npt.NDArray[Any]
 
 

@@ -27,8 +27,6 @@ from napsets.scores.evidence import (
 )
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
 
-__all__ = ["Ear", "Hearers"]
-
 Array = npt.NDArray[Any]
 
 #: A batch with this many more edges than there are entries is not looked at edge by edge.

@@ -14,8 +14,6 @@ from napsets.checks.arguments import as_column, refuse_masked
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError
 
-__all__ = ["KINDS", "Change", "as_ids", "pack", "unpack"]
-
 Array = npt.NDArray[Any]
 
 #: The columns of each kind of event.

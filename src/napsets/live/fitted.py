@@ -26,8 +26,6 @@ from napsets.scores.evidence import evenly
 from napsets.scores.exponents import Learned
 from napsets.scores.informed import BoundInformed, evidence_of
 
-__all__ = ["Fitted", "fit"]
-
 
 @dataclass(frozen=True, eq=False)
 class Fitted:

@@ -19,8 +19,6 @@ from napsets.live.state import State, in_reference, uniforms
 from napsets.live.steering import Mark, Steering
 from napsets.predictions import PredictionSets
 
-__all__ = ["Fold"]
-
 Array = npt.NDArray[Any]
 
 #: The level used for 1 or above if sets may not be empty: the most probable labels remain.

@@ -17,7 +17,7 @@ from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.nodes import Column
 from napsets.live.state import State
-from napsets.localisers import Cut, Everyone, Hops
+from napsets.localisers import Cut, Everyone
 from napsets.localisers.base import RULES
 from napsets.localisers.decay import hop_weights
 from napsets.localisers.everyone import needed_count
@@ -27,10 +27,6 @@ from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
 from napsets.quantile import ROUNDING
 from napsets.scores.base import BoundRows
-
-__all__ = ["Following"]
-
-Array = npt.NDArray[Any]
 
 #: Entries of the score matrix held at a time.
 _CHUNK_ENTRIES = 1 << 20
@@ -58,7 +54,9 @@ class Following:
         self.method, self.state = method, state
         localiser: Any = self.method.localiser
         self.everyone = isinstance(localiser, Everyone)
-        self.weighting = Weighting(np.empty(0)) if self.everyone else _weighting(localiser)
+        self.weighting = Weighting(np.empty(0))
+        if not self.everyone:
+            self.weighting = Weighting(hop_weights(localiser.decay, localiser.hops), localiser.pool, localiser.alike)
         self.exact = self.method.level.keeps_apart
         self.falls_back = getattr(self.method.level, "fallback", "full") == "global"
         self._member, self._scores = Column(np.empty(0, dtype=bool)), Column(np.empty(0))
@@ -385,7 +383,7 @@ class Following:
         following.rank_all(one, known.size - own, same_sizes, self._question([]), self.everyone, share)
         return float(share[0])
 
-    def candidates(self, slots: IntArray) -> tuple[Array, FloatArray]:
+    def candidates(self, slots: IntArray) -> tuple[npt.NDArray[Any], FloatArray]:
         """Return the probability and the score of every label, shape (slots, classes)."""
         bound = self._bound(slots)
         return bound.probabilities, bound.matrix(np.arange(slots.size)) + 0.0
@@ -394,14 +392,9 @@ class Following:
         """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
         local = not self.exact and not self.everyone
         matrix = self._bound(slots).matrix(np.arange(slots.size)) + 0.0
-        rows = zip(slots.tolist(), matrix.tolist(), strict=True)
         return np.array(
             [
                 [1.0 - self._share(slot, score) if local else self.p_value(slot, score, 1.0) for score in scores]
-                for slot, scores in rows
+                for slot, scores in zip(slots.tolist(), matrix.tolist(), strict=True)
             ]
         )
-
-
-def _weighting(localiser: Hops) -> Weighting:
-    return Weighting(hop_weights(localiser.decay, localiser.hops), localiser.pool, localiser.alike)

@@ -34,8 +34,6 @@ from napsets.scores.exponents import Learned
 from napsets.scores.informed import Bag, BoundInformed, Change
 from napsets.scores.steadiness import judge_tables
 
-__all__ = ["Hearing"]
-
 Array = npt.NDArray[Any]
 
 #: Entries of scores × candidates × classes that are held at a time.

@@ -10,8 +10,6 @@ import numpy as np
 from napsets.live.monitoring import Monitor, interval_from_counts
 from napsets.live.record import Record
 
-__all__ = ["History"]
-
 _LOG10 = math.log(10.0)
 
 

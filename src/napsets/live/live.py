@@ -26,8 +26,6 @@ from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
 from napsets.predictions import PredictionSets
 
-__all__ = ["Live"]
-
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("napsets")

@@ -21,8 +21,6 @@ from napsets.live.snapshot import Snapshot, read_snapshot, write_snapshot
 from napsets.live.state import State
 from napsets.live.store import Store, packed, recover
 
-__all__ = ["Logged"]
-
 Self = TypeVar("Self", bound="Logged")
 
 log = logging.getLogger("napsets")

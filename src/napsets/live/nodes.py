@@ -13,8 +13,6 @@ from napsets.edges import compress
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 
-__all__ = ["Adjacency", "Column", "Names", "Table"]
-
 Array = npt.NDArray[Any]
 
 

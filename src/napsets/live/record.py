@@ -12,8 +12,6 @@ import numpy.typing as npt
 from napsets.live.monitoring import Monitor
 from napsets.live.nodes import Column
 
-__all__ = ["Judgement", "Record"]
-
 
 class Judgement(NamedTuple):
     """The judgement of a set by the label that arrived after it.

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.scores.by_label import SHRINK, SLOPE
 
-__all__ = ["ScoreLists"]
-
 #: How many scores on either side of a place are looked up at the least.
 _LEAST_REACH = 16
 

@@ -17,8 +17,6 @@ from napsets.methods.predictor import Predictor
 from napsets.methods.table import make_method
 from napsets.scores import ByLabel, Informed, RowScore
 
-__all__ = ["LiveSettings"]
-
 
 @dataclass(frozen=True)
 class LiveSettings:

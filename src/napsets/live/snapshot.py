@@ -14,8 +14,6 @@ from napsets.live.events import pack, unpack
 from napsets.live.fold import Fold
 from napsets.live.nodes import Column
 
-__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
-
 Array = npt.NDArray[Any]
 
 #: The version of the contents; a snapshot of another version is replaced from the log.

@@ -20,8 +20,6 @@ from napsets.methods.data import CalibrationData
 from napsets.predictions import PredictionSets
 from napsets.randomness import node_uniforms, split_seed
 
-__all__ = ["Batch", "State", "draw_order", "in_reference", "uniforms"]
-
 Array = npt.NDArray[Any]
 
 #: Separates the numbers that split labels from those of nodes with the same seed.

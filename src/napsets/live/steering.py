@@ -32,8 +32,6 @@ from napsets.errors import InvalidInputError
 from napsets.live.alarms import check_unit
 from napsets.live.monitoring import Window
 
-__all__ = ["Mark", "Steered", "Steering"]
-
 #: The rates of DtACI's experts.
 RATES = tuple(0.001 * 2.0**k for k in range(8))
 #: Labels over which DtACI compares its experts, and over which the delay is measured.

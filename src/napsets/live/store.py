@@ -26,8 +26,6 @@ from napsets.live.events import KINDS, Change, pack, unpack
 if TYPE_CHECKING:
     from napsets.live.snapshot import Snapshot
 
-__all__ = ["VERSION", "Store", "recover"]
-
 #: Of the log's layout and of what its events mean.
 VERSION = 1
 FORMAT = "napsets live graph"

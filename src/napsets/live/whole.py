@@ -18,8 +18,6 @@ from napsets.methods.calibrated import Calibrated
 from napsets.methods.p_values import p_values
 from napsets.predictions import PredictionSets
 
-__all__ = ["Whole"]
-
 
 class Whole:
     """A calibration of the whole present state, repeated after every change.

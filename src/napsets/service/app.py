@@ -44,8 +44,6 @@ from napsets.service.page import render_page
 from napsets.service.rows import PIECE, set_rows, sets_json
 from napsets.version import __version__
 
-__all__ = ["make_app"]
-
 #: Bytes of a body that is read directly, without its own thread.
 _SMALL = 1 << 14
 

@@ -11,9 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, Stric
 from napsets.checks.values import shown
 from napsets.service.guard import RefusedError
 
-__all__ = ["FAILURES", "EdgesBody", "Failure", "LabelsBody", "NodesBody", "ProbabilitiesBody", "Receipt"]
-__all__ += ["SetRow", "Sets", "SetsBody", "parse_body", "sentence_of"]
-
 #: Entries of a body that are checked at a time: other threads get their turn in between.
 _PIECE = 500
 

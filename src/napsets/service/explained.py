@@ -12,8 +12,6 @@ from napsets.live.live import Live
 from napsets.predictions import PredictionSets
 from napsets.service.rows import finite, set_rows
 
-__all__ = ["explained"]
-
 #: Largest number of neighbours that are listed, nearest first.
 _MOST_NEIGHBOURS = 50
 

@@ -12,8 +12,6 @@ from urllib.parse import parse_qsl
 from napsets.service.limits import Limits, is_loopback, same_token
 from napsets.service.metrics import Requests
 
-__all__ = ["Guard", "RefusedError"]
-
 Scope = dict[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

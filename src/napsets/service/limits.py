@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from napsets.checks.values import check_count
 from napsets.errors import InvalidInputError
 
-__all__ = ["Limits", "check_token", "is_loopback", "same_token"]
-
 #: Fewest characters of a token: shorter ones can be guessed.
 _SHORTEST_TOKEN = 16
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
-__all__ = ["Requests", "prometheus_text"]
-
 #: Upper ends of the histogram's buckets, in seconds.
 _BUCKETS = (0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 #: Slow requests that are remembered, and for how many seconds.

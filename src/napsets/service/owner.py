@@ -14,8 +14,6 @@ from napsets.errors import NapsetsError
 from napsets.live.live import Live
 from napsets.service.guard import RefusedError
 
-__all__ = ["Owner", "Thread"]
-
 Result = TypeVar("Result")
 Thread = Literal["reader", "writer", "batches", "parser"]
 log = logging.getLogger("napsets")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["render_page"]
-
 _ASSETS = Path(__file__).parent / "assets"
 _STYLE = Path(__file__).parent.parent / "report" / "assets" / "report.css"
 

@@ -14,8 +14,6 @@ from napsets.errors import InvalidInputError
 from napsets.live.live import Live
 from napsets.predictions import PredictionSets
 
-__all__ = ["PIECE", "finite", "set_rows", "sets_json"]
-
 #: Sets that are made at a time: other requests get their turn in between.
 PIECE = 250
 

@@ -22,8 +22,6 @@ from napsets.live.live import Live
 from napsets.service.app import make_app
 from napsets.service.limits import Limits, check_token
 
-__all__ = ["run_server"]
-
 #: Seconds that a thread keeps the interpreter while others wait for it.
 _TURN = 0.001
 
