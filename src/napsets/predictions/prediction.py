@@ -205,18 +205,18 @@ class Prediction(Sealed, ABC):
     def unchecked(cls: type[Self], **values: Any) -> Self:
         """Make a prediction from arrays that are known to be valid and that are not shared."""
         prediction = object.__new__(cls)
-        for name, attribute in cls.__dataclass_fields__.items():  # type: ignore[attr-defined]
-            value = values.get(name, attribute.default)
+        for attribute in fields(cls):  # type: ignore[arg-type]
+            value = values.get(attribute.name, attribute.default)
             if value is MISSING:
-                raise TypeError(f"{cls.__name__} needs {name}")
+                raise TypeError(f"{cls.__name__} needs {attribute.name}")
             if isinstance(value, np.ndarray):
                 value = sealed(value) if value.flags.writeable else frozen(value)
-            prediction.__dict__[name] = value
+            prediction.__dict__[attribute.name] = value
         return prediction
 
     def with_names(self: Self, num_nodes: int, ids: npt.NDArray[Any] | None, class_names: Sequence[str] | None) -> Self:
         """Return the same rows with the size of the graph and the names of nodes and classes, as far as it has some."""
-        values = {name: self.__dict__[name] for name in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        values = {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}  # type: ignore[arg-type]
         return type(self).unchecked(**values | {"num_nodes": num_nodes, "ids": ids, "class_names": class_names})
 
     @classmethod
