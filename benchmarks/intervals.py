@@ -124,12 +124,12 @@ def main() -> None:
     if options.report is not None:
         write_report(options.report)
         return
-    made = table([row for graph in GRAPHS for row in rows(graph, options.seeds, options.draws)])
-    print(made)
+    rendered = table([row for graph in GRAPHS for row in rows(graph, options.seeds, options.draws)])
+    print(rendered)
     if options.seeds == 5 and options.draws == 4:
         text = PAGE.read_text("utf-8")
         before, after = text.split(START)[0], text.split(END)[1]
-        PAGE.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", "utf-8")
+        PAGE.write_text(f"{before}{START}\n\n{rendered}\n\n{END}{after}", "utf-8")
 
 
 if __name__ == "__main__":
