@@ -269,3 +269,9 @@ def test_anything_with_array_is_taken_in_place_of_arrays():
     thresholds = ns.hop_thresholds(graph, *(Lazy(value) for value in QUESTION[:4]), QUESTION[4])
     assert thresholds.tolist() == expected()
     assert ns.weighted_quantile(Lazy([1.0, 2.0]), Lazy([1, 1]), 0.5) == 2.0
+
+
+def test_methods_is_a_function_and_a_package_whichever_is_used_first():
+    for first in ("ns.methods()", "import napsets.methods.full"):
+        code = f"import napsets as ns\n{first}\nprint('auto' in ns.methods(), ns.methods.Method is ns.Method)"
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"

@@ -35,7 +35,9 @@ def __getattr__(name: str) -> Any:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'napsets' has no attribute {name!r}")
-    value = import_module(f"napsets.{name}") if place == "napsets" else getattr(import_module(place), name)
+    # A package of that name is the value itself, `methods` among them: importing it binds the name in any order.
+    is_package = place == "napsets" or f"{place}.".startswith(f"napsets.{name}.")
+    value = import_module(f"napsets.{name}") if is_package else getattr(import_module(place), name)
     globals()[name] = value
     return value
 
