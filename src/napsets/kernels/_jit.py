@@ -19,13 +19,13 @@ from numba.core.caching import FunctionCache
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic, overload
 
-#: Nobody calls kernels from C.
+#: Kernels are never called from C.
 _njit = partial(njit, nogil=True, no_cfunc_wrapper=True)
 
 #: The kernels that are kept on disk.
 _kept: list[Any] = []
 
-#: What was said once in this process, and need not be said again.
+#: Messages that this process has shown already; each is shown once.
 _printed: set[str] = set()
 
 
@@ -44,7 +44,7 @@ def is_kept(kernel: Any) -> bool:
         return True
     try:
         return bool(kernel._cache._cache_file._load_index())
-    except Exception:  # there is no cache, or it is damaged: whoever compiles will say so
+    except Exception:  # there is no cache, or it is damaged: compiling will warn of it
         return False
 
 
@@ -89,13 +89,13 @@ def _copy_kept(old: Any, new: Any) -> None:
     entries = [entry for entry in os.listdir(old.cache_path) if entry.startswith(f"{base}.") and entry.endswith(".nbc")]
     for entry in (*entries, name):
         draft = os.path.join(new.cache_path, f"{entry}.{os.getpid()}.draft")
-        with suppress(OSError):  # it is compiled again
+        with suppress(OSError):  # the function will be compiled again
             shutil.copyfile(os.path.join(old.cache_path, entry), draft)
             os.replace(draft, os.path.join(new.cache_path, entry))
 
 
 def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile what kernels call and Python never does: it is kept with them, and compiled in less time."""
+    """Compile a function that only kernels call: it is cached with them, and takes less time to compile."""
     return _njit(no_cpython_wrapper=True)(function)
 
 
@@ -123,19 +123,19 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _warning() -> type[Warning]:
-    """Return what to warn with: the package's own kind of warning, where there is a package around the kernels."""
+    """Return the category of warnings: the package's own, if the kernels are used within the package."""
     package = sys.modules.get(__name__.partition(".")[0])
     return getattr(package, "NapsetsWarning", RuntimeWarning)
 
 
 class _Cache(FunctionCache):
-    """Numba's cache of one function, without which work goes on: damage and a full disk cost time and no more."""
+    """Numba's cache of one function; if it is damaged, or the disk is full, the function is compiled again."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None where there is nothing that can be used."""
         try:
             compiled = super().load_overload(sig, target_context)
-        except Exception as error:  # what a damaged pickle raises is anyone's guess
+        except Exception as error:  # a damaged pickle may raise anything
             self._give_up("read", error)
             return None
         # Two processes that write at once may each number their results from 1, and overwrite the other's.
@@ -167,7 +167,7 @@ class _Cache(FunctionCache):
 
 
 class _Announcer(event.Listener):
-    """Says that kernels are being compiled, to whoever listens to the logger "napsets"; once per process."""
+    """Logs once per process, to the logger "napsets", that kernels are being compiled."""
 
     def on_start(self, event: Any) -> None:
         kernel = event.data["dispatcher"].py_func
@@ -248,7 +248,7 @@ def count_bits_of_eight(typingctx: Any, row: Any, mask: Any, position: Any) -> A
 
 @intrinsic
 def borrowed(typingctx: Any, record: Any) -> Any:
-    """Return a record whose arrays belong to someone else, who keeps them for as long as the kernel runs.
+    """Return a record whose arrays belong to the caller, who keeps them for as long as the kernel runs.
 
     Numba counts references to arrays, with an atomic instruction wherever one is taken out of a record. In a kernel
     that handles a source in less than a microsecond that is a quarter of the time. These arrays have nothing to count.

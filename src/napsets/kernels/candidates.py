@@ -124,7 +124,7 @@ def list_moves(first, rows, candidates, heard, judges, rule, cuts, room, moves):
             if far >= NEIGHBOUR:
                 far, near = far - NEIGHBOUR, 1.0
             label, mine, old = numbers[i, LABEL], tables[i, WEIGHT, numbers[i, LABEL]], 0.0
-            # A judge below all cuts stays there if no label can weigh so much more that it would not.
+            # A judge below all cuts stays there if no label can add enough weight to lift its score above one.
             ceiling = low[0, numbers[i, GROUP], 0] - rule.margin
             if not (rule.gentle and low.shape[0] == 1 and numbers[i, PLACE] < starts[0, 0]):
                 ceiling = 0.0

@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 #: The kernels that bring edges into rows, and about what NumPy needs for one edge, in nanoseconds.
 _KERNELS = Kernels(0.9, "csr._rows_from_buckets")
 _SORTED, _SORTED_WITH_LENGTH = 100.0, 400.0
-#: Edges that NumPy sorts at the most, because it takes ten times the memory of their rows.
+#: The most edges that NumPy sorts: it needs ten times the memory of their rows.
 _MOST_SORTED = 1 << 20
 
 

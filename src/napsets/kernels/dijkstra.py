@@ -30,7 +30,7 @@ _SETTLED = 1 << 19
 
 
 class Roads(NamedTuple):
-    """A graph with lengths, and who calibrates.
+    """A graph with lengths, and its calibration nodes.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Roads(NamedTuple):
     numbers, nodes : arrays
         The number of each node and the node of each number; those below `known` calibrate.
     known : int
-        How many calibrate.
+        The number of calibration nodes.
     """
 
     indptr: Array
@@ -60,7 +60,7 @@ class Met(NamedTuple):
     numbers : integers of shape (room,)
         Their numbers, ascending for each source.
     distances : float64 of shape (room,)
-        How far they are.
+        Their distances from the source.
     """
 
     offsets: Array

@@ -33,7 +33,7 @@ class Known(NamedTuple):
     scores : float64 of shape (slots,)
         Their scores.
     groups : int64 of shape (slots,)
-        Who looks alike; of no entries where that does not matter.
+        The group of each slot, within which nodes count as alike; empty where groups do not matter.
     everyone, alike : Blocks
         The pairs (0, score) of all, and (group, score).
     size : int
@@ -58,7 +58,7 @@ class Walk(NamedTuple):
     clock : int64 of shape (1,)
         The time of the last search.
     queue : int64 of shape (slots,)
-        Who was met, hop by hop.
+        The slots met, hop by hop.
     ends : int64 of shape (hops + 1,)
         Where each hop ends in the queue.
     """
@@ -75,7 +75,7 @@ class Question(NamedTuple):
     Attributes
     ----------
     weights : float64 of shape (hops,)
-        By hop.
+        Weights by hop.
     pool, alike : float
         What all weigh together, and those that look alike.
     levels, rules : float64 and int64 of shape (cuts,)
@@ -102,7 +102,7 @@ class HeldOut(NamedTuple):
     scores : float64 of shape (labels,)
         Their scores.
     groups : int64 of shape (labels,)
-        Who looks alike.
+        The group of each node, within which nodes count as alike.
     below, near : int64 of shape (labels, hops)
         Reference nodes around each by hop: with a smaller score, and all.
     all_below, same_below : int64 of shape (labels,)

@@ -15,7 +15,7 @@ from napsets.kernels._jit import borrowed, jit
 from napsets.kernels.csr import row_ranges
 from napsets.kernels.endings import Job, room_for, seen_by_kernels
 from napsets.kernels.layout import FEW_HOPS, NO_VECTORS, Adjacency, HubRows, pack, read_only
-from napsets.kernels.plan import Batch, is_trifle, plan
+from napsets.kernels.plan import Batch, is_small, plan
 from napsets.kernels.selection import finish
 from napsets.kernels.threads import Crew, Piece, Progress, Stop, available_threads, run
 
@@ -34,7 +34,7 @@ def handling_order(adjacency: Adjacency, nodes: npt.NDArray[np.int64], hops: int
 
     So the rows that they read stay near. One hop reads no rows but the nodes' own, which lie in the order of the nodes.
     """
-    if hops <= 1 or is_trifle(adjacency, nodes.size):
+    if hops <= 1 or is_small(adjacency, nodes.size):
         return np.argsort(nodes, kind="stable")
     best = shallow.best_connected_neighbours(nodes, adjacency.indptr, adjacency.indices)
     return np.lexsort((nodes, best))
@@ -181,7 +181,7 @@ class _Shares:
         self.parts = parts
         self.threads = threads  # that one batch has for itself
         self.rows = row_ranges(job.layout.adjacency.indptr, parts)
-        #: Whom each node pulls from: those whose edges lead to it.
+        #: The nodes that each node pulls from: those whose edges lead to it.
         self.back = tuple(map(read_only, job.layout.adjacency.reverse()))
         self.back_rows = row_ranges(self.back[0], parts)
         self.words = self.of(job.mask_words, least=64)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 #: counted near and far, with what is added to all counts.
 WEIGHT, WITH_NEAR, NEAR, FAR = range(4)
 #: Columns of `Judges.facts`: the share of its own label's weight that counts in a judge's score; what limits are made
-#: of: the score, by how much it moves at the most for each unit of a share, and up to which share that holds; the
+#: of: the score, by how much it moves at most for each unit of a share, and up to which share that holds; the
 #: sum of all weights, the largest weight of another label that does not count in the score, and the sum of this and of
-#: those that do; and by how much a weight grows at the most if its label is added near, and for each unit of a share,
+#: those that do; and by how much a weight grows at most if its label is added near, and for each unit of a share,
 #: without and with that.
 KEPT, SCORE, SLACK, STEADY, TOTAL, NEXT, REACH, GROWTH, SLOPE, NEAR_SLOPE = range(10)
 #: Columns of `Judges.numbers`: a judge's label, whose cuts are its own, and its number in the order of scores.
@@ -138,7 +138,7 @@ class Moves(NamedTuple):
 
 
 def room_for(judges: int, moves: int) -> tuple[Room, Moves]:
-    """Return space for one thread, and for so many moves."""
+    """Return space for one thread and this many moves."""
     room = Room(np.zeros(judges), np.empty(judges + 1, dtype=np.int64))
     return room, Moves(np.empty((moves, 4), dtype=np.int64), np.empty((moves, 2)))
 
@@ -149,7 +149,7 @@ def choose_listed(
     counts: npt.NDArray[np.int64],
     ranks: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Return the ranks-th smallest score of each group, from 1, where each score counts so often.
+    """Return the ranks-th smallest score of each group, from 1, where scores may count several times.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Adjacency:
     directed : bool
         Whether an edge may lack its way back.
     make_reverse : callable, optional
-        Returns the rows along edges that go the other way, from whoever keeps them; without it they are made here.
+        Returns the rows along edges that go the other way, if they are kept elsewhere; by default they are made here.
     """
 
     indptr: npt.NDArray[np.int64]
@@ -247,7 +247,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a view that cannot be written to.
 
     To Numba, arrays that can be written to and arrays that cannot are of two types. What kernels only read is
-    passed to them like this, so that they are compiled once whoever owns the array.
+    passed to them like this, so that they are compiled once for both.
     """
     if array.flags.c_contiguous and not array.flags.writeable:
         return array

@@ -16,7 +16,7 @@ from napsets.kernels.weighed import ascending, write_answer
 
 @part
 def _push(source, indptr, indices, restart, tolerance, kept, held, queued, queue, touched):
-    """Push until nobody holds too much; return how many nodes were touched. What nodes keep is in `kept`.
+    """Push until no node holds more than allowed; return how many nodes were touched. What nodes keep is in `kept`.
 
     `kept`, `held` and `queued` are clear before, and `_clear` clears them after.
     """

@@ -1,7 +1,7 @@
 """Choosing how to search a batch of sources, from an estimate of what each way would cost.
 
 The estimate rests on a sample: for a few sources of each batch, the edges that a search reads are counted, and the
-counting stops once these alone make the batch so dear that it is surely searched bit-parallel. The constants are
+counting stops once these alone make the batch so costly that it is surely searched bit-parallel. The constants are
 nanoseconds measured on one core; only their ratios matter, and they change which kernel runs, never what comes out.
 """
 
@@ -26,7 +26,7 @@ _DENSE_EDGE, _DENSE_HUB_WORD, _DENSE_WORD, _DENSE_SOURCE = 2.2, 0.15, 0.5, 1000.
 _DENSE_MISSES = 0.3
 _SPARSE_EDGE, _SPARSE_WORD, _SPARSE_SOURCE = 4.0, 0.1, 800.0
 _DEEP_EDGE, _DEEP_NODE, _DEEP_WORD, _DEEP_SOURCE = 8.5, 15.0, 3000.0, 1200.0
-_TRIFLE = 1 << 20  # edges: where all searches together read fewer, any way will do
+_SMALL = 1 << 20  # edges: where all searches together read fewer, any way will do
 _PIECE = 1e8  # ns of work after which a thread can hear Ctrl-C
 
 
@@ -65,7 +65,7 @@ def plan(
     `hub_degree` are added as vectors in a dense search.
     """
     costs = _Costs(adjacency, hops, mask_words, last_share, hub_degree)
-    if strategy is None and is_trifle(adjacency, sources.size):
+    if strategy is None and is_small(adjacency, sources.size):
         # One way for all: looking for a better one would take longer, and more kernels to compile.
         cost = costs.of(adjacency.num_edges, adjacency.num_edges, sources.size)["sparse"]
         bounds = [*range(0, sources.size, BATCH), sources.size]
@@ -82,9 +82,9 @@ def plan(
     return batches
 
 
-def is_trifle(adjacency: Adjacency, sources: int) -> bool:
+def is_small(adjacency: Adjacency, sources: int) -> bool:
     """Whether searches around this many sources are done before the best way to do them could be chosen."""
-    return sources * adjacency.num_edges < _TRIFLE
+    return sources * adjacency.num_edges < _SMALL
 
 
 class _Costs:
@@ -114,7 +114,7 @@ class _Costs:
             "deep": self.deep_batch / sources + _DEEP_SOURCE,
         }
 
-    def dear(self, sources: int) -> float:
+    def limit(self, sources: int) -> float:
         """Work per source beyond which a batch is surely searched bit-parallel."""
         return (self.deep_batch / sources + _DEEP_SOURCE) / _DENSE_EDGE
 
@@ -127,22 +127,22 @@ def _sampled(
     hops: int,
     costs: _Costs,
 ) -> npt.NDArray[np.float64]:
-    """Return the mean number of edges that a search reads, and the work of it, by batch; too low where it is dear.
+    """Return the mean number of edges that a search reads, and the work of it, by batch; too low where it is costly.
 
-    Dear batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is
-    sampled first, and those between two dear ones are taken to be dear without looking.
+    Costly batches take long to sample too, and sources that share a hub stand together. So every `_STRIDE`-th batch is
+    sampled first, and those between two costly ones are taken to be costly without sampling.
     """
     offsets = (2 * np.arange(_SAMPLE) + 1) / (2 * _SAMPLE)
     stamps = np.zeros(adjacency.num_nodes, dtype=np.int64)
     queue = np.empty(adjacency.num_nodes + 1, dtype=adjacency.indices.dtype)
-    dear = np.array([costs.dear(size) for size in (lasts - firsts).tolist()])
+    limits = np.array([costs.limit(size) for size in (lasts - firsts).tolist()])
     touched = np.full((firsts.size, 2), np.nan)
 
     def look(batch: int) -> None:
         # One call per batch, and none takes long: Ctrl-C is heard in between.
         first, last = int(firsts[batch]), int(lasts[batch])
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
-        budget = int(_SAMPLE * dear[batch]) + 1
+        budget = int(_SAMPLE * limits[batch]) + 1
         counted = count_touched(
             sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
             costs.hub_work, costs.last_share,
@@ -154,7 +154,7 @@ def _sampled(
         look(corner)
     for before, after in pairwise(corners):
         between = range(before + 1, after)
-        if touched[before, 1] > dear[before] and touched[after, 1] > dear[after]:
+        if touched[before, 1] > limits[before] and touched[after, 1] > limits[after]:
             touched[between] = touched[before]
         else:
             for batch in between:

@@ -42,7 +42,7 @@ def similar_dense(rows: Array, count: int, threads: int | None = None) -> tuple[
         lengths[first : first + step] = np.sqrt(np.einsum("ij,ij->i", some, some))
         unit[first : first + step] = some / np.maximum(lengths[first : first + step], 1e-300)[:, None]
     numbers, cosines = np.full((size, count), -1, dtype=np.int64), np.zeros((size, count))
-    # Products of rounded entries and their sum, each off by a unit in the last place of single precision at the most.
+    # Products of rounded entries and their sum, each off by at most a unit in the last place of single precision.
     margin = np.float32(2.0 * (width + 4) * 2.0**-24)
     strip = min(max(_STRIP // max(size, 1), 16), 1024)
     held = np.empty((strip, size), dtype=np.float32)

@@ -75,7 +75,7 @@ def run(pieces: Iterable[Piece], *, threads: int, total: int, progress: Progress
             reported = done
             progress(reported, total)
 
-    first = take()  # what is made on the way to the first piece is made before anyone waits for it
+    first = take()  # what the first piece needs is made before any thread waits for it
     if threads == 1 or first is None:
         work(first, report_progress)
         return

@@ -139,7 +139,7 @@ def ascending(numbers, size, bits):
 
 @jit
 def background_answers(first, last, owns, weights, squares, question, answers):
-    """Answer for nodes that weigh `weights` themselves and for whom nobody weighs more than the background."""
+    """Answer for nodes that weigh `weights` themselves and whose reference nodes weigh only the background."""
     numbers = np.empty(0, np.int64)
     sums = np.zeros(1)
     known = question.scores.shape[0]
