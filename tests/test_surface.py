@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from oracles import same_bits
 
 SOURCE = str(Path(ns.__file__).parents[1])
@@ -168,7 +168,7 @@ print(json.dumps("numba" in sys.modules))
 
 AS_IF_LARGE = """
 from napsets.kernels import plan
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 Kernels.pay, plan._TRIFLE = lambda *_: True, 0
 """
 

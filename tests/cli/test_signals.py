@@ -19,7 +19,7 @@ PROGRAM = """
 import os, signal, sys
 import napsets
 from napsets.cli import main
-from napsets.cli._signals import listen
+from napsets.cli._terminal import listen
 
 number, moment, record = int(sys.argv.pop(1)), int(sys.argv.pop(1)), sys.argv.pop(1)
 package, process, calls = os.path.dirname(napsets.__file__), os.getpid(), 0
@@ -178,7 +178,7 @@ AT = """
 import os, signal, sys
 from pathlib import Path
 import napsets.files.places as places
-from napsets.cli._signals import at_work, listen
+from napsets.cli._terminal import at_work, listen
 from napsets.files.places import discard_drafts
 moment, target = sys.argv[1], Path(sys.argv[2])
 

@@ -14,8 +14,8 @@ import pytest
 import napsets as ns
 from napsets.live.live import Live
 from napsets.service.app import make_app
-from napsets.service.explained import explained
-from napsets.service.limits import Limits
+from napsets.service.bodies import explained
+from napsets.service.guard import Limits
 
 from .conftest import CLASSES, Client, small_live
 

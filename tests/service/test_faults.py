@@ -166,7 +166,7 @@ def test_a_clock_that_jumps_changes_nothing(store: Path, monkeypatch: pytest.Mon
 def test_the_slowest_requests_are_forgotten_after_an_hour_whatever_the_clock_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from napsets.service.metrics import Requests
+    from napsets.service.guard import Requests
 
     requests = Requests()
     requests.add("GET", "/", 200, 9.0)
@@ -459,7 +459,7 @@ def test_a_set_waits_for_a_piece_of_many_sets_and_a_label_for_all(store: Path, m
 
 
 def test_requests_that_cannot_be_answered_in_time_are_refused(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from napsets.service.limits import Limits
+    from napsets.service.guard import Limits
 
     live = Live.open(store)
     monkeypatch.setattr(live, "predict", lambda *_: time.sleep(1.0))

@@ -11,8 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
 from napsets.checks.names import choose
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsWarning

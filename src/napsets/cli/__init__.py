@@ -1,4 +1,4 @@
-"""The ``napsets`` command: one module a command, thin wrappers around the library."""
+"""The ``napsets`` command: one module per command, thin wrappers around the library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from napsets.cli._signals import listen, wind_down
+from napsets.cli._terminal import listen, wind_down
 from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import edges_of, read_only
 from napsets.kernels.threads import Stop, run
 

@@ -93,7 +93,7 @@ class _Local(WeighedLocal):
         return read_only(self.graph.indptr), read_only(self.graph.indices), setting.restart, setting.tolerance
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        from napsets.kernels.pagerank import pagerank_of
+        from napsets.kernels.weighed import pagerank_of
 
         node = check_node("node", node, self.graph.num_nodes)
         room = self._room()
@@ -106,7 +106,7 @@ class _Local(WeighedLocal):
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
-        from napsets.kernels.pagerank import pagerank_answers
+        from napsets.kernels.weighed import pagerank_answers
 
         known = question.scores.size
         by_number = read_only(self.reference.index.nodes)

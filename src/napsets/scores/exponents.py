@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, frozen, sealed
 from napsets.errors import InvalidInputError
 from napsets.scores.base import Labelled
 
