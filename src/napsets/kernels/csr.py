@@ -153,7 +153,7 @@ def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -
 
 
 @jit
-def deduplicate(rows, columns, lengths=None):
+def deduplicate(rows, columns, lengths):
     """Drop repeated columns of sorted rows in place; `rows` is rewritten, the entries kept come first.
 
     Of repeated ones the shortest is kept, where there are lengths.
