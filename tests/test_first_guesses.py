@@ -601,7 +601,9 @@ def test_strict_type_checkers_accept_all_of_this(tmp_path: Path) -> None:
     from mypy import api
 
     # With the cache of `make lint`, which has read the package already.
-    output, errors, code = api.run(["--strict", "--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache"), __file__])
+    output, errors, code = api.run(
+        ["--strict", "--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache"), __file__]
+    )
     assert (errors, code) == ("", 0), output
 
 

@@ -95,7 +95,9 @@ def test_a_type_checker_knows_what_users_write(tmp_path):
     script = tmp_path / "user.py"
     script.write_text(USER + "\n".join(wrong))
     # With the cache of `make lint`, which has read the package already.
-    output, errors, _ = api.run(["--strict", "--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache"), str(script)])
+    output, errors, _ = api.run(
+        ["--strict", "--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache"), str(script)]
+    )
     assert not errors
     assert len(output.splitlines()) == len(wrong) + 1, output
     for message in wrong.values():
