@@ -173,7 +173,8 @@ class BallsLocal(WeighedLocal):
         anchors, sizes = self.draw(nodes, threads, drawing)
         order = np.argsort(anchors, kind="stable")
         known = question.scores.size
-        fixed = (order, read_only(nodes), anchors, sizes, *self._rows, self.radii, self.localiser.furthest, self.numbers)
+        drawn = (order, read_only(nodes), anchors, sizes)
+        fixed = (*drawn, *self._rows, self.radii, self.localiser.furthest, self.numbers)
         weights = self._ball_weights
 
         def work(first: int, last: int) -> None:
