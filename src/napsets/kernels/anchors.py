@@ -6,7 +6,7 @@ The radius of a node is the smallest at which its ball holds `least` nodes, `fur
 does. If j is the next node on a shortest way from i to a, the radius of j is at least that of i less one: the ball
 around j with radius r_i − 2 lies in the ball around i with radius r_i − 1, which holds fewer than `least` nodes. So
 a search from a that enters a node at distance d only if its radius is at least d meets all nodes whose ball contains a,
-and never looks beyond them.
+and never looks beyond them. In these functions `balls` is the rows of the graph, the radii and `furthest`.
 """
 
 from __future__ import annotations
@@ -122,8 +122,9 @@ def _radius(source, indptr, indices, least, furthest, stamps, queue):
 
 
 @jit
-def ball_sizes(first, last, nodes, indptr, indices, radii, furthest, stamps, queue, sizes):
+def ball_sizes(first, last, nodes, balls, stamps, queue, sizes):
     """Write how many nodes the ball of each node has: all of them where its radius is beyond the furthest."""
+    indptr, indices, radii, furthest = balls
     for i in range(first, last):
         v = nodes[i]
         if radii[v] > furthest:
@@ -133,13 +134,14 @@ def ball_sizes(first, last, nodes, indptr, indices, radii, furthest, stamps, que
 
 
 @jit
-def draw_anchors(first, last, nodes, indptr, indices, radii, furthest, hashes, by_hash, stamps, queue, sizes, anchors):
+def draw_anchors(first, last, nodes, balls, hashes, by_hash, stamps, queue, sizes, anchors):
     """Draw a node from the ball of each node, and write its size too.
 
     What is drawn depends on the hashes of the node and of those in its ball and on nothing else, not on the order in
     which nodes are numbered: the one whose word, stirred with the node's own, is the smallest. Of all nodes, `by_hash`
     lists them in the order of their hashes, and a place in it is drawn.
     """
+    indptr, indices, radii, furthest = balls
     for i in range(first, last):
         v = nodes[i]
         mine = hash64(hashes[v])
@@ -160,9 +162,10 @@ def draw_anchors(first, last, nodes, indptr, indices, radii, furthest, hashes, b
 
 
 @part
-def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stamps, queue, listed):
+def _gather(anchor, balls, numbers, known, stamps, queue, listed):
     """Write the numbers of the reference nodes whose ball has a radius and holds the anchor; return how many."""
-    stamps[anchor] = mark
+    indptr, indices, radii, furthest = balls
+    stamps[anchor] = anchor
     queue[0] = anchor
     done, met, size = np.int64(0), np.int64(1), np.int64(0)
     if radii[anchor] <= furthest and numbers[anchor] < known:
@@ -175,8 +178,8 @@ def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stam
             done += 1
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
-                if stamps[v] != mark:
-                    stamps[v] = mark
+                if stamps[v] != anchor:
+                    stamps[v] = anchor
                     if radii[v] >= ring:
                         queue[met] = v
                         met += 1
@@ -189,22 +192,20 @@ def _gather(anchor, indptr, indices, radii, furthest, numbers, known, mark, stam
 
 
 @jit
-def whose_ball_holds(anchor, indptr, indices, radii, furthest, numbers, known, stamps, queue, listed):
+def whose_ball_holds(anchor, balls, numbers, known, stamps, queue, listed):
     """Write the numbers of the reference nodes whose ball holds one anchor; `stamps` has no mark of that anchor."""
-    return _gather(anchor, indptr, indices, radii, furthest, numbers, known, anchor, stamps, queue, listed)
+    return _gather(anchor, balls, numbers, known, stamps, queue, listed)
 
 
 @jit
-def anchor_answers(
-    first, last, order, nodes, anchors, sizes, indptr, indices, radii, furthest, numbers, ball_weights, question,
-    answers, scratch, bits, sums,
-):  # fmt: skip
+def anchor_answers(first, last, drawn, balls, numbers, ball_weights, question, answers, scratch):
     """Answer for nodes in an order that brings those with one anchor together: they share its search.
 
     A reference node whose ball holds the anchor weighs ``ball_weights[number]``, one over the size of that ball, and
     the node to predict one over the size of its own. Nodes without a radius are the background.
     """
-    stamps, queue, listed = scratch
+    order, nodes, anchors, sizes = drawn
+    stamps, queue, listed, bits, sums = scratch
     known = question.scores.shape[0]
     size, at = np.int64(0), np.int64(-1)
     for k in range(first, last):
@@ -212,7 +213,7 @@ def anchor_answers(
         anchor, own = anchors[i], numbers[nodes[i]]
         if anchor != at:
             at = anchor
-            size = _gather(anchor, indptr, indices, radii, furthest, numbers, known, anchor, stamps, queue, listed)
+            size = _gather(anchor, balls, numbers, known, stamps, queue, listed)
             ascending(listed, size, bits)
         square, counted = 0.0, np.int64(0)
         for j in range(size):

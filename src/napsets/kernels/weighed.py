@@ -212,12 +212,10 @@ def pagerank_of(source, indptr, indices, restart, tolerance, kept, held, queued,
 
 
 @jit
-def pagerank_answers(
-    first, last, nodes, indptr, indices, restart, tolerance, worth, numbers, by_number, question, answers, scratch,
-    bits, sums,
-):  # fmt: skip
+def pagerank_answers(first, last, nodes, walk, worth, numbers, by_number, question, answers, scratch):
     """Answer for nodes whose reference nodes weigh `worth` together, in proportion to what they get of the node."""
-    kept, held, queued, queue, touched, listed = scratch
+    indptr, indices, restart, tolerance = walk
+    kept, held, queued, queue, touched, listed, bits, sums = scratch
     known = question.scores.shape[0]
     each = question.each
     for i in range(first, last):
