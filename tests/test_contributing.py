@@ -77,7 +77,7 @@ def test_the_level_keeps_a_third_of_the_labels_apart(added, world):
 
 def test_all_of_it_is_compared_saved_and_loaded(added, world, tmp_path):
     comparison = compare(**world, nodes=np.arange(100, 200), methods=["split", "near-degree"], score="margin")
-    assert [result.title for result in comparison] == ["MARGIN split", "Near degree"]
+    assert [result.title for result in comparison] == ["Split MARGIN", "Near degree"]
     calibrated = comparison["near-degree"].calibrated
     save(calibrated, tmp_path / "near.npz")
     again = load(tmp_path / "near.npz")

@@ -40,7 +40,7 @@ def test_demo_recommends_a_method_that_beats_split_aps_and_says_by_how_much(run,
     shown = run("demo", "--output", tmp_path / "demo.html", "--methods", "split,naps,auto")
     assert shown.exit_code == 0, shown.stderr
     assert f"accuracy {committed.accuracy:.3f} on" in shown.stdout
-    rows = [re.search(rf"^ *{title} .*%", shown.stdout, re.M) for title in ("APS split", "NAPS")]
+    rows = [re.search(rf"^ *{title} .*%", shown.stdout, re.M) for title in ("Split APS", "NAPS")]
     split, naps = (float(re.findall(r"\b\d\.\d{3}\b", row[0])[-1]) for row in rows)  # PCCV, after SSCV
     assert naps < split
     words = " ".join(shown.stdout.split())

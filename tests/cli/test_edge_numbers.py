@@ -65,7 +65,7 @@ def test_widths_are_shown_in_digits_that_say_something(run, tmp_path, factor, ex
         "median width": run("evaluate", target, "--labels", truth, "--edges", files[1]),
         r"\d+–\d+": run("evaluate", target, "--labels", truth, "--edges", files[1]),  # coverage by degree
         "interval": run("inspect", *arguments, "--method", "split", "--node", IDS[REST[0]]),
-        "Absolute split": run("report", *arguments, "--methods", "split,naps", "-o", tmp_path / "r.html"),
+        "Split absolute": run("report", *arguments, "--methods", "split,naps", "-o", tmp_path / "r.html"),
     }
     for start, result in shown.items():
         assert result.exit_code == 0, result.stderr

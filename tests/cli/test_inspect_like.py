@@ -74,7 +74,7 @@ def explorer_of(path: Path) -> dict[str, Any]:
 
 
 METHOD_FLAGS: dict[str, list[str]] = {
-    "RAPS split": ["--method", "split"],
+    "Split RAPS": ["--method", "split"],
     "NAPS": ["--method", "naps"],
     "NAPS-H": ["--method", "naps-h"],
     "NAPS-G": ["--decay", "geometric"],
@@ -102,7 +102,7 @@ def test_a_reports_own_nodes_are_explained(tmp_path, run, small, truth):
             assert answer["calibration"] == (45 if truth else 22)
     # What stands in for a missing threshold is that of the baseline.
     answer = inspected(run, small, "--node", page["names"][short[0]], "--like", target, "--fallback", "global")
-    aps = page["methods"].index("RAPS split")
+    aps = page["methods"].index("Split RAPS")
     assert number(answer["threshold"]) == page["thresholds"][aps, short[0]]
     assert answer["support"] == page["support"][aps, short[0]]
     assert answer["set"] == [CLASSES[y] for y in np.flatnonzero(page["member"][aps, short[0]])]

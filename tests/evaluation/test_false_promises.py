@@ -38,7 +38,7 @@ def test_labels_that_the_model_was_trained_on_withdraw_the_promise(method: str) 
         "No promise of coverage can be made: the model finds the labelled nodes easier than the predicted nodes. The "
         "average top probability is "
     )
-    assert "It was probably trained on them: it is right about 100.0 % of them" in verdict.lines[0]
+    assert "It was probably trained on them: it is right for 100.0 % of them" in verdict.lines[0]
     assert "guaranteed" not in str(verdict)
     assert "Coverage: not known" in str(verdict)
 

@@ -12,9 +12,9 @@ import pytest
 
 import napsets as ns
 from napsets.evaluation import verdict
-from napsets.evaluation.cautions import coverage_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
-from napsets.evaluation.judgement import Interval, evenness, gaps_of, size_change
+from napsets.evaluation.gains import Interval, evenness, gaps_of, size_change
+from napsets.evaluation.promises import coverage_band
 from napsets.evaluation.results import Comparison
 from napsets.evaluation.verdict import foresee, judge_methods
 from napsets.evaluation.verdict_words import Verdict
@@ -157,7 +157,7 @@ def test_all_warnings_are_printed_and_a_withdrawn_promise_stands_first(ring_comp
 def test_the_smallest_sets_are_named_with_how_even_they_are(ring_comparison: Comparison) -> None:
     smallest = replace(ring_comparison.verdict(), smallest=None)
     assert not any("If small sets matter most" in line for line in smallest.lines)
-    other = verdict.Alternative("thr", "THR split", 1.1, LESS, 0.08, MORE)
+    other = verdict.Alternative("thr", "Split THR", 1.1, LESS, 0.08, MORE)
     changed = replace(ring_comparison.verdict(), smallest=other, gap=0.05)
     assert changed.lines[2] == (
         "If small sets matter most: split THR makes the smallest sets, average set size 1.10 (−20.0 %, 95 % interval "
@@ -175,7 +175,11 @@ def test_split_thr_is_in_every_comparison_and_named_where_it_is_smallest(ring_co
 
 @pytest.mark.parametrize(
     ("ends", "word"),
-    [((-0.02, -0.03, -0.01), "more even"), ((0.02, 0.01, 0.03), "less even"), ((0, -1, 1), "about as even")],
+    [
+        ((-0.02, -0.03, -0.01), "more even"),
+        ((0.02, 0.01, 0.03), "less even"),
+        ((0, -1, 1), "not clearly more or less even"),
+    ],
 )
 def test_evenness_is_claimed_only_where_it_is_clear(ring_comparison: Comparison, ends: Any, word: str) -> None:
     verdict = replace(ring_comparison.verdict(), evenness=Interval(*ends))
@@ -228,7 +232,7 @@ def widths() -> Comparison:
 def test_the_verdict_says_widths(widths: Comparison) -> None:
     verdict = widths.verdict()
     assert verdict.prediction is ns.PredictionIntervals
-    assert (verdict.method, verdict.baseline, verdict.infinite) == ("auto", "CQR split", widths["auto"].infinite_rate)
+    assert (verdict.method, verdict.baseline, verdict.infinite) == ("auto", "Split CQR", widths["auto"].infinite_rate)
     assert verdict.change == size_change(widths, widths["auto"])
     assert verdict.lines[0].startswith(
         f"Use Auto: average interval width {verdict.size:.3g}, compared with {verdict.baseline_size:.3g} for split CQR"

@@ -77,8 +77,8 @@ def test_it_stands_on_the_report(must_run, world, tmp_path):
     assert WHAT in text
     assert 'name="shown" value="Toy"' in text
     specs = json.loads(re.search(r'id="data-specs">(.*?)</script>', text, re.DOTALL)[1])
-    assert [row["method"] for row in specs["coverage"]["data"]["values"]] == ["APS split", "Toy"]
-    assert {row["method"] for row in specs["curve"]["data"]["values"]} == {"APS split", "Toy"}
+    assert [row["method"] for row in specs["coverage"]["data"]["values"]] == ["Split APS", "Toy"]
+    assert {row["method"] for row in specs["curve"]["data"]["values"]} == {"Split APS", "Toy"}
     assert len(specs["curve"]["data"]["values"]) == 2 * len(CURVE_ALPHAS)
     record = json.loads(re.search(r'id="data-record">(.*?)</script>', text, re.DOTALL)[1])
     assert (record["method"], record["methods"]) == ("toy", ["split", "toy"])

@@ -15,8 +15,8 @@ from scipy.stats import betabinom, binom, binomtest
 
 import napsets as ns
 from napsets.checks.text import percent
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.evaluation.promises import chance_band
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import wilson
 from napsets.report.summary import Words, cell, summarise
@@ -121,15 +121,34 @@ def test_the_front_has_the_sizes_of_all_judged_nodes_and_the_gaps(data: ReportDa
 
 
 def test_the_first_screen_says_whether_chance_explains_the_distance_from_the_target(data: ReportData) -> None:
-    noun = {"set": "label", "interval": "value"}[data.comparison.prediction.noun]
-    for coverage, within in ((0.89, True), (0.90, False), (0.7, False)):
+    noun = {"set": "class", "interval": "value"}[data.comparison.prediction.noun]
+    reasons = {0.89: "; 89 is within the range of chance", 0.90: "", 0.7: "; 70 is less than chance usually explains"}
+    for coverage, reason in reasons.items():
         verdict = replace(data.verdict, coverage=coverage, band=(0.87, 0.93))
         done = summarise(replace(data, verdict=verdict), Words()).done
-        said = f"contains the true {noun} for 90 of 100 nodes" + "; 89 is within the range of chance" * within
-        assert f"{said}. " in done
-        assert f"known {noun}s were used" in done
+        assert f"contains the true {noun} for 90 of 100 nodes{reason}. " in done
+        assert ("less than chance usually explains" in verdict.sure) == (coverage < 0.87)
     weak = summarise(replace(data, verdict=replace(data.verdict, weak=())), Words()).weak
-    assert weak == {"label": "No class or group", "value": "No group"}[noun] + " clearly misses the target."
+    assert weak == {"class": "No class or group", "value": "No group"}[noun] + " of nodes clearly misses the target."
+
+
+def test_the_first_screen_has_one_word_for_one_thing_and_explains_it_once(data: ReportData) -> None:
+    first = summarise(data, Words())
+    shown = " ".join((first.withdrawn, first.result, first.example, first.done, first.method, first.weak, *first.steps))
+    size = data.comparison.prediction.size_text(data.verdict.size)
+    assert f"{size} on average" in first.result
+    assert shown.count("each node (each item of the graph)") == 1
+    assert "item of the graph" not in summarise(data, Words.parse("package, section")).done
+    if data.kind.noun == "list":
+        assert re.findall(r"[\w ]{11}\bsets?\b", shown) == ["prediction set"]
+        assert re.findall(r"\w+ labels?\b", shown) == ["their labels"]
+        sizes: Any = data.comparison[data.verdict.method].sizes
+        longer = " and “" in first.example and np.quantile(sizes, 0.9, method="nearest") <= 1
+        assert first.example.startswith("Some lists are longer: node" if longer else "For example, node")
+        assert first.example.count("“") >= 2
+        empty = round(100 * float(np.mean(sizes == 0)))
+        assert (f" {empty} of 100 lists are empty, " in first.example) == (empty > 0)
+    assert "even" not in re.findall(r"\w+", shown)
 
 
 def test_the_front_has_each_methods_gap_beside_chance(world: dict[str, Any]) -> None:

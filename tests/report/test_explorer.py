@@ -144,7 +144,7 @@ def test_every_reason_that_exists_is_represented(explorer: Explorer, comparison:
     short = explorer.reason[:, TOO_LITTLE]
     assert np.isinf(explorer.thresholds[1][short]).all()
     assert short.sum() > 0
-    assert explorer.reasons[1:3] == ["NAPS covers, APS split misses", "APS split covers, NAPS misses"]
+    assert explorer.reasons[1:3] == ["NAPS covers, Split APS misses", "Split APS covers, NAPS misses"]
 
 
 def test_methods_that_score_alike_share_their_scores_and_others_have_their_own(seven, world) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
+from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
-from napsets.report.sets_page import size_groups
+from napsets.report.sets_page import _weakest_first, size_groups
 from worlds import FOUR, never_supported
 
 
@@ -67,6 +67,15 @@ def test_classes_that_the_recommended_method_covers_too_rarely_come_first(sets_d
         assert [row["order"] for row in rows] == [0, 1, 2, 3, 4]
         orders.append([(row["coverage"] >= row["chance_low"], row["coverage"]) for row in rows])
     assert any(keys == sorted(keys) for keys in orders)
+
+
+def test_classes_that_the_verdict_names_stand_before_all_others() -> None:
+    covered = {"a": 0.95, "b": 0.70, "c": 0.60, "d": 0.50}
+    rows = [
+        {"method": "m", "class": name, "order": k, "coverage": share, "chance_low": 0.8, "nodes": 9}
+        for k, (name, share) in enumerate(covered.items())
+    ]
+    assert [row["class"] for row in _weakest_first(rows, "m", ["b", "c"])] == ["c", "b", "d", "a"]
 
 
 def test_every_size_has_its_chance_band(sets_data: ReportData) -> None:

@@ -206,7 +206,7 @@ def test_the_page_is_written_with_its_pictures(rows, tmp_path):
     for line in page.read_text(encoding="utf-8").splitlines():
         if line.startswith("!["):
             picture = (tmp_path / line.split("(")[1].rstrip(")")).read_text(encoding="utf-8")
-            assert all(word in picture for word in (">dblp<", ">actor<", ">Informed<", ">APS split<", "on the front"))
+            assert all(word in picture for word in (">dblp<", ">actor<", ">Informed<", ">Split APS<", "on the front"))
 
 
 def test_a_panel_marks_the_front_and_what_does_not_cover(rows):
@@ -217,7 +217,7 @@ def test_a_panel_marks_the_front_and_what_does_not_cover(rows):
     first = chart["vconcat"][0]["hconcat"][0]
     points = {one["method"]: one["place"] for one in first["layer"][1]["data"]["values"]}
     assert points == {
-        "APS split": "does not cover",
+        "Split APS": "does not cover",
         "Auto": "not on it",
         "Informed": "on the front",
         "NAPS": "not on it",

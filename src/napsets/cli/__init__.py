@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from napsets.cli._terminal import listen, wind_down
+from napsets.cli._signals import listen, wind_down
 from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]
@@ -90,6 +90,6 @@ def run_app(app: Any, name: str) -> None:
         finally:
             flush()
             wind_down()
-    except OSError as error:  # of help and the like, which no command prints
+    except OSError as error:  # what help and version print, which no command does
         failure = error if isinstance(error, BrokenPipeError) else PrintingError(error.errno, error.strerror)
         sys.exit(report_error("", failure))

@@ -1,4 +1,4 @@
-"""What to say when a prediction is less than was hoped for: how much less, and the command that would do better."""
+"""Notes on predictions that fall short of what was wanted: by how much, and the command that would do better."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from napsets.checks.text import percent
 from napsets.methods.table import settings_of
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
-#: A smaller share of sets without a threshold of their own is not worth a word.
+#: A smaller share of sets without a threshold of their own is not mentioned.
 _WORTH_SAYING = 0.1
 
-#: From this share of full sets on, it is worth a word that they say nothing.
+#: From this share of full sets on, a note says that they are uninformative.
 _MOSTLY_FULL = 0.5
 
 #: Options that do not change what is computed; --config is replaced by what it filled in.
@@ -23,7 +23,7 @@ _LEFT_OUT = {"json", "quiet", "debug", "config", "help"}
 
 _USUAL_HOPS = 2
 
-#: What nodes get that have too little support.
+#: What nodes with too little support get.
 _WITHOUT_SUPPORT: dict[type[Prediction], str] = {
     PredictionSets: "sets ({}) contain every label",
     PredictionIntervals: "intervals ({}) are the whole line",

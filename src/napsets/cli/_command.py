@@ -33,14 +33,16 @@ from typer.core import TyperCommand, TyperGroup
 
 from napsets.checks.text import visible
 from napsets.cli._options import Only
-from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
+from napsets.cli._output import Output
+from napsets.cli._places import STANDARD, check_standard_output, inputs_of, standard_streams
 from napsets.cli._reading import FILES_PANEL
-from napsets.cli._terminal import Interrupted, at_work, report_error, stopped
+from napsets.cli._signals import Interrupted, at_work, stopped
+from napsets.cli._terminal import report_error
 from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, recording
 from napsets.version import __version__
 
-#: The options of each command that are paths; whoever adds a command enters them.
+#: The options of each command that are paths; `add_command` enters them.
 PATHS: dict[str, set[str]] = {}
 
 #: Options that make no sense in a file.
@@ -125,7 +127,7 @@ Config = Annotated[
 
 
 class _Harmless:
-    """What is said about wrong use shows other people's text, instead of obeying it; no option ends in a traceback."""
+    """Messages on wrong use show control characters of the user's text as escapes; no option ends in a traceback."""
 
     def make_context(self, info_name: str | None, args: list[str], *arguments: Any, **options: Any) -> Any:
         debug = "--debug" in args  # the options are not read yet
@@ -158,7 +160,7 @@ def _shown() -> Iterator[None]:
 
 @contextmanager
 def _reported(name: str, *, debug: bool) -> Iterator[None]:
-    """Make an error of a message and an exit code, where options are read: no command is there yet to do so."""
+    """Turn an error into a message and an exit code while options are read, before any command runs."""
     try:
         yield
     except (typer.Exit, typer.Abort, OSError):  # an OSError is one of printing help, which has a place of its own
@@ -222,7 +224,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
             for key, hint, default in options
         ]
     )
-    del run.__wrapped__  # or Typer would look through to the bare function
+    del run.__wrapped__  # otherwise Typer would inspect the wrapped function
     epilog = "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in examples)
     needy = any(default is inspect.Parameter.empty for _, hint, default in declared if hint is not typer.Context)
     app.command(name, cls=Command, help=_joined(function.__doc__), epilog=epilog, no_args_is_help=needy)(run)

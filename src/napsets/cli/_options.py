@@ -35,7 +35,7 @@ class FallbackName(str, Enum):
 
 
 class FailOn(str, Enum):
-    """What makes a command fail that did its work."""
+    """What makes a command fail although it did its work."""
 
     never = "never"
     warning = "warning"

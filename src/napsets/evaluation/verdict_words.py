@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napsets.checks.text import percent
-from napsets.evaluation.gaps import WeakGroup
-from napsets.evaluation.judgement import Interval
+from napsets.evaluation.gains import Interval
 from napsets.evaluation.kinds import kind_of
+from napsets.evaluation.weak import WeakGroup
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 #: A width as it is written.
@@ -185,7 +185,7 @@ class Verdict:
         return (
             f"{100 * self.coverage:.1f} % of the {self.judged:,} evaluation nodes are covered (target "
             f"{100 * (1.0 - self.alpha):g} %; with other random labels it would lie between {band} in 95 of 100 cases)"
-            f"{backed}{self._picked()}"
+            f"{', which is less than chance usually explains' if self.coverage < low else ''}{backed}{self._picked()}"
         )
 
     @property
@@ -209,7 +209,7 @@ class Verdict:
         if other is None:
             return ""
         size = self.prediction.of_size(other.size)
-        how = "less even" if other.evenness.above else "more even" if other.evenness.below else "about as even"
+        how = "less even" if other.evenness.above else "more even" if other.evenness.below else "not clearly less even"
         where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
         even = ""
         if not math.isnan(other.gap) and not math.isnan(self.gap):
@@ -295,13 +295,13 @@ class Verdict:
     def _evenly(self) -> str:
         if not self.groups or math.isnan(self.evenness.value):
             return ""
-        how = "about as even"
+        how = "not clearly more or less even"
         if self.evenness.below or self.evenness.above:
             how = "more even" if self.evenness.below else "less even"
         where = "neighbourhood" if self.over == "neighbourhood" else "group by degree"
         return (
             f". Coverage is {how}: {100 * self.gap:.1f} points off the target per {where} on average, compared with "
-            f"{100 * self.baseline_gap:.1f}{_ends(self.evenness, 100.0, '')}; chance alone gives "
+            f"{100 * self.baseline_gap:.1f}{_difference(self.evenness)}; chance alone gives "
             f"{100 * self.chance:.1f}"
         )
 
@@ -334,15 +334,14 @@ def named(title: str, *, first: bool = False) -> str:
 
     Examples
     --------
-    >>> named("APS split"), named("APS split", first=True), named("Absolute split"), named("Auto")
+    >>> named("Split APS"), named("Split APS", first=True), named("Split absolute"), named("Auto")
     ('split APS', 'Split APS', 'split conformal prediction with absolute residuals', 'Auto')
     """
-    score, split, rest = title.partition(" split")
-    if not split:
+    split, _, score = title.partition(" ")
+    if split != "Split":
         return title
-    start = "Split" if first else "split"
-    plain = score if score.isupper() else f"conformal prediction with {score.lower()} residuals"
-    return f"{start} {plain}{rest}"
+    plain = f"conformal prediction with {score} residuals" if score in ("absolute", "normalised") else score
+    return f"{split if first else split.lower()} {plain}"
 
 
 def _ends(change: Interval, scale: float, unit: str) -> str:
@@ -350,6 +349,14 @@ def _ends(change: Interval, scale: float, unit: str) -> str:
     if math.isnan(change.low):
         return f" ({value}{unit})"
     return f" ({value}{unit}, 95 % interval {low} to {high}{unit})"
+
+
+def _difference(change: Interval) -> str:
+    """Return the interval of a difference in points, without its value: rounded numbers need not add up."""
+    if math.isnan(change.low):
+        return ""
+    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (change.low, change.high))
+    return f" (95 % interval of the difference: {low} to {high})"
 
 
 def whose_finite(whole_lines: Mapping[str, float]) -> str:

@@ -130,8 +130,7 @@ def _unsearched_pieces(job: Job) -> Iterator[Piece]:
 
 def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
     nothing = np.zeros((0, 0), dtype=np.uint64)
-    mask, room = read_only(nothing.ravel()), room_for(0, job.mask_words)
-    _finish_unsearched(nothing, mask, last - first, *job.ending(first, last), room)
+    _finish_unsearched(nothing, nothing.ravel(), last - first, *job.ending(first, last), room_for(0, job.mask_words))
 
 
 @jit

@@ -157,7 +157,12 @@ class Choice:
 
 def _difference(candidate: Candidate, place: int) -> str:
     """Return by how much a candidate differs from the first of its step; nothing of the first."""
-    return "" if place == 0 else f"{candidate.difference:+.4f} ± {candidate.se:.4f}"
+    return "" if place == 0 else f"{_signed(f'{candidate.difference:+.4f}')} ± {candidate.se:.4f}"
+
+
+def _signed(digits: str) -> str:
+    """Return digits with a minus sign in place of a hyphen."""
+    return digits.replace("-", "−")
 
 
 def explain_choice(
@@ -171,7 +176,7 @@ def explain_choice(
     else:
         reason = (
             f"expected {prediction.of_size(score.value)}, compared with {prediction.size_text(plain.value)} for the "
-            f"model alone ({in_digits(score.difference, 2, sign='+')} ± {in_digits(score.se, 2)})"
+            f"model alone ({_signed(in_digits(score.difference, 2, sign='+'))} ± {in_digits(score.se, 2)})"
         )
     if informed is not None:
         counts = np.bincount(informed.reference.labels)

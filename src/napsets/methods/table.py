@@ -55,7 +55,7 @@ PAPER = {"APS": "split", "NAPS": "naps", "NAPS-H": "naps-h", "NAPS-G": "naps-g"}
 _TITLES = {
     "cf-gnn": "CF-GNN",
     "rlcp": "RLCP",
-    "thr": "THR split",
+    "thr": "Split THR",
     "daps-thr": "DAPS THR",
     "node-ex": "NodeEx",
     "edge-ex": "EdgeEx",
@@ -156,7 +156,7 @@ def title(name: str, score: Any = None) -> str:
     Examples
     --------
     >>> title("naps-h"), title("naps-exact"), title("split", "thr"), title("split"), title("cf-gnn")
-    ('NAPS-H', 'NAPS exact', 'THR split', 'APS split', 'CF-GNN')
+    ('NAPS-H', 'NAPS exact', 'Split THR', 'Split APS', 'CF-GNN')
     """
     if name in _TITLES:
         return _TITLES[name]
@@ -164,7 +164,7 @@ def title(name: str, score: Any = None) -> str:
         scored = type(make_score(APS() if score is None else score))
         score_name = SCORES.name_of(scored) or scored.__name__
         # Residuals go by words, other scores by what their papers call them.
-        return f"{score_name.capitalize() if score_name in _WORDS else score_name.upper()} split"
+        return f"Split {score_name if score_name in _WORDS else score_name.upper()}"
     first, *more = name.split("-")
     start = first.upper() if first.endswith("aps") else first.capitalize()
     return start + "".join(f"-{part.upper()}" if len(part) == 1 else f" {part}" for part in more)

@@ -44,7 +44,7 @@ class ReportData:
     kind : PageKind
         What differs between pages about sets and about intervals.
     verdict : Verdict
-        Which method to take, and how sure that is.
+        Which method to use, and how certain that is.
     shown : list of ShownMethod
         The methods, the baseline first.
     methods, curve, by_degree : list of dict
@@ -151,7 +151,7 @@ def page_data(
     further = map(page.method_columns, comparison, covered, rows)
     front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, page.front_sizes())
     around = neighbourhood_map(comparison)
-    details = page.rows(place)
+    details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
     return ReportData(
         title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
         facts=_facts(comparison, dataset, model, page.graph_fact),

@@ -171,7 +171,7 @@ def _sample(
     """Choose rows of the judged nodes: some for each telling reason, and as many random ones as there is room for."""
     result = comparison.results[focus]
     short = np.isinf(result.prediction.thresholds)
-    # The largest among those that rest on a threshold: those that lack one are a reason of their own.
+    # The largest among those with a finite threshold: those without one are a reason of their own.
     sizes = np.sort(result.sizes[~short])
     large = ~short & (result.sizes >= (sizes[-NODES_PER_REASON:][0] if sizes.size else 0))
     marks = {

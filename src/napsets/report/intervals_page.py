@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from napsets.report.data import ReportData
     from napsets.report.explorer import Explorer
 
-#: Points of the curve that says how many intervals are at most so wide.
+#: Points of the curve that shows which share of the intervals is at most of a given width.
 WIDTH_POINTS = 81
 #: Widths are drawn on a logarithmic scale where the wide ones are this many times as wide as the narrow ones.
 SKEWED = 20.0
@@ -62,6 +62,7 @@ class IntervalsPage(PageKind):
 
     heading = "Prediction intervals"
     label = "value"
+    noun, short, shorter, longer = "interval", "narrow", "narrower", "wider"
     size = Measure(
         "shared_width", "Width", "Mean width", "Mean width where all are finite", "Width (narrower is better)", FORM
     )
@@ -104,7 +105,7 @@ class IntervalsPage(PageKind):
         """Return the median widths, which whole lines leave finite as long as most intervals are."""
         return [median_ends(result.sizes) for result in self.comparison]
 
-    def rows(self, place: int) -> dict[str, Any]:
+    def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
         """Return widths and coverage in fifths of the nodes, and where intervals can be compared.
 
         `widths` holds how many of a method's intervals are at most so wide, and `skewed` whether that wants a
@@ -162,7 +163,7 @@ class IntervalsPage(PageKind):
         width = f"of width {prediction.size_text(float(widths.mean()))} on average" if widths.size else ""
         return (
             f"the true value lies in an interval {width or 'without ends: every interval is the whole line'}",
-            f"A model gave each {words.node} a number, or a range of numbers. From these, napsets made an interval for "
+            f"A model gave {words.each_node} a number, or a range of numbers. From these, napsets made an interval for "
             f"each {words.node}.",
         )
 
@@ -176,7 +177,7 @@ class IntervalsPage(PageKind):
         row = int(rows[np.abs(prediction.widths[rows] - np.median(prediction.widths[rows])).argmin()])
         ends = f"{prediction.lower[row]:.3g} to {prediction.upper[row]:.3g}"
         name = shown_name(str(names[prediction.nodes[row]]))
-        return f"{words.node} {name} gets {ends}; the true value is {truth[row]:.3g}."
+        return f"For example, {words.node} {name} gets {ends}; the true value is {truth[row]:.3g}."
 
     # -- the explorer --------------------------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class IntervalsPage(PageKind):
         }
 
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
-        """Return between what the scores of calibration nodes lie; own targets further out are drawn at the ends."""
+        """Return the range of the scores of calibration nodes; own targets further out are drawn at the ends."""
         return float(explorer.edges.min()), float(explorer.edges.max())
 
     # -- charts and tables ---------------------------------------------------------------------------------------------
@@ -246,7 +247,7 @@ class IntervalsPage(PageKind):
         """Return coverage, widths, the worst neighbourhood and whole lines."""
         headline = Headline.of(data)
         base, focus, beside = headline.base, headline.focus, headline.beside
-        # Where both means are finite, they say it all.
+        # Where both means are finite, no further note is needed.
         enough = math.isfinite(focus["mean_width"]) and math.isfinite(base["mean_width"])
         enough = enough or not math.isfinite(focus["shared_width"])
         against = beside(wide(base["shared_width"])) if math.isfinite(base["shared_width"]) else ""
@@ -291,12 +292,12 @@ class IntervalsPage(PageKind):
 
 
 def width_rows(titles: Sequence[str], sizes: Sequence[FloatArray]) -> list[Row]:
-    """Return which share of each method's intervals is at most so wide, at some widths; infinite ones at none."""
+    """Return, for some widths, which share of each method's intervals is at most that wide; infinite ones never are."""
     rows = []
     for title, widths in zip(titles, sizes, strict=True):
         finite = np.sort(widths[np.isfinite(widths)])
         places = np.unique(np.linspace(0, finite.size - 1, min(WIDTH_POINTS, finite.size)).astype(np.int64))
-        # Of equal widths the last place counts: so many are at most so wide.
+        # Of equal widths the last place counts: it is the number of intervals of at most that width.
         shares = np.searchsorted(finite, finite[places], side="right") / max(widths.size, 1)
         for width, share in zip(finite[places].tolist(), shares.tolist(), strict=True):
             rows.append({"method": title, "width": width, "share": share})
@@ -344,7 +345,7 @@ def _by_chart(looks: Looks, rows: list[Row], field: str, title: str, target: flo
 
 
 def _widths(looks: Looks, rows: list[Row], *, skewed: bool) -> Spec:
-    """Return the share of intervals that are at most so wide; where some are the whole line, it ends below 100 %."""
+    """Return the share of intervals up to each width; where some are the whole line, it ends below 100 %."""
     scale = {"type": "log"} if skewed else {}
     ends = [row["width"] for row in rows] or [1.0]
     domain = [min(ends), max(ends)] if skewed else reach(rows, "width", include=ends[0])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.evaluation.cautions import is_proven
+from napsets.evaluation.promises import is_proven
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict
 from napsets.graph import Graph
@@ -136,6 +136,11 @@ class PageKind(ABC):
     #: The beginning of the title, and what the truth about a node is called on the first screen.
     heading: ClassVar[str]
     label: ClassVar[str]
+    #: What a prediction is called there, and what is said of its size.
+    noun: ClassVar[str]
+    short: ClassVar[str]
+    shorter: ClassVar[str]
+    longer: ClassVar[str]
     #: How size is drawn: of methods, over error rates and beside evenness, and in a neighbourhood.
     size: ClassVar[Measure]
     curve_size: ClassVar[Measure]
@@ -184,10 +189,11 @@ class PageKind(ABC):
         """Return the size of each method over all judged nodes, in the unit of `curve_size`, with its interval."""
 
     @abstractmethod
-    def rows(self, place: int) -> dict[str, Any]:
+    def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
         """Return the rows of groups, `by_degree` among them, and what else only this kind of page shows.
 
-        The worst groups of the method at that place come first, where groups have no order of their own.
+        Where groups have no order of their own, those that the verdict names as weak come first, then the worst of the
+        method at that place.
         """
 
     @abstractmethod
@@ -229,7 +235,7 @@ class PageKind(ABC):
 
     @abstractmethod
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
-        """Return between what the scores that a page shows lie."""
+        """Return the range of the scores that a page shows."""
 
     # -- charts and tables ---------------------------------------------------------------------------------------------
 

@@ -97,7 +97,7 @@ def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> tuple[list[R
     joined = _edges_between(graph, ball_of_nodes(balls, graph.num_nodes), count)
     source, target = np.nonzero(np.triu(joined, 1))
     edges = joined[source, target]
-    # Large balls have many edges to everything; what the layout should show is who is closer than size explains.
+    # Large balls have many edges to all others; the layout should show which balls are closer than their sizes explain.
     sizes = np.array([members.size for members in balls], dtype=np.float64)
     strength = edges / np.sqrt(sizes[source] * sizes[target])
     kept = _strongest(source, target, strength, count)

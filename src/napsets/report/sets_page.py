@@ -16,8 +16,8 @@ from napsets.advice.evidence import Witnesses
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
+from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import MethodResult, finite_together
 from napsets.report.chart_data import (
     Ends,
@@ -46,7 +46,7 @@ from napsets.report.encodings import (
 )
 from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Headline, Words, card, number, size_range
+from napsets.report.summary import Headline, Words, card, number, quoted, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class SetsPage(PageKind):
     """A page about sets of labels."""
 
     heading = "Prediction sets"
-    label = "label"
+    label = "class"
+    noun, short, shorter, longer = "list", "short", "shorter", "longer"
     size = Measure(
         "mean_size", "Labels in a set", "Mean size", "Mean set size", "Labels in a set (fewer is better)", ".2f", 1.0
     )
@@ -75,7 +76,6 @@ class SetsPage(PageKind):
     ball_columns: ClassVar[Columns] = [("class", "Mostly", None), ("class_share", "of it", ".0%")]
     score_mark = "Label"
     extremes = ("empty set", "largest sets")
-    #: Classes that are drawn at first; a button shows the others.
     first_classes = FIRST_CLASSES
 
     class_names: list[str]
@@ -122,7 +122,7 @@ class SetsPage(PageKind):
         """Return the average set sizes."""
         return [mean_ends(result.sizes) for result in self.comparison]
 
-    def rows(self, place: int) -> dict[str, Any]:
+    def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
         """Return coverage by set size, class (the worst covered first) and degree, and what classes are called."""
         truth, graph, alpha = self.comparison.truth, self.comparison.graph, self.comparison.alpha
         by_class = [coverage_by_class(result.prediction, truth) for result in self.comparison]
@@ -132,7 +132,7 @@ class SetsPage(PageKind):
         return {
             "class_names": self.class_names,
             "by_size": self._size_rows(),
-            "by_class": _weakest_first(classes, self.titles[place]),
+            "by_class": _weakest_first(classes, self.titles[place], weak),
             "by_degree": group_rows(self.titles, by_degree, alpha, "degree", range_names(degrees), "mean_size"),
         }
 
@@ -160,15 +160,14 @@ class SetsPage(PageKind):
 
     def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
         """Return how long the lists are, and that each node got one."""
-        most = size_range(prediction.sizes)
-        average = f"{number(float(prediction.sizes.mean()), 1)} on average, out of {len(self.class_names)}"
-        listed = f"1 {words.label}, rarely more ({average})" if most == "1" else f"{most} {words.labels} ({average})"
-        if prediction.sizes.max(initial=0) <= 1:
-            listed = f"1 {words.label} (out of {len(self.class_names)})"
+        most, average = size_range(prediction.sizes), prediction.size_text(float(prediction.sizes.mean()))
+        often = "usually" if prediction.sizes.max(initial=0) > 1 else "at most"
+        many = f"{most} {words.labels}" if most != "1" else f"{often} 1 {words.label}"
+        listed = f"{many} ({average} on average, out of {len(self.class_names)})"
         return (
             f"the true {words.label} is in a list of {listed}",
-            f"A model gave each {words.node} a probability for each {words.label}. From these, napsets made a short "
-            f"list of {words.labels} for each {words.node}: a prediction set.",
+            f"A model gave {words.each_node} a probability for each {words.label}. From these, napsets made a list of "
+            f"likely {words.labels} for each {words.node}, called a prediction set below.",
         )
 
     def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
@@ -179,10 +178,11 @@ class SetsPage(PageKind):
         if not fits.any():
             return ""
         row = int(np.flatnonzero(fits)[np.abs(prediction.sizes[fits] - usual).argmin()])
-        listed = ", ".join(self.class_names[y] for y in np.flatnonzero(prediction.member[row])[:8])
-        true = self.class_names[int(truth[row])]
-        name = shown_name(str(names[prediction.nodes[row]]))
-        return f"{words.node} {name} gets the list {listed}; the true {words.label} is {true}."
+        longer = prediction.sizes[row] > 1 and size_range(prediction.sizes) == "1"
+        listed = quoted([self.class_names[y] for y in np.flatnonzero(prediction.member[row])])
+        name, true = shown_name(str(names[prediction.nodes[row]])), self.class_names[int(truth[row])]
+        start = "Some lists are longer:" if longer else "For example,"
+        return f"{start} {words.node} {name} gets {listed}; the true {words.label} is “{true}”."
 
     # -- the explorer --------------------------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class SetsPage(PageKind):
         }
 
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
-        """Return between what the scores of labels and of calibration nodes lie."""
+        """Return the range of the scores of labels and of calibration nodes."""
         scores, edges = explorer.scores, explorer.edges
         return float(min(scores.min(), edges.min())), float(max(scores.max(), edges.max()))
 
@@ -272,7 +272,7 @@ class SetsPage(PageKind):
                 (number(row["size_given_coverage"]), ""),
                 (number(row["supported_size"]), ""),
                 (number(row["sscv"], 3), ""),
-                (number(row["pccv"], 3), f"chance {number(row['pccv_chance'], 3)}"),
+                (number(row["pccv"], 3), "" if math.isnan(row["pccv"]) else f"chance {number(row['pccv_chance'], 3)}"),
                 (percent(row["lowest"]), ""),
             ]
             for row in data.methods
@@ -300,7 +300,7 @@ def node_bytes(classes: int, methods: int, scored: int, evidence: int = 0) -> in
 def size_groups(rows: list[Row], num_classes: int, target: float) -> list[Row]:
     """Return rows of set sizes, ranges of them where classes are many, with where chance would put coverage.
 
-    Full sets keep a place of their own: they say nothing.
+    Full sets keep a place of their own, because they are uninformative.
     """
     starts = _size_starts(num_classes)
     groups: dict[tuple[str, int], Row] = {}
@@ -332,13 +332,13 @@ def _size_starts(num_classes: int) -> list[int]:
     return starts
 
 
-def _weakest_first(rows: list[Row], title: str) -> list[Row]:
-    """Return rows whose groups are numbered again: those that a method covers less than chance explains, then the rest.
+def _weakest_first(rows: list[Row], title: str, weak: Sequence[str]) -> list[Row]:
+    """Return rows with their groups in another order: those named as weak, those below the chance band, the rest.
 
-    Both parts start with what is covered least.
+    Each part starts with what the method covers least.
     """
     keys = {
-        row["order"]: (row["coverage"] >= row["chance_low"], row["coverage"], -row["nodes"])
+        row["order"]: (row["class"] not in weak, row["coverage"] >= row["chance_low"], row["coverage"], -row["nodes"])
         for row in rows
         if row["method"] == title
     }

@@ -35,13 +35,18 @@ class Words:
     """
 
     node: str = "node"
-    label: str = "label"
+    label: str = "class"
 
     @classmethod
     def parse(cls, text: str | None) -> Words:
         """Return the two words of a text, the usual ones where it has none."""
         parts = [part.strip() for part in (text or "").split(",")]
-        return cls(parts[0] or "node", parts[1] if len(parts) > 1 and parts[1] else "label")
+        return cls(parts[0] or cls.node, parts[1] if len(parts) > 1 and parts[1] else cls.label)
+
+    @property
+    def each_node(self) -> str:
+        """Each node, with what a node is where the user has no word for it."""
+        return f"each {self.node}{' (each item of the graph)' * (self.node == Words.node)}"
 
     @property
     def nodes(self) -> str:
@@ -66,6 +71,8 @@ class FirstScreen:
 
     Attributes
     ----------
+    withdrawn : str
+        That no promise of coverage can be made for nodes whose label is not known; shown only where that is so.
     result : str
         What was found, in one sentence.
     example : str
@@ -76,6 +83,7 @@ class FirstScreen:
         What to do next.
     """
 
+    withdrawn: str
     result: str
     example: str
     done: str
@@ -93,16 +101,25 @@ def summarise(data: ReportData, words: Words) -> FirstScreen:
     covered = round(100 * verdict.coverage)
     what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
+    called = " (their labels)" if kind.label == Words.label else ""
+    empty = round(100 * Headline.of(data).focus.get("empty_rate", 0.0))
+    empties = f" {empty} of 100 lists are empty, because no {words.label} fits well enough." if empty else ""
     target = 100 * (1 - data.alpha)
     low, high = verdict.band
-    chance = low <= verdict.coverage <= high and covered != round(target) and not verdict.withdrawn
+    chance = ""
+    if verdict.coverage < low:
+        chance = f"; {covered} is less than chance usually explains"
+    elif verdict.coverage <= high and covered != round(target) and not verdict.withdrawn:
+        chance = f"; {covered} is within the range of chance"
     return FirstScreen(
+        f"For {words.nodes} whose {words.label} is not known, the {kind.noun}s may miss the true {words.label} more "
+        f"often than this page says.",
         f"For {covered} of 100{among} {words.nodes}, {what}.",
-        kind.example(result.prediction, data.names, words),
-        f"{done} The target is that it contains the true {words.label} for {target:g} of 100 {words.nodes}"
-        f"{f'; {covered} is within the range of chance' * chance}. "
-        f"{verdict.labels:,} known {words.labels} were used to make the {data.comparison.prediction.noun}s, and "
-        f"{verdict.judged:,} others to check them.",
+        kind.example(result.prediction, data.names, words) + empties,
+        f"{done} The target is that the {kind.noun} contains the true {words.label} for {target:g} of 100 {words.nodes}"
+        f"{chance}. "
+        f"The known {words.labels} of {verdict.labels:,} {words.nodes}{called} were used to make the "
+        f"{kind.noun}s, and those of {verdict.judged:,} others to check them.",
         _method(data, words),
         _weak(data, words),
         _steps(data, words),
@@ -111,9 +128,9 @@ def summarise(data: ReportData, words: Words) -> FirstScreen:
 
 def _method(data: ReportData, words: Words) -> str:
     """Say which method to use, and why."""
-    verdict, noun = data.verdict, data.comparison.prediction.noun
+    verdict, kind = data.verdict, data.kind
     plain = named(verdict.baseline)
-    if " split" in verdict.baseline:
+    if verdict.baseline.startswith("Split "):
         plain += ", the standard method, which ignores the graph"
     others = len(data.shown) - 1
     does = f" It uses the known {words.labels} of a {words.node}'s neighbours." if verdict.speaking else ""
@@ -121,20 +138,25 @@ def _method(data: ReportData, words: Words) -> str:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
         choice = f"{plain}.{rivals}"
     elif verdict.change.below:
-        even = "Both meet the target about as evenly across the graph."
+        even = "neither method is clearly closer to the target"
         if verdict.evenness.above or verdict.evenness.below:
-            even = f"It meets the target {'less' if verdict.evenness.above else 'more'} evenly across the graph."
+            even = f"it is {'further from' if verdict.evenness.above else 'closer to'} the target"
         share = abs(100 * verdict.change.value)
-        choice = f"{named(verdict.title)}.{does} Its {noun}s are {share:.0f} % smaller than those of {plain}. {even}"
+        choice = (
+            f"{named(verdict.title)}.{does} Its {kind.noun}s are {share:.0f} % {kind.shorter} than those of {plain}. "
+            f"Within single parts of the graph, {even}."
+        )
     else:
-        choice = f"{named(verdict.title)}.{does} It meets the target more evenly across the graph than {plain}."
+        choice = (
+            f"{named(verdict.title)}.{does} Within single parts of the graph, it is closer to the target than {plain}."
+        )
     smallest = verdict.smallest
     if smallest is None:
         return choice
-    even = "but meets the target less evenly" if smallest.evenness.above else "and meets the target about as evenly"
+    even = ", but is further from the target within single parts of the graph" if smallest.evenness.above else ""
     return (
-        f"{choice} If small {noun}s matter most: {named(smallest.title)} makes them "
-        f"{abs(100 * smallest.change.value):.0f} % smaller still, {even}."
+        f"{choice} If {kind.short} {kind.noun}s matter most: {named(smallest.title)} makes them "
+        f"{abs(100 * smallest.change.value):.0f} % {kind.shorter} still{even}."
     )
 
 
@@ -142,7 +164,8 @@ def _weak(data: ReportData, words: Words) -> str:
     """Say which classes and groups are covered too little."""
     weak = data.verdict.weak
     if not weak:
-        return f"No {'class or ' * (data.kind.label == 'label')}group clearly misses the target."
+        which = f"{words.label} or group" if data.kind.label == Words.label else "group"
+        return f"No {which} of {words.nodes} clearly misses the target."
     listed = [f"{group.name} ({100 * group.coverage:.0f} of 100 {words.nodes})" for group in weak[:_NAMED]]
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
     return f"The target is missed, by more than chance, for {', '.join(listed)}{more}."
@@ -150,27 +173,28 @@ def _weak(data: ReportData, words: Words) -> str:
 
 def _steps(data: ReportData, words: Words) -> list[str]:
     """Say what to do next."""
-    verdict = data.verdict
-    unknown = f"of the {words.nodes} without a known {words.label}"
-    predict = f"To get the {data.comparison.prediction.noun}s {unknown}, run `napsets predict --method "
+    verdict, kind = data.verdict, data.kind
+    unknown = f"of the {words.nodes} whose {words.label} is not known"
+    predict = f"To get the {kind.noun}s {unknown}, run `napsets predict --method "
     steps = []
     if verdict.withdrawn:
         steps.append(
-            f"Collect {words.labels} of {words.nodes} drawn at random, on which the model was not trained, and make "
-            f"this report again."
+            f"Find out the true {words.label} of {words.nodes} drawn at random, on which the model was not trained, "
+            f"and make this report again."
         )
     by = {group.what for group in verdict.weak} & {"class", "degree"}
     if by:
         which = "class" if "class" in by else "degree"
         matter = "this matters" if len(verdict.weak) == 1 else "these matter"
-        each = "class" if which == "class" else "group"
+        each = words.label if which == "class" else "group"
         steps.append(
-            f"If {matter}, add `--by {which}` to the command below: each {each} then meets the target, with larger "
-            f"{data.comparison.prediction.noun}s. Or collect {words.labels} for more of these {words.nodes}."
+            f"If {matter}, add `--by {which}` to the command below: each {each} then meets the target, with "
+            f"{kind.longer} {kind.noun}s. Or find out the true {words.label} of more of these {words.nodes}."
         )
     if verdict.labels < 500 and not verdict.withdrawn:
         steps.append(
-            f"Collect more {words.labels}: with as few as {verdict.labels:,}, the result depends on which they are."
+            f"Find out the true {words.label} of more {words.nodes}: with only {verdict.labels:,}, the result depends "
+            f"on which they are."
         )
     task = "".join(f" --{name} {value}" for name, value in data.kind.recorded.items())
     return [*steps, f"{predict}{verdict.method}{task}`."]
@@ -181,11 +205,25 @@ def size_range(sizes: np.ndarray) -> str:
 
     Examples
     --------
-    >>> size_range(np.array([1, 1, 2, 2, 2, 3])), size_range(np.array([1, 1, 1, 1]))
-    ('1 to 3', '1')
+    >>> size_range(np.array([1, 1, 2, 2, 2, 3])), size_range(np.array([1, 1, 2])), size_range(np.array([1, 1, 1, 1]))
+    ('1 to 3', '1 or 2', '1')
     """
     low, high = (int(end) for end in np.quantile(np.maximum(sizes, 1), [0.1, 0.9], method="nearest"))
-    return str(low) if low == high else f"{low} to {high}"
+    return str(low) if low == high else f"{low} {'or' if high == low + 1 else 'to'} {high}"
+
+
+def quoted(names: list[str], most: int = 8) -> str:
+    """Return names in quotation marks as a list, of many names only the first.
+
+    Examples
+    --------
+    >>> print(quoted(["a"]), quoted(["a", "b", "c"]), quoted(["a", "b", "c"], most=2), sep="; ")
+    “a”; “a”, “b” and “c”; “a” and 2 more
+    """
+    marked = [f"“{name}”" for name in names]
+    if len(marked) > most:
+        marked[most - 1 :] = [f"{len(marked) - most + 1} more"]
+    return f"{', '.join(marked[:-1])} and {marked[-1]}" if len(marked) > 1 else marked[0]
 
 
 def number(value: float, digits: int = 2) -> str:
