@@ -18,6 +18,12 @@ from skips import lacking, skipped_line
 if TYPE_CHECKING:
     from worlds import World
 
+# Threads of PyTorch and NumPy that wait for one another leave the processor to the other worker instead of spinning:
+# training takes a tenth of the processor time, to the same bits. Read when these libraries are loaded, also by the
+# workers and by the processes that tests start.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
 # The first call of a kernel compiles it, so no single example is held to a deadline. The default draws the same
 # examples each time, so that a red run is red again; "explore" draws new ones and many more.
 settings.register_profile(
