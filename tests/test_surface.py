@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from oracles import same_bits
 
 SOURCE = str(Path(ns.__file__).parents[1])
@@ -87,6 +87,9 @@ intervals = ns.NAPS(score="cqr").calibrate(graph, p, y, labelled).predict([0])
 print(intervals.lower, ns.mean_width(intervals), ns.datasets.load("sbm").labels)
 """
 
+#: With the cache of `make lint`, which has read the package already.
+STRICT = ["--strict", "--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache")]
+
 
 def test_a_type_checker_knows_what_users_write(tmp_path):
     from mypy import api
@@ -94,12 +97,30 @@ def test_a_type_checker_knows_what_users_write(tmp_path):
     wrong = {"ns.Auto(alfa=3)": 'Unexpected keyword argument "alfa"', "sets.membr": 'no attribute "membr"'}
     script = tmp_path / "user.py"
     script.write_text(USER + "\n".join(wrong))
-    cache = str(Path(__file__).parents[1] / ".mypy_cache" / "user")
-    output, errors, _ = api.run(["--strict", "--cache-dir", cache, str(script)])
+    output, errors, _ = api.run([*STRICT, str(script)])
     assert not errors
     assert len(output.splitlines()) == len(wrong) + 1, output
     for message in wrong.values():
         assert message in output
+
+
+#: Files that are typed like a user's own strict project.
+FIRST_LINES = [str(path) for path in sorted(Path(__file__).parent.glob("test_first_*.py"))]
+
+
+def test_strict_type_checkers_accept_the_first_lines_of_users():
+    from mypy import api
+
+    output, errors, code = api.run([*STRICT, *FIRST_LINES])
+    assert (errors, code) == ("", 0), output
+
+
+@pytest.mark.slow
+def test_pyright_accepts_the_first_lines_of_users():
+    pytest.importorskip("pyright")
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *FIRST_LINES]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_public_functions_and_classes_say_what_they_do():
@@ -168,7 +189,7 @@ print(json.dumps("numba" in sys.modules))
 
 AS_IF_LARGE = """
 from napsets.kernels import plan
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 Kernels.pay, plan._TRIFLE = lambda *_: True, 0
 """
 

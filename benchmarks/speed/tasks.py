@@ -98,7 +98,7 @@ def _touched(graph: Graph, sources: IntArray, hops: int) -> int:
     queue = np.empty(graph.num_nodes + 1, dtype=graph.indices.dtype)
     all_of_them = 2**62
     counted = count_touched(
-        sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, all_of_them, 0, 1.0
+        sources, graph.indptr, graph.indices, hops, all_of_them, stamps, queue, 0, (all_of_them, 0), 1.0
     )
     return int(counted[0])
 

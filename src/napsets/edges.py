@@ -26,9 +26,8 @@ from napsets.checks.compressed import (
     weights_mean,
 )
 from napsets.checks.frames import find_rows
-from napsets.checks.optional import imported
 from napsets.checks.values import check_count, check_flag, plain, shown
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, NapsetsWarning, imported
 
 if TYPE_CHECKING:
     import networkx

@@ -1,4 +1,4 @@
-"""Everything napsets raises on purpose, in one small tree.
+"""Everything napsets raises on purpose, in one small tree; and optional packages, imported where they are used.
 
 ::
 
@@ -16,6 +16,8 @@ Errors and warnings have a `topic`: the section of the guide that is about them,
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from typing import Any
 
 #: The arguments that a topic of the guide is about; what no topic names is a setting.
 _ARGUMENTS = {
@@ -95,3 +97,18 @@ class NapsetsWarning(UserWarning):
         """The section of the guide that is about this warning."""
         message = str(self)
         return next((topic for words, topic in _WARNINGS.items() if words in message), "other-warnings")
+
+
+def imported(module: str, extra: str, package: str | None = None) -> Any:
+    """Return an optional module, or say which extra installs it, and the package if its name differs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(package or module, extra) from error
+
+
+def arrow() -> Any:
+    """Return PyArrow with the parts that files need, or say which extra installs it."""
+    for part in ("compute", "csv", "parquet"):
+        imported(f"pyarrow.{part}", "cli", "pyarrow")
+    return imported("pyarrow", "cli")

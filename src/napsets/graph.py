@@ -18,9 +18,10 @@ from napsets.checks.arguments import (
     check_labels,
     check_node,
     check_table,
+    frozen,
+    sealed,
 )
 from napsets.checks.compressed import WeightsAre, WeightsMean, check_compressed, id_dtype
-from napsets.checks.frozen import frozen, sealed
 from napsets.checks.names import choose
 from napsets.checks.values import check_count, check_flag, check_threads
 from napsets.edges import EdgeList, compress, undirected_too, way_to_graph

@@ -25,16 +25,16 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    Sealed,
     as_column,
     check_index,
     check_integers,
     check_known,
+    frozen,
 )
-from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Registry, choose
-from napsets.checks.optional import imported
 from napsets.checks.values import check_count, check_number, check_seed, shown
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.localisers.base import Reference, check_reference
 

@@ -30,8 +30,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, check_scores
-from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_scores, frozen
 from napsets.checks.names import Registry
 from napsets.checks.values import check_alpha, check_count, check_list, check_share, plain, shown
 from napsets.errors import InvalidInputError

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import napsets as ns
-from napsets.checks.frozen import frozen, sealed
+from napsets.checks.arguments import frozen, sealed
 from napsets.datasets import NodeDataset
 from oracles import same_bits
 

@@ -11,35 +11,8 @@ import time
 import pytest
 
 from napsets.files import read_sets
+from stopping import run_stopped
 from worlds import make_world
-
-#: Runs a command and sends it a signal when the package calls its n-th function, 0 for never; writes down how many it
-#: called. A moment is thus a place in the program, whatever the machine is doing.
-PROGRAM = """
-import os, signal, sys
-import napsets
-from napsets.cli import main
-from napsets.cli._signals import listen
-
-number, moment, record = int(sys.argv.pop(1)), int(sys.argv.pop(1)), sys.argv.pop(1)
-package, process, calls = os.path.dirname(napsets.__file__), os.getpid(), 0
-
-def count(frame, event, argument):
-    global calls
-    if event == "call" and frame.f_code.co_filename.startswith(package) and os.getpid() == process:
-        calls += 1
-        if calls == moment:
-            os.kill(process, number)
-
-listen()
-sys.setprofile(count)
-try:
-    main()
-finally:
-    sys.setprofile(None)
-    with open(record, "w") as stream:
-        stream.write(str(calls))
-"""
 
 #: A command is stopped in a few moments, and in the slow tests in many, evenly spread over its calls.
 moments = pytest.mark.parametrize("many", [0, pytest.param(12, marks=pytest.mark.slow)])
@@ -49,27 +22,14 @@ class Command:
     """A command that runs in a folder of its own, and is stopped at the n-th call of one of our functions."""
 
     def __init__(self, folder, *arguments):
-        self.folder, self.temporary, self.record = folder, folder.parent / "temporary", folder.parent / "calls"
+        self.folder, self.temporary = folder, folder.parent / "temporary"
         self.temporary.mkdir()
         folder.mkdir()
         self.arguments = list(map(str, arguments))
 
-    def start(self, number=0, moment=0):
-        return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(int(number)), str(moment), str(self.record), *self.arguments],
-            cwd=self.folder,
-            env=os.environ | {"TMPDIR": str(self.temporary)},
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-
     def run(self, number=0, moment=0):
-        """Return the exit code and standard error."""
-        process = self.start(number, moment)
-        errors = process.communicate()[1]
-        return process.returncode, errors
+        """Return the exit code, standard error and the number of calls."""
+        return run_stopped(number, moment, self.folder, self.temporary, self.arguments)
 
     def left(self):
         """Return the files that are there, and remove them."""
@@ -81,14 +41,13 @@ class Command:
 
 
 def check_stopped_anywhere(command, name, shares, many, whole=lambda files: True):
-    code, errors = command.run()
+    code, errors, calls = command.run()
     assert code == 0, errors
-    calls = int(command.record.read_text())
     command.left()
     shares = [(moment + 0.5) / many for moment in range(many)] or shares
     for moment, share in enumerate(shares):
         number = (signal.SIGINT, signal.SIGTERM)[moment % 2]
-        code, errors = command.run(number, int(share * calls))
+        code, errors, _ = command.run(number, int(share * calls))
         files = command.left()
         assert code == 128 + number, errors
         assert "Traceback" not in errors
@@ -161,7 +120,15 @@ def test_reproduce_can_be_stopped_at_any_moment(tmp_path, jobs, many):
 def test_demo_can_be_stopped_while_it_trains(tmp_path, number, after):
     pytest.importorskip("torch")
     command = Command(tmp_path / "run", "demo")
-    process = command.start()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "napsets", *command.arguments],
+        cwd=command.folder,
+        env=os.environ | {"TMPDIR": str(command.temporary)},
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     assert any(line.startswith("training ") for line in process.stderr)
     time.sleep(after)  # training takes longer: this signal comes in the midst of compiled code
     process.send_signal(number)
@@ -178,7 +145,7 @@ AT = """
 import os, signal, sys
 from pathlib import Path
 import napsets.files.places as places
-from napsets.cli._signals import at_work, listen
+from napsets.cli._terminal import at_work, listen
 from napsets.files.places import discard_drafts
 moment, target = sys.argv[1], Path(sys.argv[2])
 

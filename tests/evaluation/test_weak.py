@@ -8,9 +8,8 @@ from scipy.stats import betabinom, binom
 
 import napsets as ns
 from napsets.evaluation.comparison import compare
-from napsets.evaluation.gaps import gap_within
+from napsets.evaluation.gaps import ALARM, describe_weak, gap_within, weak_groups
 from napsets.evaluation.verdict import foresee
-from napsets.evaluation.weak import ALARM, describe_weak, weak_groups
 from napsets.levels import rank_place
 from worlds import make_ring
 

@@ -14,9 +14,9 @@ pytest.importorskip("torch_geometric")
 from torch_geometric.nn import GCNConv, SAGEConv  # noqa: E402
 
 from napsets.datasets import to_pyg  # noqa: E402
-from napsets.gnn import MODELS, build_model, inference, settings_for  # noqa: E402
+from napsets.gnn import MODELS, build_model, settings_for, trainer  # noqa: E402
 from napsets.gnn.batches import FeatureTable, chunks, graph_tensor, prefetch  # noqa: E402
-from napsets.gnn.inference import evaluating, exact_logits, sampled_logits  # noqa: E402
+from napsets.gnn.trainer import evaluating, exact_logits, sampled_logits  # noqa: E402
 
 pytestmark = pytest.mark.gnn
 
@@ -110,7 +110,7 @@ def test_rows_taken_some_at_a_time_give_the_same_bits(tiny, monkeypatch):
     features = FeatureTable(tiny.features)
     whole = exact_logits(model, tiny.graph, features, settings)
     egos = exact_logits(gcn, tiny.graph, features, gcn_settings)
-    monkeypatch.setattr(inference, "ENTRIES_AT_ONCE", 100)
+    monkeypatch.setattr(trainer, "ENTRIES_AT_ONCE", 100)
     assert close(exact_logits(model, tiny.graph, features, settings), whole)
     assert close(exact_logits(gcn, tiny.graph, features, gcn_settings), egos)
 

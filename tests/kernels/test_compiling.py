@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.kernels import first_use, plan
+from napsets.kernels import few, plan
 from napsets.kernels._jit import is_kept, jit
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import lined_zeros, read_only
 from oracles import same_bits
 
@@ -78,7 +78,7 @@ def test_numpy_does_the_work_of_kernels_until_it_has_taken_as_long_as_compiling(
 
 
 def test_kernels_that_are_kept_do_all_work_that_is_no_trifle(monkeypatch):
-    monkeypatch.setattr(first_use, "_is_there", unwrap(first_use._is_there))  # tests/conftest.py wraps it
+    monkeypatch.setattr(few, "_is_there", unwrap(few._is_there))  # tests/conftest.py wraps it
     for kept in (False, True):
         monkeypatch.setattr("napsets.kernels._jit.is_kept", lambda kernel, kept=kept: kept)
         assert [Kernels(5.0, "walk.walk").pay(work) for work in (1e6, 1e8)] == [False, kept]
@@ -94,7 +94,7 @@ def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
 
 def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(tmp_path):
     code = """
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 Kernels.pay = lambda *_: True
 (first, names), (again, more) = compiled(6000), compiled(6000, True)
 print(json.dumps([len(names) > 14, more, first == again]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from napsets.kernels import csr, deep
+from napsets.kernels.layout import read_only
 from oracles import adjacency_sets, rows_of
 from strategies import edge_lists
 
@@ -45,7 +46,7 @@ def test_dropping_repeats_and_mirroring_gives_the_undirected_graph(sized):
     offsets = csr.bucket_by_column(source, target, size, True, buckets)
     columns = np.empty(offsets[-1], np.int32)
     rows = csr.rows_from_buckets(offsets, buckets, size, columns)
-    kept = csr.deduplicate(rows, columns)
+    kept = csr.deduplicate(rows, columns, None)
     out = np.empty(2 * kept, np.int32)
     indptr = csr.mirror(rows, columns, out)
     expected = rows_of(adjacency_sets(edges, size))
@@ -101,15 +102,16 @@ def test_offsets_beyond_2_to_the_31_are_followed_by_a_search(far_columns, kernel
 def test_offsets_beyond_2_to_the_31_are_followed_by_the_bit_parallel_search(far_columns):
     start = 2**31 + 1
     far_columns[start : start + 8] = [1, 0, 2, 1, 3, 2, 0, 0]  # the path 0-1-2-3
-    indptr = np.array([start, start + 1, start + 3, start + 5, start + 6], np.int64)
+    indptr = read_only(np.array([start, start + 1, start + 3, start + 5, start + 6], np.int64))
+    columns = read_only(far_columns)
     reach, level = np.empty((4, deep.WORDS), np.uint64), np.empty((4, deep.WORDS), np.uint64)
-    deep.start(np.array([0, 3]), indptr, far_columns, reach, level)
+    deep.start(np.array([0, 3]), indptr, columns, reach, level)
     assert level[:, 0].tolist() == [0b01, 0b01, 0b10, 0b10]
     assert deep.active_edges(0, 4, indptr, level) == 6
     everyone = np.array([0b11] + [0] * (deep.WORDS - 1), np.uint64)
-    deep.pull(0, 4, indptr, far_columns, everyone, np.ones(4, bool), level, reach)
+    deep.pull(0, 4, indptr, columns, everyone, np.ones(4, bool), level, reach)
     pushed = level.copy()
-    deep.push(0, 4, indptr, far_columns, level, pushed)
+    deep.push(0, 4, indptr, columns, level, pushed)
     assert reach[:, 0].tolist() == pushed[:, 0].tolist() == [0b01, 0b11, 0b11, 0b10]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napsets.kernels import ranked as kernels
+from napsets.kernels.layout import read_only
 from napsets.kernels.ordered import OrderedPairs, move_pair
 from napsets.live.score_lists import ScoreLists
 from napsets.scores.by_label import SHRINK, SLOPE, BoundByLabel
@@ -49,7 +50,7 @@ def test_scores_are_ranked_as_in_a_batch(reference, scored, mix):
     known, batch = ranking(reference, mix)
     labels, scores = np.array([label for label, _ in scored]), np.array([score for _, score in scored])
     values = np.empty(scores.size)
-    kernels.rank_scores(labels, scores, known, values)
+    kernels.rank_scores(read_only(labels), scores, known, values)
     assert np.array_equal(values, batch(labels, scores))
 
 
@@ -70,7 +71,8 @@ def test_thresholds_are_those_of_all_scores_sorted_anew(reference, scored, mix, 
     sizes = np.bincount(labels, minlength=LABELS) if mix >= 0 else np.array([labels.size])
     removed = data.draw(st.lists(st.integers(0, scores.size - 1), unique=True, max_size=scores.size - 1))
     entries = st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=len(removed), max_size=len(removed))
-    changed = np.array(data.draw(st.lists(entries, min_size=2, max_size=2))).T.reshape(len(removed), 2)
+    columns = np.array(data.draw(st.lists(entries, min_size=2, max_size=2)))
+    changed = np.ascontiguousarray(columns.T.reshape(len(removed), 2))
     expected = [
         np.sort(np.concatenate([np.delete(ranked, removed), column[~np.isnan(column)]])) for column in changed.T
     ]
@@ -108,11 +110,11 @@ def test_scores_that_are_replaced_stay_in_order(scored, data, by_label):
     lists = ScoreLists(LABELS, 0.5 if by_label else -1.0)
     codes = [label + 1 if data.draw(st.booleans()) else -label - 1 for label, _ in scored]
     now = np.array([score for _, score in scored])
-    lists.replace(np.array(codes), np.full(now.size, np.nan), now)
+    lists.replace(np.array(codes, dtype=np.int32), np.full(now.size, np.nan), now)
     for _ in range(3):
         some = np.array(data.draw(st.lists(st.integers(0, now.size - 1), unique=True)), dtype=np.int64)
         new = np.array(data.draw(st.lists(st.one_of(VALUES, st.just(np.nan)), min_size=some.size, max_size=some.size)))
-        lists.replace(np.array(codes)[some], now[some], new)
+        lists.replace(np.array(codes, dtype=np.int32)[some], now[some], new)
         now[some] = new
     listed = [(code, score) for code, score in zip(codes, now, strict=True) if not np.isnan(score)]
     for pairs, kept, grouped in (

@@ -113,9 +113,9 @@ def test_edges_that_a_search_reads_are_counted(world):
     for i, source in enumerate(sources.tolist()):
         hop = hops_from(neighbours, source)
         expected.append(sum(len(neighbours[v]) for v, k in hop.items() if k <= 1))
-        every = [graph.indptr, graph.indices, 2, graph.num_edges, stamps, queue, i, graph.num_nodes, 0, 1.0]
+        every = [graph.indptr, graph.indices, 2, graph.num_edges, stamps, queue, i, (graph.num_nodes, 0), 1.0]
         assert count_touched(sources[i : i + 1], *every) == (expected[-1], expected[-1])
-    together = [graph.indptr, graph.indices, 2, sum(expected), stamps, queue, sources.size, graph.num_nodes, 0, 1.0]
+    together = [graph.indptr, graph.indices, 2, sum(expected), stamps, queue, sources.size, (graph.num_nodes, 0), 1.0]
     assert count_touched(sources, *together) == (sum(expected), sum(expected))
 
 
@@ -126,7 +126,7 @@ def test_the_row_of_a_hub_counts_as_the_work_of_a_vector(world):
     near = [len(neighbours[v]) for v, k in hops_from(neighbours, source).items() if k <= 1]
     work = sum(1 if degree >= least else degree for degree in near)
     assert work < sum(near)
-    counts = count_touched(np.array([source]), graph.indptr, graph.indices, 2, 2**40, stamps, queue, 0, least, 1, 1.0)
+    counts = count_touched(np.array([source]), graph.indptr, graph.indices, 2, 2**40, stamps, queue, 0, (least, 1), 1.0)
     assert counts == (sum(near), work)
 
 
@@ -134,7 +134,7 @@ def test_counting_edges_stops_soon_after_the_limit(world):
     graph, _, _, _ = world
     stamps, queue = np.zeros(graph.num_nodes, np.int64), np.empty(graph.num_nodes + 1, graph.indices.dtype)
     nodes = np.arange(graph.num_nodes)
-    counts = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, graph.num_nodes, 0, 1.0)[1]
+    counts = count_touched(nodes, graph.indptr, graph.indices, 3, 100, stamps, queue, 0, (graph.num_nodes, 0), 1.0)[1]
     assert 100 < counts <= 100 + graph.degrees.max()
 
 

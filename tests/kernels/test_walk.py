@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.kernels.layout import read_only
 from napsets.kernels.neighbour_sums import same_label_shares
 from napsets.kernels.walk import cut_balls
 
@@ -42,7 +43,7 @@ def test_label_shares_ignore_unknown_labels(pair):
     theirs, ours = pair
     labels = np.random.default_rng(1).integers(-1, 3, 200)
     shares = np.empty(200)
-    same_label_shares(ours.indptr, ours.indices, labels, shares)
+    same_label_shares(ours.indptr, ours.indices, read_only(labels), shares)
     for v in theirs:
         known = [labels[w] for w in theirs[v] if labels[w] >= 0]
         expected = np.mean([y == labels[v] for y in known]) if known and labels[v] >= 0 else 0.0

@@ -228,7 +228,7 @@ def test_push_is_short_of_pagerank_by_no_more_than_it_says(edges):
         local = PageRank(0.15, tolerance=tolerance).fit(Reference(np.arange(5), np.arange(5.0), 5, graph))
         for v in range(5):
             room = local._room()
-            from napsets.kernels.pagerank import pagerank_of
+            from napsets.kernels.weighed import pagerank_of
 
             pagerank_of(v, *local._walk(), *room)
             short = pagerank(neighbours, v, 0.15) - room[0]

@@ -115,6 +115,24 @@ def seven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["split", "naps", "naps-h", "naps-g", "thr-naps", "thr-split", "odd & <b>even</b>"]
 
 
+def marks(page: Any, chart: str) -> int:
+    return page.locator(f'[data-chart="{chart}"] .mark-symbol.role-mark path').count()
+
+
+def find(page: Any, node: object) -> None:
+    page.fill("#search", str(node))
+    page.press("#search", "Enter")
+
+
+def shown_set(page: Any) -> list[str]:
+    return page.locator("#node-set li").all_inner_texts()
+
+
+def check_scores(page: Any, scores: np.ndarray) -> None:
+    shown_scores = [float(text) for text in page.locator("#node-labels tbody tr td:nth-child(3)").all_inner_texts()]
+    assert shown_scores == pytest.approx(np.sort(scores), abs=5.0001e-5)
+
+
 class Tabs:
     """Pages in the browser, and what they wrote to the console or fetched."""
 

@@ -14,20 +14,16 @@ from napsets.advice.inspection import inspect_node
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare_intervals
 from worlds import make_numbers
 
+from .conftest import NODE_NAMES, find
+
 # The browser first: where there is none, no page is made in vain.
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("browser")]
 
 Open = Callable[..., Any]
-NAMES = np.array([f"<i>{i}</i> & co" for i in range(900)])  # as in conftest.py
 
 
 def number(text: str) -> float:
     return float(text.replace("−", "-").replace(",", "").replace("∞", "inf"))
-
-
-def find(page: Any, name: str) -> None:
-    page.fill("#search", name)
-    page.press("#search", "Enter")
 
 
 @pytest.mark.parametrize("m", range(5))
@@ -36,11 +32,11 @@ def test_the_explorer_shows_the_interval_and_where_its_threshold_comes_from(
 ) -> None:
     page = keep_page(intervals_file)
     explorable = page.evaluate("JSON.parse(document.getElementById('data-explorer').textContent).names")
-    alone = str(NAMES[895])
+    alone = str(NODE_NAMES[895])
     page.locator(".choice label").nth(m).click()
     result = interval_comparison.results[m]
     for name in [*explorable[::60], *([alone] if alone in explorable else [])]:
-        node = int(np.flatnonzero(name == NAMES)[0])
+        node = int(np.flatnonzero(name == NODE_NAMES)[0])
         find(page, name)
         seen = inspect_node(result.calibrated, node)
         assert page.inner_text("#node-title") == f"Node {name}"

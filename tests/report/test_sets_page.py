@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import Comparison
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data

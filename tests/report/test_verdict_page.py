@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
-from napsets.evaluation.promises import chance_band
 from napsets.evaluation.results import Comparison
 from napsets.report import ReportData, page_data
 from napsets.report.charts import charts

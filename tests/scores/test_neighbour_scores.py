@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import napsets as ns
 from napsets.kernels import neighbour_sums as kernel
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.methods import load, save
 from napsets.scores import SCORES, ByLabel, Diffused, Informed, Labelled, Sharpened
 

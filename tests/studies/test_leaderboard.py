@@ -11,12 +11,12 @@ import pytest
 import napsets as ns
 from napsets.datasets.collection import read_collected
 from napsets.errors import MissingDependencyError
-from napsets.evaluation.promises import level_labels
+from napsets.evaluation.cautions import level_labels
 from napsets.methods import METHODS, CalibrationData, Method, make_method
 from napsets.studies import Laboratory
 from napsets.studies.draws import KINDS, DrawScope, PredictedGraph, draw, has_graph, scaled
+from napsets.studies.laboratory import PredictionCache
 from napsets.studies.leaderboard import LeaderboardCell, LeaderboardStudy
-from napsets.studies.store import PredictionCache
 
 from .conftest import guess, small_graph
 

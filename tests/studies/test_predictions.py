@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from napsets.studies import CoverageCell
+from napsets.studies.laboratory import PredictionCache
 from napsets.studies.paper_datasets import load_dataset
-from napsets.studies.store import PredictionCache
 
 from .conftest import guess
 

@@ -294,13 +294,14 @@ def fewest_labels(alpha: float) -> int:
 
 def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:
     """Return the labels, and the share of each labelled node's labelled neighbours that have its label."""
+    from napsets.kernels.layout import read_only
     from napsets.kernels.neighbour_sums import same_label_shares
 
     y = _labels(labels)
     if y.size != check_graph(graph).num_nodes:
         raise InvalidInputError(f"`labels` must have one entry per node, {graph.num_nodes}; got {y.size}")
     shares = np.empty(y.size)
-    same_label_shares(graph.indptr, graph.indices, y, shares)
+    same_label_shares(graph.indptr, graph.indices, read_only(y), shares)
     return y, shares
 
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
 from napsets.checks.names import choose
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsWarning
@@ -164,8 +163,9 @@ def _check_symmetry(indptr: IntArray, indices: npt.NDArray[Any], directed: bool)
     if directed or indices.size == 0:
         return
     from napsets.kernels.csr import one_way_edge
+    from napsets.kernels.layout import read_only
 
-    source, target = one_way_edge(indptr, indices)
+    source, target = one_way_edge(read_only(indptr), read_only(indices))
     if source >= 0:
         raise InvalidInputError(
             f"`indices` must hold every edge of an undirected graph in both rows; {source} → {target} has no reverse "

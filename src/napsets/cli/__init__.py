@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from napsets.cli._signals import listen, wind_down
+from napsets.cli._terminal import listen, wind_down
 from napsets.errors import MissingDependencyError
 
 __all__ = ["main", "make_app", "run_app"]

@@ -33,11 +33,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from napsets.checks.text import visible
 from napsets.cli._options import Only
-from napsets.cli._output import Output
-from napsets.cli._places import STANDARD, check_standard_output, inputs_of, standard_streams
+from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
 from napsets.cli._reading import FILES_PANEL
-from napsets.cli._signals import Interrupted, at_work, stopped
-from napsets.cli._terminal import report_error
+from napsets.cli._terminal import Interrupted, at_work, report_error, stopped
 from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, recording
 from napsets.version import __version__

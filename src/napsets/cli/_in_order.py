@@ -13,7 +13,7 @@ from napsets.cli._output import number, percent, table
 from napsets.errors import FileFormatError
 from napsets.evaluation.files import LabelledFile
 from napsets.files.formats import open_table
-from napsets.files.id_columns import NodeRows
+from napsets.files.ids import NodeRows
 from napsets.files.reading import Reading
 from napsets.live.alarms import smoothed_p_values
 from napsets.live.monitoring import Monitor

@@ -18,9 +18,8 @@ from napsets.cli._output import number
 from napsets.errors import FileFormatError, NapsetsError
 from napsets.files import Inputs, PredictionFile, Reading, read_prediction
 from napsets.files.formats import TableFile, open_table
-from napsets.files.npz_format import METADATA_KEY
+from napsets.files.npz_format import METADATA_KEY, check_recorded
 from napsets.files.prediction_columns import COLUMNS_OF
-from napsets.files.settings import check_recorded
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
 

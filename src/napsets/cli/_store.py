@@ -11,11 +11,9 @@ import numpy as np
 import typer
 
 from napsets.checks.arguments import IntArray
-from napsets.checks.optional import arrow
 from napsets.cli._options import Only
-from napsets.cli._output import Output
-from napsets.cli._places import wrong_use
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.cli._output import Output, wrong_use
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files import check_writable, describe_settings, write_prediction
 from napsets.files.classes import class_indices
 from napsets.files.edges import read_edges

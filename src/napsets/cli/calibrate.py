@@ -9,8 +9,7 @@ import typer
 
 from napsets.cli._methods import MethodOptions, groups_file, ignored
 from napsets.cli._options import InputFiles
-from napsets.cli._output import Output, number, table
-from napsets.cli._places import writable_file
+from napsets.cli._output import Output, number, table, writable_file
 from napsets.cli._reading import ReadingOptions
 from napsets.files import read_inputs
 

@@ -12,8 +12,7 @@ import typer
 
 from napsets.cli._methods import ComparisonOptions, ignored
 from napsets.cli._options import Seed
-from napsets.cli._output import Output
-from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.cli._output import REPORT_SUFFIXES, Output, writable_file
 from napsets.cli._reading import ReadingOptions
 from napsets.cli.report import comparison_table
 

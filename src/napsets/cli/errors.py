@@ -9,8 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from napsets.checks.names import choose
-from napsets.cli._output import Output, table
-from napsets.cli._places import wrong_use
+from napsets.cli._output import Output, table, wrong_use
 
 EXAMPLES = ["napsets errors", "napsets errors alpha"]
 

@@ -15,11 +15,10 @@ import typer
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
 from napsets.cli._options import Edges, FailOn, FailOnOption, InputFiles, Labels, Nodes, Probabilities, TrainingOption
-from napsets.cli._output import Output, number, percent, table
-from napsets.cli._places import wrong_use
+from napsets.cli._output import Output, number, percent, table, wrong_use
 from napsets.cli._reading import ReadingOptions
-from napsets.cli._signals import unwinding
 from napsets.cli._store import predict_saved
+from napsets.cli._terminal import unwinding
 from napsets.files import check_writable, describe_settings, read_inputs, write_prediction
 from napsets.files.places import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -222,7 +221,7 @@ def _predict_here(
 
     `chosen` are the files of the nodes to predict and of those that the model was trained on.
     """
-    from napsets.evaluation.promises import level_labels
+    from napsets.evaluation.cautions import level_labels
     from napsets.evaluation.verdict import foresee
 
     with wrong_use("--output"):

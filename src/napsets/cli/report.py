@@ -26,8 +26,7 @@ from napsets.cli._options import (
     Seed,
     TrainingOption,
 )
-from napsets.cli._output import Output, number, table
-from napsets.cli._places import REPORT_SUFFIXES, writable_file
+from napsets.cli._output import REPORT_SUFFIXES, Output, number, table, writable_file
 from napsets.cli._reading import ReadingOptions
 from napsets.evaluation.verdict_words import whose_finite, wide
 from napsets.files import Inputs, read_features, read_inputs, read_truth

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from napsets.cli._output import Output
-from napsets.cli._places import writable_file, writable_folder
-from napsets.cli._signals import unwinding
+from napsets.cli._output import Output, writable_file, writable_folder
+from napsets.cli._terminal import unwinding
 
 if TYPE_CHECKING:
     from napsets.studies.study import Findings, Study

@@ -92,7 +92,7 @@ def serve(
     time. The service stops on SIGTERM or Ctrl-C: open requests end, and what was acknowledged is on the disk.
     """
     from napsets.live.live import Live
-    from napsets.service.limits import Limits, check_token
+    from napsets.service.guard import Limits, check_token
     from napsets.service.server import run_server
 
     token = check_token(address.token(), address.host)

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from napsets.cli._output import Output, number, percent, table
-from napsets.cli._places import writable_file
+from napsets.cli._output import Output, number, percent, table, writable_file
 from napsets.cli._store import StorePath
 
 EXAMPLES = [
@@ -49,7 +48,7 @@ def status(
     """
     from napsets.files.places import replacing
     from napsets.live.live import Live
-    from napsets.service.metrics import prometheus_text
+    from napsets.service.guard import prometheus_text
 
     if prometheus is not None:
         writable_file(prometheus, (".prom", ".txt"), flag="--prometheus")

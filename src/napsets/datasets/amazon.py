@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import IntArray, sealed
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.files.places import replacing
 from napsets.files.predictions import NodePredictions

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray, as_array, as_column, check_index, check_integers, check_labels
-from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.checks.optional import imported
+from napsets.checks.arguments import (
+    IntArray,
+    Sealed,
+    as_array,
+    as_column,
+    check_index,
+    check_integers,
+    check_labels,
+    frozen,
+    sealed,
+)
 from napsets.checks.values import (
     check_count,
     check_kind,
@@ -23,7 +31,7 @@ from napsets.checks.values import (
     check_seed,
     check_settings,
 )
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, NapsetsWarning, imported
 from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:

@@ -15,17 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
-from napsets.checks.optional import arrow
 from napsets.checks.values import check_path
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, random_split
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.cells import check_width, number_rows
 from napsets.files.classes import class_indices
 from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, open_table
-from napsets.files.id_columns import id_column, joined_ids
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.labels import read_label_rows
 from napsets.files.reading import IdKind, Reading
 

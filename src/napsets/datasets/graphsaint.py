@@ -15,12 +15,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
-from napsets.checks.frozen import sealed
-from napsets.checks.optional import imported
+from napsets.checks.arguments import IntArray, sealed
 from napsets.checks.values import check_path
 from napsets.datasets.dataset import NodeDataset
-from napsets.errors import FileFormatError, InvalidInputError, NapsetsError
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsError, imported
 from napsets.files.places import reading
 from napsets.graph import Graph
 

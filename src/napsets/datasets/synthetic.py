@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import IntArray, sealed
 from napsets.checks.values import check_count, check_finite, check_list, check_number, check_seed, check_share
 from napsets.datasets.dataset import NodeDataset, random_split
 from napsets.errors import InvalidInputError
@@ -126,7 +125,7 @@ def dcsbm_graph(
     blocks : numpy.ndarray
         The block of each node.
     """
-    from napsets.kernels.drawing import draw_edges
+    from napsets.kernels.anchors import draw_edges
 
     nodes = check_count("num_nodes", num_nodes, minimum=1, maximum=2**40)
     classes = check_count("num_classes", num_classes, minimum=1, maximum=nodes)

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.frozen import frozen, sealed
 from napsets.checks.values import check_alpha, check_hops, check_list, shown
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.evaluation.gaps import own_groups

@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.gaps import coverage_gap
+from napsets.evaluation.cautions import chance_band, coverage_band
+from napsets.evaluation.gaps import coverage_gap, describe_weak, weak_groups
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import Judgement, judge
 from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
-from napsets.evaluation.promises import chance_band, coverage_band
-from napsets.evaluation.weak import describe_weak, weak_groups
 from napsets.files.classes import ClassNames
 from napsets.files.labels import read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.checks.optional import imported
+from napsets.errors import imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
 from napsets.evaluation.metrics import mean_and_error

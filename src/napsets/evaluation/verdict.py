@@ -19,15 +19,25 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import NapsetsWarning
-from napsets.evaluation.cautions import SHORT, accuracy_on, checked, drifts_in, find_cautions
+from napsets.evaluation.cautions import (
+    SHORT,
+    accuracy_on,
+    checked,
+    coverage_band,
+    drifts_in,
+    falls_short,
+    find_cautions,
+    is_proven,
+    is_shifted,
+    level_labels,
+    level_nodes,
+)
 from napsets.evaluation.drift import Drift, drifts
-from napsets.evaluation.gains import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
-from napsets.evaluation.gaps import CoverageGap, gap_within
+from napsets.evaluation.gaps import CoverageGap, WeakGroup, degree_names, describe_weak, gap_within, weak_groups
+from napsets.evaluation.judgement import MISS, Interval, endless_change, evenness, gaps_of, paired_sizes, size_change
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
-from napsets.evaluation.promises import coverage_band, falls_short, is_proven, is_shifted, level_labels, level_nodes
 from napsets.evaluation.verdict_words import Alternative, Verdict
-from napsets.evaluation.weak import WeakGroup, degree_names, describe_weak, weak_groups
 from napsets.methods import title
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napsets.checks.text import percent
-from napsets.evaluation.gains import Interval
+from napsets.evaluation.gaps import WeakGroup
+from napsets.evaluation.judgement import Interval
 from napsets.evaluation.kinds import kind_of
-from napsets.evaluation.weak import WeakGroup
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 #: A width as it is written.

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.frozen import sealed
-from napsets.checks.optional import arrow
+from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.checks.values import shown
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 from napsets.files.formats import TableFile
 from napsets.files.npz_format import npz_arrays
 from napsets.files.places import reading

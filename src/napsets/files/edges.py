@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray
 from napsets.checks.compressed import WeightsAre, check_lengths
-from napsets.checks.optional import arrow
-from napsets.errors import FileFormatError, InvalidInputError
+from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files.formats import TableFile, open_table
-from napsets.files.id_columns import UnknownIds, id_column, known_places, one_width
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, UnknownIds, id_column, known_places, one_width
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from napsets.checks.optional import arrow
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
 from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of

@@ -16,8 +16,7 @@ from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.edges import read_edges
 from napsets.files.formats import open_table
-from napsets.files.id_columns import all_ids
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, all_ids
 from napsets.files.labels import read_labels, read_nodes, read_targets
 from napsets.files.outputs import read_numbers, read_probabilities
 from napsets.files.reading import PLAIN, Reading

@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.optional import arrow
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 from napsets.files.cells import numbers_or_nan
 from napsets.files.classes import class_indices
 from napsets.files.formats import TableFile, open_table
-from napsets.files.id_columns import NodeRows
-from napsets.files.ids import NodeIds, looks_integer
+from napsets.files.ids import NodeIds, NodeRows, looks_integer
 from napsets.files.reading import PLAIN, Reading
 
 PathLike = str | os.PathLike[str]

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ROW_SUM_TOLERANCE, FloatArray
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import ROW_SUM_TOLERANCE, FloatArray, sealed
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files import places
 from napsets.files.cells import check_width, number_rows
 from napsets.files.formats import TableFile, open_table
-from napsets.files.id_columns import NodeRows, id_column, joined_ids
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, NodeRows, id_column, joined_ids
 from napsets.files.reading import PLAIN, Reading
 from napsets.scores import CQR, AbsoluteResidual, NormalisedResidual
 

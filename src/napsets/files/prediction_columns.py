@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ROW_SUM_TOLERANCE, BoolArray, FloatArray, IntArray
-from napsets.checks.optional import arrow
 from napsets.checks.values import check_size
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.cells import (
     class_codes,

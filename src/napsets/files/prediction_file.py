@@ -19,15 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray
-from napsets.checks.optional import arrow
-from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning
+from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, arrow
 from napsets.files.formats import TableFile, open_table
-from napsets.files.id_columns import id_column, joined_ids
-from napsets.files.ids import NodeIds
+from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.inputs import Inputs
+from napsets.files.npz_format import check_recorded
 from napsets.files.prediction_columns import COLUMNS_OF, PredictionColumns, PredictionRows, columns_of
 from napsets.files.reading import PLAIN, IdKind, Reading
-from napsets.files.settings import check_recorded
 from napsets.files.writers import ROW_GROUP, writing_rows
 from napsets.predictions import Prediction, PredictionSets, Summary
 from napsets.version import __version__

@@ -17,12 +17,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, IntArray, as_column, check_integers, check_labels, check_probabilities
-from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.arguments import (
+    ArrayLike,
+    IntArray,
+    Sealed,
+    as_column,
+    check_integers,
+    check_labels,
+    check_probabilities,
+    frozen,
+    sealed,
+)
 from napsets.checks.names import choose
-from napsets.checks.optional import arrow
 from napsets.checks.values import check_names, check_path, check_settings, shown
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, arrow
 from napsets.files.cells import whole_columns
 from napsets.files.formats import about_fault, open_table
 from napsets.files.npz_format import METADATA_KEY

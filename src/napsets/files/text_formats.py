@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from napsets.checks.optional import arrow
-from napsets.errors import FileFormatError
+from napsets.errors import FileFormatError, arrow
 
 #: What Arrow takes for a number.
 _NUMBER = r"(?i)^\s*-?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|nan|inf|infinity)\s*$"

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from napsets.checks.optional import arrow
+from napsets.errors import arrow
 from napsets.files.places import check_output, replacing
 from napsets.files.reading import PLAIN, Reading
 

@@ -18,7 +18,7 @@ from napsets.checks.arguments import ArrayLike, as_array, check_index, check_int
 from napsets.checks.names import choose
 from napsets.checks.values import check_alpha, check_kind
 from napsets.errors import InvalidInputError, NapsetsWarning
-from napsets.gnn.inference import evaluating
+from napsets.gnn.trainer import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, make_method
 from napsets.methods.predicts import Calibrates

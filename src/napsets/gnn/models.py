@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from napsets.checks.names import choose
-from napsets.gnn.settings import Settings
+from napsets.gnn.goals import Settings
 
 
 class Stack(nn.Module):

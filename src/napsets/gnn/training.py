@@ -18,11 +18,17 @@ from napsets.datasets.dataset import NodeDataset
 from napsets.errors import InvalidInputError
 from napsets.files.predictions import NodePredictions
 from napsets.gnn.batches import FeatureTable
-from napsets.gnn.goals import NodeQuantiles, QuantileGoal, make_goal
-from napsets.gnn.inference import exact_logits, sampled_logits
+from napsets.gnn.goals import NodeQuantiles, QuantileGoal, Settings, make_goal, settings_for
 from napsets.gnn.models import MODELS, build_model
-from napsets.gnn.settings import Settings, settings_for
-from napsets.gnn.trainer import NodeView, Trainer, fingerprint, load_checkpoint, save_checkpoint
+from napsets.gnn.trainer import (
+    NodeView,
+    Trainer,
+    exact_logits,
+    fingerprint,
+    load_checkpoint,
+    sampled_logits,
+    save_checkpoint,
+)
 
 if TYPE_CHECKING:
     from napsets.kernels.threads import Progress

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import edges_of, read_only
 from napsets.kernels.threads import Stop, run
 
@@ -153,7 +153,7 @@ def reversed_rows(indptr: Array, indices: Array, lengths: Array | None = None) -
 
 
 @jit
-def deduplicate(rows, columns, lengths=None):
+def deduplicate(rows, columns, lengths):
     """Drop repeated columns of sorted rows in place; `rows` is rewritten, the entries kept come first.
 
     Of repeated ones the shortest is kept, where there are lengths.

@@ -130,7 +130,8 @@ def _unsearched_pieces(job: Job) -> Iterator[Piece]:
 
 def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:
     nothing = np.zeros((0, 0), dtype=np.uint64)
-    _finish_unsearched(nothing, nothing.ravel(), last - first, *job.ending(first, last), room_for(0, job.mask_words))
+    mask, room = read_only(nothing.ravel()), room_for(0, job.mask_words)
+    _finish_unsearched(nothing, mask, last - first, *job.ending(first, last), room)
 
 
 @jit

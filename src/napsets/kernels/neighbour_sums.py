@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from napsets.kernels._jit import jit
 from napsets.kernels.csr import row_ranges
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 

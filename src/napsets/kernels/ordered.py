@@ -212,7 +212,7 @@ class OrderedPairs:
 
     def add(self, first: float, second: float) -> None:
         """Enter a pair."""
-        while not insert_pair(self.blocks, first, second):
+        while not insert_pair(self.blocks, float(first), second):
             self.grow()
 
     def grow(self) -> None:
@@ -225,11 +225,11 @@ class OrderedPairs:
 
     def remove(self, first: float, second: float) -> None:
         """Remove a pair that exists."""
-        remove_pair(self.blocks, first, second)
+        remove_pair(self.blocks, float(first), second)
 
     def count(self, first: float, second: float, *, after: bool = False) -> int:
         """Return how many pairs are below one; with `after`, up to and including it."""
-        return int(_count(self.blocks, first, second, after))
+        return int(_count(self.blocks, float(first), second, after))
 
 
 def _room(count: int) -> Blocks:

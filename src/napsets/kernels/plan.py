@@ -144,8 +144,8 @@ def _sampled(
         sample = sources[first + ((last - first) * offsets).astype(np.int64)]
         budget = int(_SAMPLE * limits[batch]) + 1
         counted = count_touched(
-            sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE, costs.hub_degree,
-            costs.hub_work, costs.last_share,
+            sample, adjacency.indptr, adjacency.indices, hops, budget, stamps, queue, batch * _SAMPLE,
+            (costs.hub_degree, costs.hub_work), costs.last_share,
         )  # fmt: skip
         touched[batch] = np.divide(counted, _SAMPLE)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
 
 #: The kernels, with what the compiler needs to start, and about what NumPy needs for one of them, in nanoseconds.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.kernels._jit import jit, part
-from napsets.kernels.drawing import below, hash64
+from napsets.kernels.anchors import below, hash64
 
 
 @part

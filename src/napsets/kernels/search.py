@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels.endings import Counting, Job, Pairs, Pooling, Reach, Selection
-from napsets.kernels.few import few_nanoseconds, search_few
-from napsets.kernels.first_use import Kernels
+from napsets.kernels.few import Kernels, few_nanoseconds, search_few
 from napsets.kernels.layout import Layout, count_bits, pack
 from napsets.kernels.threads import Progress
 

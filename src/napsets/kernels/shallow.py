@@ -335,16 +335,17 @@ def _best_connected(nodes, indptr, indices, out):
 
 
 @jit
-def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, hub_degree, hub_work, last_share):
+def count_touched(sources, indptr, indices, hops, limit, stamps, queue, stamp, hub, last_share):
     """Count the edges that searches of `hops` hops from some sources read, and the work of reading them.
 
-    An edge is one unit of work, but all those of a node of at least `hub_degree`, which are added as a vector, are
-    `hub_work` together; in the last hop only a share of the edges matters. Counting ends once the work passes `limit`.
+    An edge is one unit of work. `hub` is the least degree of a hub and the work of all its edges together, which are
+    added as a vector; in the last hop only a share of the edges matters. Counting ends once the work passes `limit`.
 
     Nodes go by their ids here. Source i leaves the mark ``stamp + i + 1``, which no search with the same `stamps`
     may have used before; `queue` holds one entry more than there are nodes, because an entry is written before it
     is known whether it stays.
     """
+    hub_degree, hub_work = hub
     edges, work = np.int64(0), 0.0
     for i in range(sources.shape[0]):
         mark = np.int64(stamp + i + 1)

@@ -69,19 +69,19 @@ def similar_sparse(
     by_column = np.argsort(indices, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(indices, minlength=width))).astype(np.int64)
     numbers, cosines = np.full((size, count), -1, dtype=np.int64), np.zeros((size, count))
-    fixed = [
-        read_only(np.ascontiguousarray(array))
-        for array in (
-            indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64), starts, owner[by_column],
-            data[by_column].astype(np.float64), lengths,
-        )
-    ]  # fmt: skip
+    rows = _frozen(indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64))
+    columns = _frozen(starts, owner[by_column], data[by_column].astype(np.float64))
+    lengths = read_only(lengths)
 
     def work(first: int, last: int, stop: Stop) -> None:
-        _choose_sparse(first, last, *fixed, numbers, cosines)
+        _choose_sparse(first, last, rows, columns, lengths, numbers, cosines)
 
     _in_pieces(work, 0, size, available_threads(threads))
     return numbers, cosines
+
+
+def _frozen(*arrays: Array) -> tuple[Array, ...]:
+    return tuple(read_only(np.ascontiguousarray(array)) for array in arrays)
 
 
 def _in_pieces(work: Any, start: int, last: int, threads: int) -> None:
@@ -147,7 +147,9 @@ def _choose_dense(first, last, held, start, rows, lengths, margin, numbers, cosi
 
 
 @jit
-def _choose_sparse(first, last, indptr, indices, data, starts, owners, values, lengths, numbers, cosines):
+def _choose_sparse(first, last, rows, columns, lengths, numbers, cosines):
+    indptr, indices, data = rows
+    starts, owners, values = columns
     size, count = indptr.shape[0] - 1, numbers.shape[1]
     dots = np.zeros(size)
     for i in range(first, last):

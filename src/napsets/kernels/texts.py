@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.kernels._jit import jit, part, prefetch
-from napsets.kernels.drawing import hash64
+from napsets.kernels.anchors import hash64
 from napsets.kernels.layout import read_only
 
 UInt64Array = npt.NDArray[np.uint64]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.kernels.layout import read_only
 from napsets.levels import Rank, rank_place
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.nodes import Column
@@ -346,7 +347,7 @@ class Following:
         size = self._ordered.size
         needed = np.array([[needed_count(n, cut) for n in (size, size - 1)] for cut in cuts])
         values = np.empty((slots.size, len(cuts)))
-        following.order_statistics(slots, self._known(), needed, values)
+        following.order_statistics(read_only(slots), self._known(), needed, values)
         return values.T
 
     def p_value(self, slot: int, score: float, u: float) -> float:

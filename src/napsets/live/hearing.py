@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.checks.frozen import sealed
-from napsets.kernels.first_use import compiling_now
-from napsets.kernels.judges import Heard
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray, sealed
+from napsets.kernels.candidates import Heard
+from napsets.kernels.few import compiling_now
 from napsets.kernels.layout import read_only
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.kernels.layout import read_only
 from napsets.scores.by_label import SHRINK, SLOPE
 
 #: How many scores on either side of a place are looked up at the least.
@@ -88,7 +89,7 @@ class ScoreLists:
         if self.mix < 0.0:
             return scores
         values = np.empty(scores.size)
-        rank_scores(labels, scores.reshape(-1), self._ranking(), values)
+        rank_scores(read_only(labels), scores.reshape(-1), self._ranking(), values)
         return values.reshape(scores.shape)
 
     def unranked(self, values: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import stages
 from napsets.localisers.base import LOCALISERS, Reference, with_graph
-from napsets.localisers.weighed import WeighedLocal, in_pieces, running
+from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for, running
 
 if TYPE_CHECKING:
     from napsets.kernels.weighed import Answer, Question
@@ -71,8 +71,11 @@ class BallsLocal(WeighedLocal):
 
     @cached_property
     def _rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-
         return read_only(self.graph.indptr), read_only(self.graph.indices)
+
+    @property
+    def _balls(self) -> tuple[Any, ...]:
+        return (*self._rows, self.radii, self.localiser.furthest)
 
     def _room(self) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return marks and a queue for one thread to search with."""
@@ -116,7 +119,7 @@ class BallsLocal(WeighedLocal):
         sizes = np.empty(nodes.size, dtype=np.int64)
 
         def work(first: int, last: int) -> None:
-            ball_sizes(first, last, nodes, *self._rows, self.radii, self.localiser.furthest, *self._room(), sizes)
+            ball_sizes(first, last, nodes, self._balls, *self._room(), sizes)
 
         in_pieces(work, nodes.size, check_threads(None), piece=_nodes_per_piece(nodes.size))
         return 1.0 / sizes
@@ -134,7 +137,7 @@ class BallsLocal(WeighedLocal):
         nodes, threads = self.reference.check_nodes(nodes), check_threads(threads)
         hashes, by_hash = (read_only(array) for array in self._hashes)
         sizes, anchors = np.empty((2, nodes.size), dtype=np.int64)
-        fixed = (read_only(nodes), *self._rows, self.radii, self.localiser.furthest, hashes, by_hash)
+        fixed = (read_only(nodes), self._balls, hashes, by_hash)
 
         def work(first: int, last: int) -> None:
             draw_anchors(first, last, *fixed, *self._room(), sizes, anchors)
@@ -158,10 +161,8 @@ class BallsLocal(WeighedLocal):
 
         anchors, sizes = self.draw(np.array([check_node("node", node, self.graph.num_nodes)]), 1)
         index, listed = self.reference.index, np.empty(self.reference.nodes.size, dtype=np.int64)
-        size = whose_ball_holds(
-            int(anchors[0]), *self._rows, self.radii, self.localiser.furthest, self.numbers, index.calibration.size,
-            *self._room(), listed,
-        )  # fmt: skip
+        known = index.calibration.size
+        size = whose_ball_holds(int(anchors[0]), self._balls, self.numbers, known, *self._room(), listed)
         numbers = np.sort(listed[:size])
         return numbers, self._ball_weights[numbers], 1.0 / float(sizes[0])
 
@@ -173,13 +174,11 @@ class BallsLocal(WeighedLocal):
         anchors, sizes = self.draw(nodes, threads, drawing)
         order = np.argsort(anchors, kind="stable")
         known = question.scores.size
-        fixed = (order, nodes, anchors, sizes, *self._rows, self.radii, self.localiser.furthest, self.numbers)
-        weights = self._ball_weights
+        drawn, balls, weights = (order, read_only(nodes), anchors, sizes), self._balls, self._ball_weights
 
         def work(first: int, last: int) -> None:
-            scratch = (*self._room(), np.empty(known, dtype=np.int64))
-            bits, sums = np.zeros(known // 64 + 1, dtype=np.uint64), np.zeros(known + 1)
-            anchor_answers(first, last, *fixed, weights, question, answers, scratch, bits, sums)
+            scratch = (*self._room(), *lists_for(known))
+            anchor_answers(first, last, drawn, balls, self.numbers, weights, question, answers, scratch)
 
         in_pieces(work, nodes.size, threads, answering, piece=_nodes_per_piece(self.graph.num_nodes))
 

@@ -20,12 +20,14 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    Sealed,
     as_array,
     check_index,
     check_integers,
     check_scores,
+    frozen,
+    sealed,
 )
-from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import Registry, choose
 from napsets.checks.values import check_count, check_kind, check_list, shown
 from napsets.errors import InvalidInputError

@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index, check_scores
-from napsets.checks.frozen import frozen
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_index,
+    check_scores,
+    frozen,
+)
 from napsets.checks.values import check_alpha, check_kind, check_list, check_progress, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph

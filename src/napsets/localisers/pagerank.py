@@ -13,7 +13,7 @@ from napsets.checks.values import check_number
 from napsets.errors import InvalidInputError
 from napsets.kernels.layout import read_only
 from napsets.localisers.base import LOCALISERS, Reference, with_graph
-from napsets.localisers.weighed import WeighedLocal, in_pieces
+from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for
 from napsets.quantile import LARGEST_WEIGHT
 
 if TYPE_CHECKING:
@@ -88,12 +88,11 @@ class _Local(WeighedLocal):
         return np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int8), queue, touched
 
     def _walk(self) -> tuple[Any, ...]:
-
         setting = self.localiser
         return read_only(self.graph.indptr), read_only(self.graph.indices), setting.restart, setting.tolerance
 
     def listed(self, node: int) -> tuple[IntArray, FloatArray, float]:
-        from napsets.kernels.pagerank import pagerank_of
+        from napsets.kernels.weighed import pagerank_of
 
         node = check_node("node", node, self.graph.num_nodes)
         room = self._room()
@@ -106,15 +105,13 @@ class _Local(WeighedLocal):
         return numbers, self.localiser.worth * (mass[numbers] / total) if total else mass[numbers], 1.0
 
     def answer(self, nodes: IntArray, question: Question, answers: Answer, threads: int, progress: Any) -> None:
-        from napsets.kernels.pagerank import pagerank_answers
+        from napsets.kernels.weighed import pagerank_answers
 
         known = question.scores.size
         by_number = read_only(self.reference.index.nodes)
-        fixed = (read_only(nodes), *self._walk(), self.localiser.worth, self.numbers, by_number, question, answers)
+        fixed = (read_only(nodes), self._walk(), self.localiser.worth, self.numbers, by_number, question, answers)
 
         def work(first: int, last: int) -> None:
-            scratch = (*self._room(), np.empty(known, dtype=np.int64))
-            bits, sums = np.zeros(known // 64 + 1, dtype=np.uint64), np.zeros(known + 1)
-            pagerank_answers(first, last, *fixed, scratch, bits, sums)
+            pagerank_answers(first, last, *fixed, (*self._room(), *lists_for(known)))
 
         in_pieces(work, nodes.size, threads, progress, piece=max(512, self.graph.num_nodes // 64))

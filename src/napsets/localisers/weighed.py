@@ -152,6 +152,11 @@ def in_pieces(work: Any, count: int, threads: int, progress: Any = None, piece: 
     run(pieces, threads=max(1, min(threads, len(bounds))), total=count, progress=progress)
 
 
+def lists_for(known: int) -> tuple[npt.NDArray[Any], ...]:
+    """Return the memory of one thread for a list of reference nodes: their numbers, the bits to sort them, sums."""
+    return np.empty(known, dtype=np.int64), np.zeros(known // 64 + 1, dtype=np.uint64), np.zeros(known + 1)
+
+
 def running(values: npt.NDArray[Any]) -> FloatArray:
     """Return running sums from 0, one more than there are values."""
     return np.append(0.0, np.cumsum(values, dtype=np.float64))

@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
-from napsets.checks.frozen import frozen, sealed
 from napsets.checks.values import (
     check_alpha,
     check_flag,

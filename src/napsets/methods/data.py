@@ -15,14 +15,16 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    Sealed,
     as_column,
     check_index,
     check_row_count,
     check_scores,
     count_trained,
+    frozen,
+    sealed,
 )
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
-from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.values import check_flag, check_names
 from napsets.edges import node_names
 from napsets.errors import InvalidInputError

@@ -22,8 +22,8 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_progress
-from napsets.kernels.first_use import Kernels
-from napsets.kernels.judges import NEIGHBOUR, Heard
+from napsets.kernels.candidates import NEIGHBOUR, Heard
+from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds

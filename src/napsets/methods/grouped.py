@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.frozen import Sealed
+from napsets.checks.arguments import FloatArray, IntArray, Sealed
 from napsets.groups import Grouping
 from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.kernels.judges import Cuts, Heard, Judges, Rule, choose_listed, room_for
+from napsets.kernels.candidates import Cuts, Heard, Judges, Rule, choose_listed, room_for
 from napsets.kernels.layout import read_only
 from napsets.kernels.threads import Stop, available_threads, run
 from napsets.scores.informed import Change

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_row_count
-from napsets.checks.frozen import frozen, sealed
-from napsets.checks.optional import imported
+from napsets.checks.arguments import (
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_array,
+    check_row_count,
+    frozen,
+    sealed,
+)
 from napsets.checks.values import check_size
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
 from napsets.predictions.summary import Summary
 

@@ -21,17 +21,18 @@ from napsets.checks.arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    Sealed,
     as_array,
     as_column,
     check_index,
     check_integers,
+    frozen,
+    sealed,
 )
 from napsets.checks.frames import find_rows, index_of
-from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.names import choose
-from napsets.checks.optional import imported
 from napsets.checks.values import check_alpha, check_count, check_list, plain, shown
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
 
 #: What the truth has one entry for: each node of the graph, or each row of the prediction.

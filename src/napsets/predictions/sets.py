@@ -17,16 +17,17 @@ from napsets.checks.arguments import (
     BoolArray,
     FloatArray,
     IntArray,
+    Sealed,
     as_array,
     check_integers,
     check_labels,
     check_probabilities,
+    frozen,
+    sealed,
 )
 from napsets.checks.frames import label_numbers
-from napsets.checks.frozen import Sealed, frozen, sealed
-from napsets.checks.optional import imported
 from napsets.checks.values import check_names
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.predictions.prediction import Prediction
 from napsets.predictions.summary import Summary
 from napsets.predictions.thresholds import NodeThresholds, members

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, IntArray
-from napsets.evaluation.promises import is_proven
+from napsets.evaluation.cautions import is_proven
 from napsets.evaluation.results import Comparison, MethodResult
 from napsets.evaluation.verdict_words import Verdict
 from napsets.graph import Graph

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from napsets.checks.arguments import ArrayLike
-from napsets.checks.optional import imported
 from napsets.checks.text import visible
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
 from napsets.files.places import check_output, replacing

@@ -20,6 +20,7 @@ from napsets.checks.arguments import (
     ArrayLike,
     FloatArray,
     IntArray,
+    Sealed,
     as_array,
     check_index,
     check_integers,
@@ -27,8 +28,8 @@ from napsets.checks.arguments import (
     check_probabilities,
     check_row_count,
     check_scores,
+    frozen,
 )
-from napsets.checks.frozen import Sealed, frozen
 from napsets.checks.names import Registry, choose
 from napsets.checks.values import check_kind, shown
 from napsets.errors import InvalidInputError

@@ -20,8 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, check_integers, check_labels, check_scores
-from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_integers, check_labels, check_scores, frozen
 from napsets.checks.values import check_kind, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

@@ -35,11 +35,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.frozen import Sealed, sealed
-from napsets.checks.optional import imported
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.checks.values import check_alpha, check_count, check_flag, check_number, check_seed, plain
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.quantile import ROUNDING
 from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_around, make_score

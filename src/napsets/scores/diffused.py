@@ -15,13 +15,15 @@ import numpy.typing as npt
 from napsets.checks.arguments import (
     FloatArray,
     IntArray,
+    Sealed,
     as_array,
     check_index,
     check_known,
     check_probabilities,
     check_scores,
+    frozen,
+    sealed,
 )
-from napsets.checks.frozen import Sealed, frozen, sealed
 from napsets.checks.values import check_alpha, check_count, check_list, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

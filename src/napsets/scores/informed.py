@@ -33,8 +33,17 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, check_labels, check_probabilities
-from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    Sealed,
+    check_index,
+    check_labels,
+    check_probabilities,
+    frozen,
+    sealed,
+)
 from napsets.checks.values import check_count, check_flag
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph

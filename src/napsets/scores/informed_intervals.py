@@ -21,8 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, as_array, check_index, check_scores
-from napsets.checks.frozen import Sealed, frozen, sealed
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array, check_index, check_scores, frozen, sealed
 from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

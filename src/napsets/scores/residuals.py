@@ -13,8 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_index, check_scores
-from napsets.checks.frozen import Sealed, frozen
+from napsets.checks.arguments import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    Sealed,
+    as_array,
+    check_index,
+    check_scores,
+    frozen,
+)
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, sealed
 from napsets.checks.values import check_count, check_share, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph

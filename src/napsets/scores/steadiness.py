@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.kernels.judges import (
+from napsets.kernels.candidates import (
     GROUP,
     GROWTH,
     KEPT,
@@ -64,7 +64,7 @@ def judge_tables(
     Returns
     -------
     tuple
-        The `Judges` and the `Rule` of `napsets.kernels.judges`.
+        The `Judges` and the `Rule` of `napsets.kernels.candidates`.
     """
     bag, score, exponents = informed.heard, informed.inner.score, informed.exponents
     nodes, labels = bag.labelled.nodes[places], bag.labelled.labels[places]

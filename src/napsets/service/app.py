@@ -5,11 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
+from importlib.resources import files
 from typing import Annotated, Any
 
 from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, MissingDependencyError, NapsetsError
+from napsets.live.live import Live
+from napsets.service.bodies import (
+    FAILURES,
+    PIECE,
+    EdgesBody,
+    Failure,
+    LabelsBody,
+    NodesBody,
+    ProbabilitiesBody,
+    Receipt,
+    SetRow,
+    Sets,
+    SetsBody,
+    explained,
+    parse_body,
+    sentence_of,
+    set_rows,
+    sets_json,
+)
+from napsets.service.guard import Guard, Limits, RefusedError, Requests, prometheus_text
+from napsets.service.owner import Owner, Thread
+from napsets.version import __version__
 
 try:
     from fastapi import FastAPI, Header, Path, Query, Request, Response
@@ -20,29 +43,6 @@ try:
 except ImportError as error:
     raise MissingDependencyError("fastapi", "serve") from error
 
-from napsets.live.live import Live
-from napsets.service.bodies import (
-    FAILURES,
-    EdgesBody,
-    Failure,
-    LabelsBody,
-    NodesBody,
-    ProbabilitiesBody,
-    Receipt,
-    SetRow,
-    Sets,
-    SetsBody,
-    parse_body,
-    sentence_of,
-)
-from napsets.service.explained import explained
-from napsets.service.guard import Guard, RefusedError
-from napsets.service.limits import Limits
-from napsets.service.metrics import Requests, prometheus_text
-from napsets.service.owner import Owner, Thread
-from napsets.service.page import render_page
-from napsets.service.rows import PIECE, set_rows, sets_json
-from napsets.version import __version__
 
 #: Bytes of a body that is read directly, without its own thread.
 _SMALL = 1 << 14
@@ -282,3 +282,18 @@ def _add_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, misused)
     app.add_exception_handler(404, lambda request, error: answer(404, f"there is nothing at {request.url.path!r}"))
     app.add_exception_handler(405, not_possible)
+
+
+@lru_cache(maxsize=1)
+def render_page() -> str:
+    """Return the page; it holds nothing that is known of the graph."""
+    assets = files("napsets.service") / "assets"
+    style = files("napsets.report") / "assets" / "report.css"
+    parts = {
+        "STYLE": style.read_text(encoding="utf-8") + (assets / "service.css").read_text(encoding="utf-8"),
+        "SCRIPT": (assets / "service.js").read_text(encoding="utf-8"),
+    }
+    text = (assets / "service.html").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"/*{name}*/", part)
+    return text

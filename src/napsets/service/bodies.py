@@ -1,14 +1,22 @@
-"""Models of requests and answers, and the parser of bodies."""
+"""Requests and answers as plain JSON: models of bodies, their parser, sets and explanations."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from napsets.checks.values import shown
+from napsets.checks.arguments import FloatArray
+from napsets.checks.values import in_digits, shown
+from napsets.errors import InvalidInputError
+from napsets.live.live import Live
+from napsets.predictions import PredictionSets
 from napsets.service.guard import RefusedError
 
 #: Entries of a body that are checked at a time: other threads get their turn in between.
@@ -204,3 +212,106 @@ def sentence_of(where: tuple[Any, ...], message: str, value: Any) -> str:
     if len(where) > 1 and where[-1] in ("int", "str"):  # which of the two it was tried as
         return f"`{'.'.join(map(str, where[:-1]))}` must be an integer or a text; got {shown(value)}"
     return f"`{'.'.join(map(str, where)) or 'body'}`: {message}; got {shown(value)}"
+
+
+#: Sets that are made at a time: other requests get their turn in between.
+PIECE = 250
+
+
+def sets_json(live: Live, nodes: Sequence[Any], alpha: float | None) -> Iterator[bytes]:
+    """Yield the sets of nodes as JSON, piece by piece and all of one state: no batch takes effect meanwhile."""
+    with nullcontext() if len(nodes) <= PIECE else live._writing:
+        yield b'{"sets": ['
+        for start in range(0, len(nodes), PIECE):
+            piece = nodes[start : start + PIECE]
+            try:
+                sets = live.predict(piece, alpha)
+            except InvalidInputError:
+                live.predict(nodes, alpha)  # which says how many of all nodes are not there
+                raise
+            yield (b", " if start else b"") + json.dumps(set_rows(piece, sets), ensure_ascii=False)[1:-1].encode()
+        yield b"]}"
+
+
+def set_rows(nodes: Sequence[Any], sets: PredictionSets) -> list[dict[str, Any]]:
+    """Return one entry per node, in their order."""
+    names: Any = range(sets.num_classes) if sets.class_names is None else sets.class_names
+    entries, columns = np.nonzero(sets.member)
+    labels: list[list[Any]] = [[] for _ in nodes]
+    for entry, column in zip(entries.tolist(), columns.tolist(), strict=True):
+        labels[entry].append(names[column])
+    numbers = zip(
+        nodes, labels, sets.thresholds.tolist(), sets.support.tolist(), sets.effective_size.tolist(), strict=True
+    )
+    return [
+        {
+            "node": node,
+            "labels": own,
+            "size": len(own),
+            "threshold": finite(threshold),
+            "support": support,
+            "effective_size": effective_size,
+            "alpha": sets.alpha,
+        }
+        for node, own, threshold, support, effective_size in numbers
+    ]
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON has, or None."""
+    return value if math.isfinite(value) else None
+
+
+#: Largest number of neighbours that are listed, nearest first.
+_MOST_NEIGHBOURS = 50
+
+
+def explained(live: Live, node: Any, alpha: float | None = None) -> dict[str, Any]:
+    """Return the set of one node with its candidates, their p-values, and the labelled neighbours that are evidence."""
+    with live._busy:  # all of one state
+        sets, p_values = live.predict([node], alpha), live.p_values([node])[0]
+        probabilities, scores = live._candidates(node)
+        neighbours = live.labelled_around(node, _MOST_NEIGHBOURS)
+    names: Any = live.class_names or range(scores.size)
+    thresholds = sets.thresholds if sets.label_thresholds is None else sets.label_thresholds[0]
+    thresholds = np.broadcast_to(thresholds, scores.shape)
+    columns = zip(
+        names,
+        probabilities.tolist(),
+        scores.tolist(),
+        thresholds.tolist(),
+        p_values.tolist(),
+        sets.member[0].tolist(),
+        strict=True,
+    )
+    return set_rows([node], sets)[0] | {
+        "reason": _reason(sets, thresholds, p_values),
+        "candidates": [
+            {
+                "label": name,
+                "probability": probability,
+                "score": finite(score),
+                "threshold": finite(threshold),
+                "p_value": p_value,
+                "member": member,
+            }
+            for name, probability, score, threshold, p_value, member in columns
+        ],
+        "neighbours": [{"node": other, "label": names[label], "hops": hops} for other, label, hops in neighbours],
+    }
+
+
+def _reason(sets: PredictionSets, thresholds: FloatArray, p_values: FloatArray) -> str:
+    """Say in a few sentences what decides which labels are in the set."""
+    alpha, support = f"alpha = {sets.alpha:g}", int(sets.support[0])
+    if np.isposinf(thresholds).all():
+        return f"Too few labels count for this node to leave out any label at {alpha}: the set has every label."
+    low, high = (in_digits(float(end)).replace("inf", "∞") for end in (thresholds.min(), thresholds.max()))
+    which = f"the threshold {low}" if low == high else f"its own threshold, from {low} to {high}"
+    text = (
+        f"A label is in the set if its p-value is above {alpha}, that is, if its score is at most {which}. The "
+        f"threshold is based on {support:,} labelled nodes."
+    )
+    if sets.member.any() and not (p_values > sets.alpha).any():
+        text += " No label's p-value is that large: the best label stands in for the empty set."
+    return text

@@ -20,7 +20,7 @@ except ImportError as error:
 
 from napsets.live.live import Live
 from napsets.service.app import make_app
-from napsets.service.limits import Limits, check_token
+from napsets.service.guard import Limits, check_token
 
 #: Seconds that a thread keeps the interpreter while others wait for it.
 _TURN = 0.001

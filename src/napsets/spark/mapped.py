@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark.cloudpickle import CloudPickler
 
-from napsets.checks.frozen import Sealed, sealed
+from napsets.checks.arguments import Sealed, sealed
 
 #: Bytes that are copied at a time.
 _BLOCK = 1 << 24

@@ -17,8 +17,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from napsets.checks.optional import arrow
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, arrow
 from napsets.files.formats import SIDECAR
 from napsets.files.places import STALE, check_apart, check_output, draft_mark, is_abandoned, note_written
 from napsets.files.prediction_columns import SETS

@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from napsets.studies.block_model import BlockCell, simulate
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
-from napsets.studies.laboratory import STUDIES, Laboratory
+from napsets.studies.laboratory import STUDIES, Laboratory, RowStore
 from napsets.studies.paper import FULL, QUICK, TARGETS, Scope, cells_of
 from napsets.studies.paper_datasets import SETUPS, Setup, is_available
 from napsets.studies.protocols import METHODS
-from napsets.studies.store import RowStore
 
 __all__ = [
     "FULL",

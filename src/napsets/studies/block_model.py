@@ -23,10 +23,9 @@ import numpy as np
 
 from napsets.advice.theory import sbm_favours_naps
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.optional import imported
 from napsets.checks.text import percent
 from napsets.datasets.synthetic import sbm_graph
-from napsets.errors import InvalidInputError
+from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.randomness import node_uniforms

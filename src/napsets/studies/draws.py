@@ -28,16 +28,16 @@ from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
 from napsets.datasets.collection import COLLECTION
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
+from napsets.evaluation.cautions import level_labels
 from napsets.evaluation.groups import usual_groups
 from napsets.evaluation.judgement import judge
-from napsets.evaluation.promises import level_labels
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.methods import METHODS, CalibrationData, Settings, make_method
 from napsets.studies.study import ModelCell, Row, Study
 
 if TYPE_CHECKING:
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import RowStore
 
 #: The groupings over which coverage is to be even: those of `usual_groups`.
 KINDS = ("neighbourhood", "class", "degree", "confidence")

@@ -30,8 +30,7 @@ from napsets.studies.drift_page import figures, page_text, tables
 from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Row, Study, columns
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
 
 #: Points of a curve over time.
 _POINTS = 40

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from napsets.checks.optional import imported
 from napsets.checks.text import percent
+from napsets.errors import imported
 from napsets.studies.arrivals import ORDERS, STRATEGIES
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Table, join_page

@@ -15,8 +15,7 @@ from napsets.studies.study import POSITIVE, SHARE, Findings, Page, Row, columns
 from napsets.studies.tables import Entry, Table, fold, join_page, mean
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
 
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce leaderboard --repetitions 1 --sparing cf-gnn --jobs 2 --page docs/leaderboard.md"

@@ -20,8 +20,7 @@ from napsets.studies.study import Cell, Findings, Page, Row, Study
 from napsets.studies.tables import Table, join_page
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
 
 TARGETS = ("table1", "table2", "table3", "ablation", "sbm", "all")
 #: The command that writes the committed rows, tables, figures and page.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.frozen import sealed
+from napsets.checks.arguments import sealed
 from napsets.checks.names import choose
 from napsets.datasets import NodeDataset, dcsbm_graph, load, random_split
 from napsets.datasets.graphsaint import RAW_FILES

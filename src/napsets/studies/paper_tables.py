@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.optional import imported
 from napsets.checks.values import check_alpha, check_count
+from napsets.errors import imported
 from napsets.quantile import required_mass
 from napsets.studies.coverage import MODELS
 from napsets.studies.paper_datasets import PAPER_DATASETS, SETUPS

@@ -30,8 +30,7 @@ from napsets.studies.study import DIFFERENCE, POSITIVE, SHARE, Findings, Page, R
 from napsets.studies.tables import Entry, Table, fold, join_page
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
 
 #: The command that writes the committed rows and the page.
 COMMAND = "napsets reproduce sets --page docs/sets.md"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from napsets.checks.optional import imported
+from napsets.errors import imported
 from napsets.methods import PAPER, title
 from napsets.studies.draws import KINDS
 from napsets.studies.study import Row

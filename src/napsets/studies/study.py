@@ -21,8 +21,7 @@ from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.predictions import NodePredictions
 
 if TYPE_CHECKING:
-    from napsets.studies.laboratory import Laboratory
-    from napsets.studies.store import RowStore
+    from napsets.studies.laboratory import Laboratory, RowStore
     from napsets.studies.tables import Table
 
 #: What was measured, by column.

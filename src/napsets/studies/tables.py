@@ -16,7 +16,7 @@ import numpy as np
 
 from napsets.checks.arguments import FloatArray
 from napsets.checks.names import choose
-from napsets.checks.optional import imported
+from napsets.errors import imported
 from napsets.files.places import replacing
 from napsets.studies.study import Page
 

@@ -1,0 +1,194 @@
+"""Predictors and what others wrote: scores of one's own, names, graphs of other libraries, scikit-learn's settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import napsets as ns
+from napsets.levels import Exact
+from napsets.localisers import Hops
+from napsets.methods import Method, make_method
+from oracles import same_bits
+
+from .conftest import CALIBRATION, GRAPH, NODES, SIZE, P, Y, naps
+
+
+class Own:
+    """A score that gives what a function makes of the right scores."""
+
+    def __init__(self, at=lambda x: x, matrix=lambda x: x):
+        self.made = at, matrix
+
+    def at(self, p, labels, u):
+        return self.made[0](ns.THR().at(p, labels))
+
+    def matrix(self, p, u):
+        return self.made[1](ns.THR().matrix(p))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda x: x[:, None],
+            r"`score` must give one number .*with Own, `scores` must have 1 dimension; got shape \(",
+        ),
+        (lambda x: x[1:], "`score` must give one number .*; got"),
+        (lambda x: np.where(np.arange(x.size) == 3, np.nan, x), "`score` must give .* must not be NaN; entry 3 is"),
+        (lambda x: ["a"] * x.size, "`score` must give one number .*must hold numbers"),
+        (lambda x: None, "`score` must give one number"),
+    ],
+)
+def test_scores_of_ones_own_are_checked_at_the_labels(change, message):
+    for settings in ({}, {"exact": True}):
+        with pytest.raises(ns.InvalidInputError, match=message):
+            naps(score=Own(at=change), **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x[:, 1:], r"`score` must give a number .*; Own.matrix gave shape \("),
+        (lambda x: np.full(x.shape, np.nan), "`score` must give a number .*; Own.matrix gave NaN"),
+        (lambda x: x.astype(str), "`score` must give a number .*; Own.matrix gave <U"),
+    ],
+)
+def test_scores_of_ones_own_are_checked_at_every_label(change, message):
+    with pytest.raises(ns.InvalidInputError, match=message):
+        naps(score=Own(matrix=change)).predict(NODES)
+
+
+def test_scores_of_ones_own_may_be_lists():
+    own = Own(at=lambda x: x.tolist(), matrix=lambda x: x.tolist())
+    assert np.array_equal(naps(score=own).predict(NODES).member, naps(score="thr").predict(NODES).member)
+
+
+def test_classes_in_place_of_what_they_make_are_refused():
+    for arguments, message in [
+        (("aps", Hops), r"`localiser` must be a Localiser; got the class Hops \(write Hops\(\) with brackets\)"),
+        (("aps", Hops(), Exact), r"`level` must be a Level; got the class Exact \(write Exact\(\) with brackets\)"),
+        (("aps", "hops"), "`localiser` must be a Localiser; got str"),
+    ]:
+        with pytest.raises(ns.InvalidInputError, match=message):
+            Method(*arguments)
+
+
+def test_a_calibrated_method_is_shown_in_one_line():
+    assert repr(naps().calibrated_).endswith("300 labels, level 1 − alpha)")
+    shown = repr(naps(exact=True).calibrated_)
+    assert shown.startswith("Calibrated(Method(score=APS(")
+    assert shown.endswith("300 labels, level set on 150 of them)")
+    assert "array" not in shown
+
+
+@pytest.mark.parametrize("score", ["aps", ns.Informed(), ns.ByLabel()])
+def test_the_order_of_the_calibration_nodes_does_not_change_a_bit(score):
+    turned = np.random.default_rng(5).permutation(CALIBRATION)
+    one, other = (
+        Method(score, Hops(2, "hyperbolic", pool=3.3), Exact()).calibrate(GRAPH, P, Y, nodes)
+        for nodes in (CALIBRATION, turned)
+    )
+    assert same_bits(one.predict(NODES).thresholds, other.predict(NODES).thresholds)
+    assert same_bits(one.score.matrix(NODES), other.score.matrix(NODES))
+
+
+def test_methods_do_not_wrap_a_score_twice_and_name_settings_that_they_do_not_have():
+    assert make_method("informed", score="informed").score == ns.Informed()
+    assert make_method("informed", score=ns.ByLabel(ns.Informed("thr"))).score == ns.ByLabel(ns.Informed("thr"))
+    assert make_method("informed", score="thr").score == ns.Informed("thr")
+    assert make_method("daps", score=ns.Diffused("thr", 0.2)).score == ns.Diffused("thr", 0.2)
+    assert make_method("daps", score="informed").score == ns.Diffused("informed")
+    with pytest.raises(
+        ns.InvalidInputError, match=r"`settings` must be one of score, .*; got 'hop' \(did you mean 'hops'"
+    ):
+        make_method("naps", hop=3)
+
+
+NAMES = np.array([f"user-{i}" for i in range(SIZE)])
+
+
+@pytest.mark.parametrize("kind", ["NAPS", "SplitConformal", "Auto"])
+def test_names_of_nodes_and_classes_travel_to_the_sets_also_through_a_file(tmp_path, kind):
+    predictor = getattr(ns, kind)()
+    inputs = (P, Y) if kind == "SplitConformal" else (GRAPH, P, Y)
+    predictor.calibrate(*inputs, calibration=CALIBRATION, ids=NAMES, class_names=list("abcde"))
+    predictor.save(tmp_path / "predictor.npz")
+    for which in (predictor, type(predictor).load(tmp_path / "predictor.npz")):
+        sets = which.predict(["user-301", "user-399"])
+        assert sets.nodes.tolist() == [301, 399]
+        assert sets.ids.tolist() == ["user-301", "user-399"]
+        assert set(sets["user-399"]) <= set("abcde")
+        assert np.array_equal(sets.member, which.predict([301, 399]).member)
+
+
+def test_a_name_that_no_node_has_is_refused():
+    predictor = ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, ids=NAMES)
+    with pytest.raises(ns.InvalidInputError, match="names that are among the ids; 1 are not, 'user-400' first"):
+        predictor.predict(["user-399", "user-400"])
+    with pytest.raises(
+        ns.InvalidInputError, match="`nodes` must be numbers, unless the nodes' names are passed to calibrate"
+    ):
+        naps().predict(["user-399"])
+
+
+def test_class_names_must_be_as_many_as_classes():
+    with pytest.raises(ns.InvalidInputError, match="`class_names` must have one name per class, 5; got 2"):
+        ns.NAPS().calibrate(GRAPH, P, Y, calibration=CALIBRATION, class_names=["a", "b"])
+
+
+def test_other_libraries_graphs_calibrate_to_the_same_bits():
+    import networkx as nx
+
+    path = np.stack([np.arange(SIZE - 1), np.arange(1, SIZE)])
+    own = ns.NAPS(hops=20).calibrate(ns.Graph.from_edge_index(path, SIZE), P, Y, calibration=CALIBRATION)
+    for graph in (path, nx.path_graph(SIZE), ns.Graph.from_edge_index(path, SIZE).to_scipy()):
+        other = ns.NAPS(hops=20).calibrate(graph, P, Y, calibration=CALIBRATION)
+        assert same_bits(own.predict(NODES).thresholds, other.predict(NODES).thresholds)
+
+
+def test_a_graph_of_another_size_than_the_probabilities_is_refused():
+    import networkx as nx
+
+    with pytest.raises(ns.InvalidInputError, match="`probabilities` must have one row per node of the graph, 7"):
+        ns.NAPS().calibrate(nx.path_graph(7), P, Y, calibration=CALIBRATION)
+
+
+def test_probabilities_are_looked_through_once_whoever_made_the_graph(monkeypatch):
+    from napsets.methods import CalibrationData
+    from napsets.predictions import sets
+
+    looked = []
+    check = sets.check_probabilities
+    monkeypatch.setattr(sets, "check_probabilities", lambda *args, **kw: looked.append(1) or check(*args, **kw))
+    for graph in (GRAPH, GRAPH.to_scipy(), np.stack(GRAPH.to_scipy().nonzero()), None):
+        looked.clear()
+        CalibrationData.check(graph, P, Y, CALIBRATION)
+        assert len(looked) == 1
+
+
+@pytest.mark.parametrize("predictor", [ns.NAPS(hops=3, by="class"), ns.SplitConformal("thr"), ns.Auto(alpha=0.2)])
+def test_settings_are_read_set_and_cloned_as_scikit_learn_does(predictor):
+    sklearn = pytest.importorskip("sklearn.base")
+    params = predictor.get_params()
+    assert type(predictor)(**params).get_params() == params
+    copied = sklearn.clone(predictor)
+    assert copied is not predictor
+    assert copied.get_params() == params
+    assert copied.set_params(seed=7).seed == 7
+    assert predictor.seed == 0
+
+
+def test_settings_that_cannot_be_are_set_all_or_not_at_all():
+    predictor = ns.NAPS()
+    with pytest.raises(ns.InvalidInputError, match="`hops`"):
+        predictor.set_params(seed=3, hops=-1)
+    assert predictor.seed == 0
+    with pytest.raises(ns.InvalidInputError, match="`params` must be one of hops, decay"):
+        predictor.set_params(hop=3)
+
+
+def test_a_clone_has_no_calibration():
+    sklearn = pytest.importorskip("sklearn.base")
+    with pytest.raises(ns.NotCalibratedError):
+        sklearn.clone(naps()).predict(NODES)
