@@ -50,7 +50,7 @@ INNER = {
     "answer",
     "at_rows",
     "background",
-    "hear",
+    "bind_with_bag",
     "ranked",
     "unranked",
     "spread",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.evidence import Witnesses
+from napsets.advice.evidence import EvidenceExplainer
 from napsets.advice.inspection import inspect_node
 from napsets.levels import Exact
 from napsets.localisers import Everyone, Hops
@@ -71,13 +71,13 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
     inputs = world(same=same)
     calibrated = make_method("informed").calibrate(**inputs)
     bound, graph = evidence_of(calibrated.score), calibrated.graph
-    witnesses = Witnesses(bound, graph)
+    witnesses = EvidenceExplainer(bound, graph)
     reference, bag, exponents = bound.reference, bound.bag.labelled, bound.exponents
 
     def without(node):
         """The evidence with one label less, all else as it is."""
         left = [Labelled(part.nodes[part.nodes != node], part.labels[part.nodes != node]) for part in (reference, bag)]
-        return Evidence(bound.outputs, graph, left[0], 2, learned=bound.learned).hear(left[1])
+        return Evidence(bound.outputs, graph, left[0], 2, learned=bound.learned).with_bag(left[1])
 
     assert (exponents.near > 0) == same
     theta = np.array([exponents.model, exponents.around, exponents.near, exponents.far, 0.0])
@@ -96,7 +96,7 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
 def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
     calibrated = make_method("informed").calibrate(**world())
     bound = evidence_of(calibrated.score)
-    witnesses = Witnesses(bound, calibrated.graph)
+    witnesses = EvidenceExplainer(bound, calibrated.graph)
     speaking = bound.reference, bound.bag.labelled
     labels = {int(v): int(y) for part in speaking for v, y in zip(part.nodes, part.labels, strict=True)}
     for node in range(0, 240, 13):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.advice.evidence import ResidualWitnesses
+from napsets.advice.evidence import IntervalEvidenceExplainer
 from napsets.advice.inspection import IntervalInspection, inspect_node
 from napsets.levels import Exact, Nominal
 from napsets.localisers import LOCALISERS, Balls, Everyone, Hops, InverseDegree, PageRank, PathLengths
@@ -163,13 +163,13 @@ def test_a_voice_is_what_the_outputs_lose_without_it(hops, directed):
     graph = ns.Graph.from_edge_index(ENDS, SIZE, directed=directed)
     bound = informed(graph, "cqr", hops).score
     assert isinstance(bound, BoundInformedIntervals)
-    witnesses, reference = ResidualWitnesses(bound, graph), bound.reference
+    witnesses, reference = IntervalEvidenceExplainer(bound, graph), bound.reference
     centre = OUTPUTS["cqr"].mean(axis=1)
     for node in (3, 50, int(reference.nodes[4])):
         voices = witnesses.voices(node)
         assert voices
-        loudness = [np.abs(voice.shifts).max() for voice in voices]
-        assert loudness == sorted(loudness, reverse=True)
+        strengths = [np.abs(voice.shifts).max() for voice in voices]
+        assert strengths == sorted(strengths, reverse=True)
         before = np.array([r[node] for r in residual_means(residual_sums(graph, centre, reference, hops))])
         for voice in voices:
             others = reference.nodes != voice.node

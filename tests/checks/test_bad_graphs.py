@@ -93,11 +93,11 @@ ROWS = {
     ),
     "no u": (
         lambda: ns.APS().matrix(P),
-        "`u` must be given to a randomised APS, one number in [0, 1] a node; got None",
+        "`u` must be given to a randomised APS, one number in [0, 1] per node; got None",
     ),
     "no u for SAPS": (
         lambda: ns.SAPS().at(P[:4], Y[:4]),
-        "`u` must be given to a randomised SAPS, one number in [0, 1] a node; got None",
+        "`u` must be given to a randomised SAPS, one number in [0, 1] per node; got None",
     ),
     "too few u": (lambda: ns.aps_scores(P, [0.5, 0.5]), "`u` must have one entry per node, 5; got shape (2,)"),
     "u above 1": (lambda: ns.aps_scores(P, [0, 0, 1.5, 0, 0]), "`u` must lie in [0, 1]; entry 2 is 1.5"),

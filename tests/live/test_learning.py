@@ -51,8 +51,8 @@ def test_sets_are_those_of_a_batch_with_the_same_split_and_choice(method, labels
 @pytest.mark.parametrize("method", ["informed", "auto", "auto-small"])
 @pytest.mark.parametrize("sized", [20_000, 50])
 def test_what_is_chosen_and_learned_is_what_a_batch_chooses_and_learns(method, sized, monkeypatch):
-    monkeypatch.setattr("napsets.methods.auto.SIZED", sized)
-    monkeypatch.setattr("napsets.live.fitted.SIZED", sized)
+    monkeypatch.setattr("napsets.methods.auto.MOST_SIZE_NODES", sized)
+    monkeypatch.setattr("napsets.live.fitted.MOST_SIZE_NODES", sized)
     live = started(method, 180)
     live.remove_nodes([3, 200])
     live.refit()

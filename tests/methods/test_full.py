@@ -58,7 +58,7 @@ def scores_of_bag(calibrated, data, nodes, labels, wanted):
     reference, order = scored.reference.nodes, np.argsort(nodes)
     bag, known = Labelled(nodes[order], labels[order]), Labelled(reference, data.truth[reference])
     learned = ns.scores.informed.evidence_of(calibrated.score).learned
-    _, bound = scored.score.hear(data.outputs, scored.u, data.graph, known, bag, learned)
+    _, bound = scored.score.bind_with_bag(data.outputs, scored.u, data.graph, known, bag, learned)
     return bound, bound.at(wanted, data.truth[wanted])
 
 

@@ -77,7 +77,7 @@ def is_in_set(calibrated, data, coefficients, v, y, alpha, judges=None):
     order = np.argsort(nodes)
     reference = Labelled(scored.reference.nodes, data.truth[scored.reference.nodes])
     bag = Labelled(nodes[order], targets[order])
-    _, bound = scored.score.hear(data.outputs, scored.u, data.graph, reference, bag, coefficients)
+    _, bound = scored.score.bind_with_bag(data.outputs, scored.u, data.graph, reference, bag, coefficients)
     own = bound.at(np.array([v]), np.array([y]))[0]
     return bool(own <= np.sort(bound.at(judging, data.truth[judging]))[place - 1])
 

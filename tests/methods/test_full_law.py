@@ -143,7 +143,7 @@ def probabilities_without(calibrated, data, node, speaker):
     kept = [nodes[nodes != speaker] for nodes in (scored.reference.nodes, scored.level_nodes)]
     reference, bag = (Labelled(nodes, data.truth[nodes]) for nodes in kept)
     learned = ns.scores.informed.evidence_of(calibrated.score).learned
-    _, bound = scored.score.hear(data.outputs, scored.u, data.graph, reference, bag, learned)
+    _, bound = scored.score.bind_with_bag(data.outputs, scored.u, data.graph, reference, bag, learned)
     return bound.probabilities[node]
 
 

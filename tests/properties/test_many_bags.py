@@ -77,7 +77,7 @@ def scores_in_all_bags(adjacency, data, calibrated, judges, crowd):
     members = bag[judges]
     near, far = (counts[:, :, members].reshape(-1, classes) for counts in (near, far))
     repeated = np.tile(np.arange(members.size), nodes * classes)
-    weights = label_weights(informed.learned, informed.heard.fixed[judges][repeated], near, far)
+    weights = label_weights(informed.learned, informed.required_bag.fixed[judges][repeated], near, far)
     probabilities = normalised(weights).astype(data.outputs.dtype)
     own = labels[members][repeated]
     scores = informed.inner.at_rows(probabilities, own, scored.u[members][repeated])

@@ -16,7 +16,7 @@ from napsets.quantile import ROUNDING, effective_size
 
 
 @dataclass(frozen=True)
-class Candidate:
+class HopsCandidate:
     """One choice of hops and decay.
 
     Attributes
@@ -88,20 +88,20 @@ class Candidates:
         # The largest score gathers all of the mass: the threshold is finite just where that is enough.
         return mass < (1.0 - self.alpha) * (1.0 + mass) * (1.0 - ROUNDING)
 
-    def all(self, total: IntArray, same: IntArray) -> tuple[Candidate, ...]:
+    def all(self, total: IntArray, same: IntArray) -> tuple[HopsCandidate, ...]:
         """Return all choices, given what `label_counts` returns of labelled nodes."""
         return tuple(
             self._candidate(hops, decay, total, same) for hops, decay in self.weights if hops > 1 or decay == "uniform"
         )
 
-    def _candidate(self, hops: int, decay: str, total: IntArray, same: IntArray) -> Candidate:
+    def _candidate(self, hops: int, decay: str, total: IntArray, same: IntArray) -> HopsCandidate:
         key = hops, decay
         weights, counts = self.weights[key], total[:, :hops]
         other = np.divide(counts - same[:, :hops], counts, out=np.zeros(counts.shape), where=counts > 0)
         mass, size = _mass_and_size(counts, weights)
         held = ~self._lacks(mass)
         bound, bound_se = mean_and_error(gap_bound(weights, counts, other)[held])
-        return Candidate(
+        return HopsCandidate(
             hops=hops,
             decay=decay,
             bound=bound,

@@ -46,11 +46,11 @@ class LabelledAround:
     near: FloatArray
     far: FloatArray
 
-    def loudest(self, loudness: FloatArray) -> IntArray:
+    def strongest_first(self, strength: FloatArray) -> IntArray:
         """Return the places of those that are evidence, the strongest first, then by number."""
-        order = np.lexsort((self.nodes, -loudness))
-        speaking: IntArray = order[loudness[order] != 0.0]
-        return speaking
+        order = np.lexsort((self.nodes, -strength))
+        places: IntArray = order[strength[order] != 0.0]
+        return places
 
 
 def labelled_around(
@@ -58,7 +58,7 @@ def labelled_around(
     labelled: BoolArray,
     node: int,
     parts: FloatArray,
-    quiet: tuple[BoolArray, FloatArray] | None = None,
+    held_out_shares: tuple[BoolArray, FloatArray] | None = None,
 ) -> LabelledAround:
     """Return the labelled nodes within two hops of a node, and how much each counts.
 
@@ -68,7 +68,7 @@ def labelled_around(
         The graph, which of its nodes are labelled, and the node in question.
     parts : numpy.ndarray
         What each node passes on of the labels around it.
-    quiet : tuple of arrays, optional
+    held_out_shares : tuple of arrays, optional
         Which nodes are of a bag, and what each node passes on of their labels.
     """
     near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
@@ -77,9 +77,9 @@ def labelled_around(
     # Each neighbour passes on its share of what its own neighbours say.
     lengths = [row.size for row in rows]
     shares = np.concatenate([np.zeros(near.size), np.repeat(parts[near], lengths)])
-    if quiet is not None:
-        passed = np.concatenate([np.zeros(near.size), np.repeat(quiet[1][near], lengths)])
-        shares = np.where(quiet[0][met], passed, shares)
+    if held_out_shares is not None:
+        passed = np.concatenate([np.zeros(near.size), np.repeat(held_out_shares[1][near], lengths)])
+        shares = np.where(held_out_shares[0][met], passed, shares)
     direct = np.arange(met.size) < near.size
     kept = labelled[met] & (met != node)
     nodes, place = np.unique(met[kept], return_inverse=True)
@@ -91,7 +91,7 @@ def labelled_around(
 
 
 @dataclass(frozen=True)
-class Voice:
+class LabelledEvidence:
     """A labelled node near another, and how it changes the odds of that one's labels.
 
     Attributes
@@ -134,7 +134,7 @@ class NodeEvidence:
         Shape (factors, classes): what each adds to the log odds of each label, against the average label; the model's
         part holds its recalibration. 0 means no change. `informed` is the normalised exponential of their sums over the
         factors.
-    voices : tuple of Voice
+    voices : tuple of LabelledEvidence
         The labelled nodes within two hops that are evidence, the strongest first.
     sentence : str
         What a labelled neighbour does to the odds of its label.
@@ -145,11 +145,11 @@ class NodeEvidence:
     exponents: Exponents
     factors: tuple[str, ...]
     contributions: FloatArray
-    voices: tuple[Voice, ...]
+    voices: tuple[LabelledEvidence, ...]
     sentence: str
 
 
-class Witnesses:
+class EvidenceExplainer:
     """Explains the evidence for any node; made once for many nodes, in O(edges × classes).
 
     Parameters
@@ -165,7 +165,7 @@ class Witnesses:
         # What the exponents leave out has no weight, so hops that the score does not use may be included.
         wide = bool(informed.exponents.wide)
         evidence = Evidence(informed.outputs, graph, informed.reference, _HOPS, wide=wide, learned=informed.learned)
-        self.evidence = evidence if informed.bag is None else evidence.hear(informed.bag.labelled)
+        self.evidence = evidence if informed.bag is None else evidence.with_bag(informed.bag.labelled)
         self.labels = np.full(informed.outputs.shape[0], -1, dtype=np.int64)
         for labelled in (informed.reference, *(() if informed.bag is None else (informed.bag.labelled,))):
             self.labels[labelled.nodes] = labelled.labels
@@ -194,10 +194,10 @@ class Witnesses:
             sentence=self.sentence,
         )
 
-    def voices(self, node: int) -> tuple[Voice, ...]:
+    def voices(self, node: int) -> tuple[LabelledEvidence, ...]:
         """Return the labelled nodes within two hops that are evidence, the strongest first, then by number."""
-        quiet = None if self.informed.bag is None else (~self.taught, self.evidence.quiet)
-        around = labelled_around(self.graph, self.labels >= 0, node, self.evidence.parts, quiet)
+        held_out_shares = None if self.informed.bag is None else (~self.taught, self.evidence.held_out_shares)
+        around = labelled_around(self.graph, self.labels >= 0, node, self.evidence.passed_shares, held_out_shares)
         labels = self.labels[around.nodes]
         log_odds = np.zeros(around.nodes.size)
         for name, mine in (("near", around.near), ("far", around.far)):
@@ -206,13 +206,13 @@ class Witnesses:
             without = np.maximum(total - mine, 0.0)
             log_odds += getattr(self.informed.exponents, name) * np.log((total + prior) / (without + prior))
         return tuple(
-            Voice(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(log_odds[i]))
-            for i in around.loudest(np.abs(log_odds))
+            LabelledEvidence(int(around.nodes[i]), int(around.hops[i]), int(labels[i]), float(log_odds[i]))
+            for i in around.strongest_first(np.abs(log_odds))
         )
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualVoice:
+class TargetEvidence:
     """A labelled node near another, and how far it moves that one's outputs.
 
     Attributes
@@ -252,7 +252,7 @@ class IntervalEvidence:
         Of each term, what it is for this node: 1, the model's outputs, the mean residuals near and far.
     counts : numpy.ndarray
         How many labelled nodes the residuals near and far are of; far, each neighbour counts its share of its own.
-    voices : tuple of ResidualVoice
+    voices : tuple of TargetEvidence
         The labelled nodes within reach that are evidence, the strongest first.
     sentence : str
         What one labelled neighbour does to the outputs, and what those two hops away do together.
@@ -265,7 +265,7 @@ class IntervalEvidence:
     coefficients: FloatArray
     values: FloatArray
     counts: FloatArray
-    voices: tuple[ResidualVoice, ...]
+    voices: tuple[TargetEvidence, ...]
     sentence: str
 
     @property
@@ -279,7 +279,7 @@ class IntervalEvidence:
         return self.informed - self.model
 
 
-class ResidualWitnesses:
+class IntervalEvidenceExplainer:
     """Explains the evidence for any node's interval; made once for many nodes, in O(edges).
 
     Parameters
@@ -297,14 +297,14 @@ class ResidualWitnesses:
         self.sums = residual_sums(graph, centre, reference, informed.hops)
         self.targets = np.full(model.shape[0], np.nan)
         self.targets[reference.nodes] = reference.labels
-        self.parts = 1.0 / np.maximum(graph.degrees, 1)
-        self.quiet: tuple[BoolArray, FloatArray] | None = None
+        self.passed_shares = 1.0 / np.maximum(graph.degrees, 1)
+        self.held_out_shares: tuple[BoolArray, FloatArray] | None = None
         if bag is not None:
             more = residual_sums(graph, centre, bag.labelled, informed.hops, bag.crowded)
             self.sums = [here + there for here, there in zip(self.sums, more, strict=True)]
-            quiet = self.parts.copy()
-            quiet[bag.crowded] = 0.0
-            self.quiet = np.isnan(self.targets), quiet
+            held_out_shares = self.passed_shares.copy()
+            held_out_shares[bag.crowded] = 0.0
+            self.held_out_shares = np.isnan(self.targets), held_out_shares
             self.targets[bag.labelled.nodes] = bag.labelled.labels
         self.residuals = self.targets - centre
 
@@ -351,9 +351,9 @@ class ResidualWitnesses:
             sentence=self.sentence,
         )
 
-    def voices(self, node: int) -> tuple[ResidualVoice, ...]:
+    def voices(self, node: int) -> tuple[TargetEvidence, ...]:
         """Return the labelled nodes within reach that are evidence, those that move an output furthest first."""
-        around = labelled_around(self.graph, ~np.isnan(self.targets), node, self.parts, self.quiet)
+        around = labelled_around(self.graph, ~np.isnan(self.targets), node, self.passed_shares, self.held_out_shares)
         residuals = self.residuals[around.nodes]
         shifts = np.zeros((around.nodes.size, self.informed.model.shape[1]))
         for hop, (sums, mine) in enumerate(zip(self.sums, (around.near, around.far), strict=False)):
@@ -362,23 +362,23 @@ class ResidualWitnesses:
             moved = total / (count + RESIDUAL_PRIOR) - (total - mine * residuals) / (without + RESIDUAL_PRIOR)
             shifts += moved[:, None] * self._weights[:, hop]
         return tuple(
-            ResidualVoice(
+            TargetEvidence(
                 int(around.nodes[i]),
                 int(around.hops[i]),
                 float(self.targets[around.nodes[i]]),
                 float(residuals[i]),
                 shifts[i],
             )
-            for i in around.loudest(np.abs(shifts).max(axis=1))
+            for i in around.strongest_first(np.abs(shifts).max(axis=1))
         )
 
 
-def witnesses_of(calibrated: Calibrated) -> Witnesses | ResidualWitnesses | None:
+def witnesses_of(calibrated: Calibrated) -> EvidenceExplainer | IntervalEvidenceExplainer | None:
     """Return what explains the evidence for any node; None if the prediction is based on the model only."""
     graph, bound = calibrated.graph, calibrated.score
     if graph is None:
         return None
     if isinstance(bound, BoundInformedIntervals):
-        return ResidualWitnesses(bound, graph)
+        return IntervalEvidenceExplainer(bound, graph)
     informed = evidence_of(bound)
-    return None if informed is None else Witnesses(informed, graph)
+    return None if informed is None else EvidenceExplainer(informed, graph)

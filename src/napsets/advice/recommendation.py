@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napsets.advice.candidates import Candidate, Candidates, hop_counts, label_counts, mean_and_error
+from napsets.advice.candidates import Candidates, HopsCandidate, hop_counts, label_counts, mean_and_error
 from napsets.advice.theory import expected_homophily
 from napsets.advice.trials import Trials, try_methods
 from napsets.checks.arguments import ArrayLike, as_column, check_index, check_labels
@@ -50,9 +50,9 @@ class Recommendation:
     verdict : {"yes", "maybe", "no"}
         Whether to use the neighbourhood of a node. With `evidence`, what the held-out labels say. Without, "yes" is
         never said: "maybe" where the graph is homophilous, "no" where it is not, or where most nodes lack support.
-    best : Candidate
+    best : HopsCandidate
         The hops and decay to use.
-    candidates : tuple of Candidate
+    candidates : tuple of HopsCandidate
         All candidates.
     alpha : float
         Error rate.
@@ -73,8 +73,8 @@ class Recommendation:
     """
 
     verdict: Literal["yes", "maybe", "no"]
-    best: Candidate
-    candidates: tuple[Candidate, ...]
+    best: HopsCandidate
+    candidates: tuple[HopsCandidate, ...]
     alpha: float
     homophily: float
     homophily_se: float
@@ -278,7 +278,7 @@ def recommend(
     return recommendation.resting_on(trials)
 
 
-def _verdict(best: Candidate, homophilous: bool) -> Literal["maybe", "no"]:
+def _verdict(best: HopsCandidate, homophilous: bool) -> Literal["maybe", "no"]:
     """Return what the graph alone can say."""
     return "maybe" if homophilous and best.short_share < 0.5 else "no"
 

@@ -71,7 +71,7 @@ class Homophily:
 
 
 def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | None = None) -> Homophily:
-    """Measure homophily in all and by class.
+    """Measure homophily overall and per class.
 
     Parameters
     ----------

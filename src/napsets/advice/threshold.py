@@ -242,9 +242,9 @@ def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold
         "calibrates": bool(np.isin(node, calibrated.scored.calibration)),
     }
     if group.full is not None:
-        return known | _judged(group, node, alpha, threshold)
+        return known | _by_held_out(group, node, alpha, threshold)
     near = group.local.thresholds(np.array([node]), group.level.cuts([alpha]), threads=1)
-    parts = _around(group, node, threshold)
+    parts = _reference_weights(group, node, threshold)
     level, total = group.level.level(alpha), parts["total_mass"]
     return (
         parts
@@ -259,7 +259,7 @@ def inspect_threshold(calibrated: Calibrated, node: int, alpha: float, threshold
     )
 
 
-def _judged(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> dict[str, Any]:
+def _by_held_out(calibrated: Calibrated, node: int, alpha: float, threshold: float) -> dict[str, Any]:
     """Return the labelled nodes whose scores a candidate's threshold is a quantile of: those held out."""
     scored = calibrated.scored
     places = np.arange(scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
@@ -276,7 +276,7 @@ def _judged(calibrated: Calibrated, node: int, alpha: float, threshold: float) -
     }
 
 
-def _around(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
+def _reference_weights(calibrated: Calibrated, node: int, threshold: float) -> dict[str, Any]:
     """Return the nodes whose scores the threshold is a quantile of, with their weights; none if it is not one."""
     reference, local = calibrated.scored.reference, calibrated.local
     if isinstance(local, HopsLocal):

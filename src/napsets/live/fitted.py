@@ -15,7 +15,7 @@ from napsets.live.ear import Ear
 from napsets.live.hearing import Hearing
 from napsets.live.state import State
 from napsets.localisers import Reference
-from napsets.methods.auto import SIZED, AutoMethod
+from napsets.methods.auto import MOST_SIZE_NODES, AutoMethod
 from napsets.methods.choice import Choice
 from napsets.methods.data import CalibrationData, Scored
 from napsets.methods.method import Method
@@ -118,7 +118,7 @@ class _SomeNodes(CalibrationData):
         rest = np.ones(self.outputs.shape[0], dtype=bool)
         rest[nodes] = False
         others = np.flatnonzero(rest)
-        rows = np.sort(np.concatenate([nodes, others[evenly(others.size, SIZED)]]))
+        rows = np.sort(np.concatenate([nodes, others[evenly(others.size, MOST_SIZE_NODES)]]))
         near, far, around = self.ear.of_reference(self.slots[rows])
         fixed = self.ear.fixed(self.slots[rows], around, learned)
         u, p = node_uniforms(self.ids, seed), self.ear.probabilities(learned, fixed, near, far)

@@ -23,7 +23,7 @@ from napsets.live.alarms import smoothed_p_value
 from napsets.live.ear import Ear, Hearers
 from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
-from napsets.methods.moves import TAUGHT, Rows, Search
+from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
 from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
 from napsets.scores import ByLabel, Informed, Labelled
@@ -77,7 +77,7 @@ class Hearing:
     def suits(score: Any) -> bool:
         """Return whether a score can be kept up to date here."""
         informed = score.base if isinstance(score, ByLabel) else score
-        return isinstance(informed, Informed) and informed.hears and not informed.wide
+        return isinstance(informed, Informed) and informed.uses_held_out_labels and not informed.wide
 
     def _begin(self) -> None:
         """Forget all scores."""
@@ -285,7 +285,7 @@ class Hearing:
         search = Search(known, order, Heard(*map(read_only, heard)), judges, rule, self._lists.unranked, compute)
         owns = np.full(slots.size, -1)
         owns[own >= 0] = local[hearers.entries.size :]
-        befores = np.where(codes > 0, TAUGHT, np.where(codes < 0, -codes - 1, -1))
+        befores = np.where(codes > 0, REFERENCE_LABEL, np.where(codes < 0, -codes - 1, -1))
         return search.thresholds(Rows(size + np.arange(slots.size), owns, befores), needed, np.arange(classes), 1)
 
     # -- results -------------------------------------------------------------------------------------------------------

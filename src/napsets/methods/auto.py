@@ -78,7 +78,7 @@ WORTH = 0.1
 #: Smallest number of reference nodes with which neighbourhoods can be compared.
 _FEWEST_LOCAL = 300
 #: Reference nodes, and other nodes, that candidates are judged on at the most.
-_JUDGED, SIZED = 4000, 20_000
+_MOST_LOSS_NODES, MOST_SIZE_NODES = 4000, 20_000
 _RESAMPLES = 50
 #: Reference nodes that half of them have within a radius that is tried, where edges have lengths.
 _COUNTS = (30, 100, 300)
@@ -167,7 +167,7 @@ class AutoMethod(Calibrates[Calibrated]):
                 f"be enough); all of them set one threshold"
             )
             if self.by is not None:
-                reason += ", without groups, which would be learned from labels" if learns(self.by) else " a group"
+                reason += ", without groups, which would be learned from labels" if learns(self.by) else " per group"
             choice = Choice(method, reason, (), self.prefer, self.alpha, labels, labels)
             return replace(method.fit(data), choice=choice)
         score_chosen, localiser_chosen, ranking = data.steps(2, 1, 1)
@@ -180,8 +180,8 @@ class AutoMethod(Calibrates[Calibrated]):
         localiser, local_candidates = self._choose_localiser(scored, followed=followed)
         localiser_chosen()
         # Where thresholds are local, the held-out labels only set the level; everywhere else they are evidence too.
-        full = getattr(scored.score, "hears", False) and isinstance(localiser, Everyone)
-        scored = scored if full else scored.without_bag()
+        full = getattr(scored.score, "uses_held_out_labels", False) and isinstance(localiser, Everyone)
+        scored = scored if full else scored.without_held_out_evidence()
         method = self._method(scored.score, localiser, Full(share) if full else Exact(share))
         candidates = (*score_candidates, *local_candidates)
         informed = evidence_of(scored.bound)
@@ -242,12 +242,12 @@ class AutoMethod(Calibrates[Calibrated]):
     def _choose_localiser(self, scored: Scored, *, followed: bool = False) -> tuple[Localiser, list[Candidate]]:
         """Return the localiser with the smallest pinball loss on reference nodes, or the simplest if it is close."""
         reference = scored.reference
-        rows = evenly(reference.nodes.size, _JUDGED)
+        rows = evenly(reference.nodes.size, _MOST_LOSS_NODES)
         nodes, scores = reference.nodes[rows], reference.scores[rows]
         cut = [Cut(1.0 - self.alpha)]
         everyone = Everyone().fit(reference).thresholds(nodes, cut).values[0]
         local = self.prefer == "even" and reference.nodes.size >= _FEWEST_LOCAL
-        local = local and not (followed and getattr(scored.score, "hears", False))
+        local = local and not (followed and getattr(scored.score, "uses_held_out_labels", False))
         localisers: list[tuple[str, Localiser]] = []
         taus = [everyone]
         if local:
@@ -268,7 +268,7 @@ class AutoMethod(Calibrates[Calibrated]):
         gain = losses[best] - losses[0]
         se = float(gain.std(ddof=1)) / math.sqrt(gain.size) if gain.size > 1 else math.inf
         # Local thresholds keep the held-out labels from being evidence: they must be worth it.
-        least = WORTH * float(means[0]) if getattr(scored.score, "hears", False) else 0.0
+        least = WORTH * float(means[0]) if getattr(scored.score, "uses_held_out_labels", False) else 0.0
         chosen = best if -float(gain.mean()) > max(ERRORS * se, least) else 0
         candidates = []
         for c, name in enumerate(names):
@@ -330,7 +330,7 @@ class _Sizes:
         rest = np.ones(reference.num_nodes, dtype=bool)
         rest[reference.nodes] = False
         nodes = np.flatnonzero(rest)
-        nodes = nodes[evenly(nodes.size, SIZED)]
+        nodes = nodes[evenly(nodes.size, MOST_SIZE_NODES)]
         size_at = scored.alone.size_at(nodes)
         place = rank_place(reference.nodes.size, self.alpha)
 
@@ -345,14 +345,14 @@ class _Sizes:
         self.value.append(size(reference.scores))
         self.resampled.append(np.array([size(reference.scores[draw]) for draw in self._draws]))
 
-    def against(self, one: int, other: int) -> tuple[float, float]:
+    def difference(self, baseline: int, other: int) -> tuple[float, float]:
         """Return by how much the other's sets are larger, and the bootstrap's standard error of that."""
-        change = self.resampled[other] - self.resampled[one]
-        return self.value[other] - self.value[one], float(change.std(ddof=1))
+        change = self.resampled[other] - self.resampled[baseline]
+        return self.value[other] - self.value[baseline], float(change.std(ddof=1))
 
     def candidates(self, chosen: int) -> list[Candidate]:
         return [
-            Candidate(name, "score", self.value[c], *self.against(0, c), chosen == c)
+            Candidate(name, "score", self.value[c], *self.difference(0, c), chosen == c)
             for c, name in enumerate(self.names)
         ]
 

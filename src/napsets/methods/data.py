@@ -35,7 +35,7 @@ from napsets.localisers import Reference
 from napsets.predictions import Prediction, PredictionSets
 from napsets.randomness import node_uniforms, split_order
 from napsets.scores import BoundScore, Labelled, bind, prediction_type
-from napsets.scores.base import hears_bag
+from napsets.scores.base import can_use_held_out
 
 
 def _no_nodes() -> IntArray:
@@ -91,7 +91,7 @@ class Scored(Sealed):
         if self.ids is not None:
             object.__setattr__(self, "ids", frozen(self.ids))
 
-    def without_bag(self) -> Scored:
+    def without_held_out_evidence(self) -> Scored:
         """Return the same nodes without the held-out labels as evidence, for an exact level that is not full."""
         if self.alone is None or self.alone is self.bound:
             return self
@@ -246,7 +246,7 @@ class CalibrationData:
         With `on_request`, a full level also uses held-out labels as evidence for scores that do so only on request.
         """
         size = level.reference_size(self.calibration.size)
-        every = _all_speak(score, level, on_request=on_request)
+        every = _uses_held_out(score, level, on_request=on_request)
         level = level if every or not isinstance(level, Full) else Exact(level.share)
         key = (score, size, every, seed)
         try:
@@ -289,9 +289,9 @@ class CalibrationData:
         """
         u = sealed(node_uniforms(self.ids, seed)) if u is None else u
         known, held = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))
-        if _all_speak(score, level) or learned is not None:
-            bag = held if _all_speak(score, level) else None
-            alone, bound = score.hear(self.outputs, u, self.graph, known, bag, learned)
+        if _uses_held_out(score, level) or learned is not None:
+            bag = held if _uses_held_out(score, level) else None
+            alone, bound = score.bind_with_bag(self.outputs, u, self.graph, known, bag, learned)
         else:
             alone = bound = bind(score, self.outputs, u, self.graph, known)
         reference_scores = _scores_at(score, alone, reference, known.labels)
@@ -366,6 +366,8 @@ def _scores_at(score: Any, bound: BoundScore, nodes: IntArray, truth: npt.NDArra
         ) from error
 
 
-def _all_speak(score: Any, level: Level | None, *, on_request: bool = True) -> bool:
+def _uses_held_out(score: Any, level: Level | None, *, on_request: bool = True) -> bool:
     """Return whether the held-out labels are evidence too: at a full level, for a score that can use them."""
-    return isinstance(level, Full) and (hears_bag(score) if on_request else bool(getattr(score, "hears", False)))
+    return isinstance(level, Full) and (
+        can_use_held_out(score) if on_request else bool(getattr(score, "uses_held_out_labels", False))
+    )

@@ -27,7 +27,7 @@ from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds
-from napsets.methods.moves import TAUGHT, Rows, Search
+from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
 from napsets.scores.steadiness import judge_tables
@@ -114,15 +114,15 @@ class FullLevel(BagLevel):
 
     @cached_property
     def _labels(self) -> IntArray:
-        labels: IntArray = self.informed.heard.labelled.labels[self.judges]
+        labels: IntArray = self.informed.required_bag.labelled.labels[self.judges]
         return labels
 
     @cached_property
     def _label_of(self) -> IntArray:
         """The label that a candidate stands in for: −1 for none, and a mark for those of the reference, which stay."""
         labels = np.full(self._place_of.size, -1, dtype=np.int64)
-        labels[self.scored.reference.nodes] = TAUGHT
-        bag = self.informed.heard.labelled
+        labels[self.scored.reference.nodes] = REFERENCE_LABEL
+        bag = self.informed.required_bag.labelled
         labels[bag.nodes] = bag.labels
         return labels
 
@@ -148,7 +148,7 @@ class FullLevel(BagLevel):
         """What each node passes on of a label."""
         graph = self.scored.reference.graph
         shares = passed_shares(graph) if self.informed.exponents.far else np.zeros(graph.num_nodes)
-        shares[self.informed.heard.crowded] = 0.0
+        shares[self.informed.required_bag.crowded] = 0.0
         return shares
 
     def thresholds(
@@ -257,7 +257,7 @@ class FullLevel(BagLevel):
             sums = sums + passed @ self._direct
         sums = sums.tocoo()
         (row, place), amount = sums.coords, sums.data
-        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != TAUGHT)
+        kept = (rows.owns[row] != place) & (amount > 0) & (rows.befores[row] != REFERENCE_LABEL)
         near = (amount[kept] >= NEIGHBOUR).astype(np.float64)
         return row[kept].astype(np.int64), place[kept].astype(np.int64), near, amount[kept] - NEIGHBOUR * near
 

@@ -226,7 +226,7 @@ class FullIntervals(BagLevel):
 
 
 def _between(start: FloatArray, rise: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return between which t all of start + rise·t are at least 0, a column each, rounded outward."""
+    """Return between which t all of start + rise·t are at least 0, for every column, rounded outward."""
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = -start / rise
         slack = _ROUNDING * (size / np.abs(rise) + np.abs(crossing))

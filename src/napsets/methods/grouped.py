@@ -170,7 +170,7 @@ class Grouped(Sealed):
                 values[a, :, place] = taken.values[row]  # type: ignore[union-attr]
                 count, size = taken.rests_on(row)  # type: ignore[union-attr]
                 support[a], effective[a] = np.minimum(support[a], count), np.minimum(effective[a], size)
-            if 0 not in groups:  # nobody asks for it
+            if 0 not in groups:  # no label uses column 0
                 values[a, :, 0] = np.inf
         return LocalThresholds(values[:, :, np.unique(groups)].min(axis=2), support, effective, values, groups)
 
@@ -182,9 +182,9 @@ class Grouped(Sealed):
         values = np.empty((len(alphas), nodes.size, groups.size))
         support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
         enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for labels in none
-        judged = [(a, group) for a in range(len(alphas)) for group in np.flatnonzero(suffice[a]).tolist()]
-        judged += [(a, REST) for a in range(len(alphas))]
-        for (a, group), report in zip(judged, stages(progress, [1] * len(judged), nodes.size), strict=True):
+        cells = [(a, group) for a in range(len(alphas)) for group in np.flatnonzero(suffice[a]).tolist()]
+        cells += [(a, REST) for a in range(len(alphas))]
+        for (a, group), report in zip(cells, stages(progress, [1] * len(cells), nodes.size), strict=True):
             labels = np.flatnonzero(~enough[a, groups] if group == REST else groups == group)
             if labels.size:
                 part = self.rest(alphas[a]) if group == REST else self.part(group)

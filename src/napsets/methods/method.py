@@ -21,7 +21,7 @@ from napsets.methods.data import CalibrationData, Scored, Step
 from napsets.methods.grouped import Grouped
 from napsets.methods.predicts import Calibrates
 from napsets.scores import APS, SCORES, Informed, learns, make_score, prediction_type
-from napsets.scores.base import hears_bag
+from napsets.scores.base import can_use_held_out
 from napsets.scores.similarity import check_features
 
 
@@ -92,14 +92,14 @@ class Method(Calibrates[Calibrated]):
 
     def _check_full(self) -> None:
         """Refuse a full level where held-out labels as evidence would have no guarantee, or no definition."""
-        hears = hears_bag(self.score)
-        if hears and not isinstance(self.localiser, Everyone):
+        uses_held_out = can_use_held_out(self.score)
+        if uses_held_out and not isinstance(self.localiser, Everyone):
             raise InvalidInputError(
                 f"`localiser` must be Everyone() at a full level, where each candidate has a threshold of its own; got "
                 f"{type(self.localiser).__name__}. Take level=Exact() for it."
             )
         inner = self.score
-        while inner is not None and not hears:
+        while inner is not None and not uses_held_out:
             if isinstance(inner, Informed):
                 raise InvalidInputError(
                     f"`score` must look at a node's own row around neighbours' labels at a full level; "

@@ -23,7 +23,7 @@ from napsets.scores.informed import Change
 from napsets.scores.steadiness import limited
 
 #: What stands for the label of a reference node, which no candidate replaces.
-TAUGHT = -2
+REFERENCE_LABEL = -2
 #: How many places on either side of the threshold the first cuts have, and how many times more the next have.
 _WINDOW, _GROWTH = 2, 8
 #: Rows of a piece of work, at the most, and entries of its tables.
@@ -104,7 +104,7 @@ class Search:
         # Where nothing changes: the order of scores, without the node's own.
         passed = (rows.owns >= 0) & (self.order[rows.owns] < needed)
         values = np.repeat(self.scores[needed - 1 + passed][:, None], candidates.size, axis=1)
-        left, width = np.flatnonzero(rows.befores != TAUGHT), _WINDOW
+        left, width = np.flatnonzero(rows.befores != REFERENCE_LABEL), _WINDOW
         while left.size:
             # Without a node's own score, the place of the wanted one may be one further.
             first, last = int(needed[left].min()) - 1 - width, int((needed + (rows.owns >= 0))[left].max()) + width

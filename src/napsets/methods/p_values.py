@@ -100,7 +100,7 @@ def _against(
         for column in range(scores.shape[1]):
             ranks[:, column] = calibrated.local.ranks(nodes, scores[:, column])
     level: FittedExact = calibrated.level if calibrated.is_exact else FittedExact(np.zeros(known.size), np.sort(known))
-    below, upto = (place.reshape(scores.shape) for place in _places(level, ranks.ravel(), scores.ravel()))
+    below, upto = (place.reshape(scores.shape) for place in _ranks_of_pairs(level, ranks.ravel(), scores.ravel()))
     equal, above = (upto - below).astype(np.float64), (known.size - upto).astype(np.float64)
     own_rank = np.zeros(nodes.size)
     place = np.full(calibrated.num_nodes, -1)
@@ -119,7 +119,7 @@ def _against(
     return above, equal, count
 
 
-def _places(level: FittedExact, shares: FloatArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
+def _ranks_of_pairs(level: FittedExact, shares: FloatArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
     """Return how many pairs of the level are below, and at most, each of some pairs."""
     steps = np.unique(level.shares)
     # On one line: the number of the share, then where the score stands among all scores.

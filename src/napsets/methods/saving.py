@@ -24,7 +24,7 @@ from napsets.methods.choice import Choice
 from napsets.methods.data import Scored, check_class_names
 from napsets.methods.method import Method
 from napsets.scores import BOUND, SCORES, BoundScore, InformedIntervals, RowScore, prediction_type
-from napsets.scores.base import hears_bag
+from napsets.scores.base import can_use_held_out
 from napsets.scores.informed import Bag, evidence_of
 from napsets.scores.informed_intervals import BoundInformedIntervals, ResidualBag
 
@@ -356,7 +356,7 @@ def _bag(method: Method, bound: BoundScore) -> Bag | ResidualBag | None:
     """Return the labels that are evidence in addition to the reference; only a full level has them."""
     informed = bound if isinstance(bound, BoundInformedIntervals) else evidence_of(bound)
     bag = None if informed is None else informed.bag
-    if (bag is not None) != (isinstance(method.level, Full) and hears_bag(method.score)):
+    if (bag is not None) != (isinstance(method.level, Full) and can_use_held_out(method.score)):
         raise InvalidInputError(f"`bag_nodes` must be in a file of a full level, and in no other; got {method.level!r}")
     return bag
 

@@ -339,7 +339,7 @@ def _informed(settings: Settings) -> Method:
     score = make_score(settings.score)
     kind = InformedIntervals if isinstance(score, IntervalScore | InformedIntervals) else Informed
     informed = _wrapped(score, kind)
-    level = Full() if getattr(informed, "hears", False) else Exact()
+    level = Full() if getattr(informed, "uses_held_out_labels", False) else Exact()
     return Method(informed, Everyone(), level, settings.seed, settings.allow_empty)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.advice.evidence import ResidualWitnesses
+from napsets.advice.evidence import IntervalEvidenceExplainer
 from napsets.advice.inspection import inspect_row
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.checks.text import percent, shown_name
@@ -185,7 +185,7 @@ class IntervalsPage(PageKind):
         """Return the targets that shifted outputs rest on."""
         informed = [bound if isinstance(bound, BoundInformedIntervals) else None for bound in bounds]
         places, once = each_once(informed, operator.is_)
-        return places, [ResidualWitnesses(bound, self.comparison.graph) for bound in once]
+        return places, [IntervalEvidenceExplainer(bound, self.comparison.graph) for bound in once]
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:

@@ -103,7 +103,7 @@ class VoiceColumn(NamedTuple):
     Attributes
     ----------
     attribute : str
-        The attribute of a `Voice` that has it.
+        The attribute of a `LabelledEvidence` that has it.
     shape : tuple of int
         Its shape; () for a single number.
     fill : float

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.advice.evidence import Witnesses
+from napsets.advice.evidence import EvidenceExplainer
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
@@ -189,7 +189,7 @@ class SetsPage(PageKind):
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
         """Return the labels that informed scores rest on."""
         places, informed = each_once([evidence_of(bound) for bound in bounds], _same_evidence)
-        return places, [Witnesses(bound, self.comparison.graph) for bound in informed]
+        return places, [EvidenceExplainer(bound, self.comparison.graph) for bound in informed]
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:

@@ -318,9 +318,9 @@ class _ForeignLabels(BoundAround):
         return getattr(self.inner, name)
 
 
-def hears_bag(score: Any) -> bool:
+def can_use_held_out(score: Any) -> bool:
     """Return whether held-out labels are evidence at a full level, by default or on request."""
-    return bool(getattr(score, "hears", False) or getattr(score, "hears_on_request", False))
+    return bool(getattr(score, "uses_held_out_labels", False) or getattr(score, "can_use_held_out_targets", False))
 
 
 def prediction_type(score: Any) -> type[Prediction]:

@@ -55,9 +55,9 @@ class ByLabel:
         object.__setattr__(self, "mix", check_share("mix", self.mix))
 
     @property
-    def hears(self) -> bool:
+    def uses_held_out_labels(self) -> bool:
         """Whether held-out labels may be evidence: whether they may for the score that is ranked."""
-        return bool(getattr(self.base, "hears", False))
+        return bool(getattr(self.base, "uses_held_out_labels", False))
 
     def bind(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
@@ -67,14 +67,14 @@ class ByLabel:
         inner = bind(self.base, outputs, u, graph, known)
         return BoundByLabel(inner, inner.at(known.nodes, known.labels), known.labels, self.mix)
 
-    def hear(
+    def bind_with_bag(
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None, *more: Any
     ) -> tuple[BoundByLabel, BoundByLabel]:
-        """Return the score with the reference labels as evidence, and with those of a bag too; see `Informed.hear`."""
+        """Return the score with the reference labels as evidence, and with those of a bag too; see `InformedScore`."""
         known = _known(reference)
-        alone, heard = self.base.hear(outputs, u, graph, known, *more)
+        alone, with_bag = self.base.bind_with_bag(outputs, u, graph, known, *more)
         ranked = BoundByLabel(alone, alone.at(known.nodes, known.labels), known.labels, self.mix)
-        return ranked, replace(ranked, inner=heard)
+        return ranked, replace(ranked, inner=with_bag)
 
 
 def _known(reference: Labelled | None) -> Labelled:

@@ -111,13 +111,13 @@ class Evidence:
         if hops >= 1:
             self.counts["near"] = graph.neighbour_labels(self.label_of, classes)
         if hops == 2:
-            self.counts["far"] = self._passed_on(self.counts["near"], reference, self.parts)
+            self.counts["far"] = self._passed_on(self.counts["near"], reference, self.passed_shares)
 
     @classmethod
     def of_rows(
         cls,
         outputs: npt.NDArray[Any],
-        around: FloatArray,
+        neighbour_outputs: FloatArray,
         label_of: IntArray,
         degrees: IntArray,
         counts: dict[str, FloatArray],
@@ -127,7 +127,7 @@ class Evidence:
 
         Parameters
         ----------
-        outputs, around : numpy.ndarray
+        outputs, neighbour_outputs : numpy.ndarray
             What the model says of them, and of their surroundings.
         label_of : numpy.ndarray
             Their labels where they are in the reference, −1 elsewhere.
@@ -144,12 +144,12 @@ class Evidence:
         some.learned, some.shares, some.table = learned, learned.shares, learned.table
         some.label_of, some.predicted, some.counts = label_of, outputs.argmax(axis=1), counts
         some.degrees = degrees
-        some.__dict__["around"] = around
+        some.__dict__["neighbour_outputs"] = neighbour_outputs
         return some
 
     @cached_property
-    def around(self) -> FloatArray:
-        """The mean of what the model says of the neighbours and of their neighbours; its own word where none are."""
+    def neighbour_outputs(self) -> FloatArray:
+        """The model's mean output for the neighbours and for their neighbours; its own output for isolated nodes."""
         alone = self.graph.degrees == 0
         means = self.graph.neighbour_means(self.outputs.astype(np.float64, copy=False))
         means[alone] = self.outputs[alone]
@@ -158,15 +158,15 @@ class Evidence:
         return 0.5 * (means + further)
 
     @cached_property
-    def parts(self) -> FloatArray:
+    def passed_shares(self) -> FloatArray:
         """The share of each label around it that a node passes on."""
         return passed_shares(self.graph)
 
     @cached_property
-    def quiet(self) -> FloatArray:
+    def held_out_shares(self) -> FloatArray:
         """The same for labels beyond the reference: nothing where the reference is a crowd."""
         crowd = self.counts["near"].sum(axis=1) > CROWD
-        return np.where(crowd, 0.0, self.parts)
+        return np.where(crowd, 0.0, self.passed_shares)
 
     def _passed_on(self, near: FloatArray, labelled: Labelled, parts: FloatArray) -> FloatArray:
         """Return what neighbours pass on of the labels around them, a node's own left out."""
@@ -175,21 +175,21 @@ class Evidence:
         passed[labelled.nodes, labelled.labels] -= sums_over_way_back(self.graph, parts)[labelled.nodes]
         return passed
 
-    def hear(self, bag: Labelled) -> Evidence:
+    def with_bag(self, bag: Labelled) -> Evidence:
         """Return the evidence with the labels of more nodes, which change nothing but the counts near and far."""
-        _ = self.hops < 2 or self.quiet  # by the reference alone, whoever else is heard
-        heard = object.__new__(Evidence)
-        heard.__dict__.update(self.__dict__)
+        _ = self.hops < 2 or self.held_out_shares  # by the reference alone, whatever labels are added
+        evidence = object.__new__(Evidence)
+        evidence.__dict__.update(self.__dict__)
         labels = np.full(self.label_of.size, -1, dtype=np.int64)
         labels[bag.nodes] = bag.labels
         counts = dict(self.counts)
         if "near" in counts:
             near = self.graph.neighbour_labels(labels, self.outputs.shape[1])
             if "far" in counts:
-                counts["far"] = counts["far"] + self._passed_on(near, bag, self.quiet)
+                counts["far"] = counts["far"] + self._passed_on(near, bag, self.held_out_shares)
             counts["near"] = counts["near"] + near
-        heard.counts = counts
-        return heard
+        evidence.counts = counts
+        return evidence
 
     @cached_property
     def _walked(self) -> FloatArray:
@@ -211,7 +211,7 @@ class Evidence:
     def logs(self, name: str, rows: IntArray) -> FloatArray:
         """Return the logarithm of one factor, shape (rows, classes)."""
         if name in ("model", "around"):
-            p = self.outputs if name == "model" else self.around
+            p = self.outputs if name == "model" else self.neighbour_outputs
             return log_floored(p[rows])
         counted = self._walked if name == "wide" else self.counts.get(name)
         counts = self._alike(rows) if counted is None else counted[rows]

@@ -72,9 +72,9 @@ class InformedScore(ABC, Generic[BoundT]):
 
     def bind(self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> BoundT:
         """Learn from the reference labels, and return the score with their evidence."""
-        return self.hear(outputs, u, graph, reference)[0]
+        return self.bind_with_bag(outputs, u, graph, reference)[0]
 
-    def hear(
+    def bind_with_bag(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
@@ -96,10 +96,10 @@ class InformedScore(ABC, Generic[BoundT]):
         """
         if graph is None or reference is None:
             raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
-        return self._hear(outputs, u, graph, reference, bag, learned)
+        return self._bind_with_bag(outputs, u, graph, reference, bag, learned)
 
     @abstractmethod
-    def _hear(
+    def _bind_with_bag(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
@@ -108,7 +108,7 @@ class InformedScore(ABC, Generic[BoundT]):
         bag: Labelled | None,
         learned: Any,
     ) -> tuple[BoundT, BoundT]:
-        """Do what `hear` does, once there are a graph and a reference."""
+        """Do what `bind_with_bag` does, once there are a graph and a reference."""
 
 
 @SCORES.add("informed")
@@ -136,11 +136,11 @@ class Informed(InformedScore["BoundInformed"]):
         object.__setattr__(self, "wide", check_flag("wide", self.wide))
 
     @property
-    def hears(self) -> bool:
+    def uses_held_out_labels(self) -> bool:
         """Whether held-out labels may be evidence: the score of a node must look at its own row alone."""
         return isinstance(self.base, RowScore)
 
-    def _hear(
+    def _bind_with_bag(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
@@ -157,11 +157,15 @@ class Informed(InformedScore["BoundInformed"]):
         alone = BoundInformed(inner, outputs, learned, reference)
         if bag is None:
             return alone, alone
-        evidence = evidence.hear(bag)
+        evidence = evidence.with_bag(bag)
         inner = bind(self.base, sealed(evidence.probabilities(learned)), u, graph, reference)
         rows = bag.nodes
         parts = evidence.fixed(learned, rows), evidence.count("near", rows), evidence.count("far", rows)
-        crowded = np.flatnonzero(evidence.quiet != evidence.parts) if self.hops == 2 else np.empty(0, dtype=np.int64)
+        crowded = (
+            np.flatnonzero(evidence.held_out_shares != evidence.passed_shares)
+            if self.hops == 2
+            else np.empty(0, dtype=np.int64)
+        )
         return alone, BoundInformed(inner, outputs, learned, reference, Bag(bag, *parts, crowded))
 
 
@@ -285,11 +289,11 @@ class BoundInformed(Sealed, BoundAround):
     @cached_property
     def weights(self) -> FloatArray:
         """The weight of each label for each node of the bag, with all others in the bag as evidence."""
-        bag = self.heard
+        bag = self.required_bag
         return sealed(label_weights(self.learned, bag.fixed, bag.near, bag.far))
 
     @property
-    def heard(self) -> Bag:
+    def required_bag(self) -> Bag:
         """The bag, where there is one."""
         if self.bag is None:
             raise InvalidInputError("`level` must be full for held-out labels to be evidence")
@@ -303,7 +307,7 @@ class BoundInformed(Sealed, BoundAround):
         change : Change
             Which nodes of the bag, what that other node adds to their counts, and to which label's.
         """
-        bag, rows = self.heard, change.places
+        bag, rows = self.required_bag, change.places
         weights = self.weights[rows]
         # Whatever label the node has now is taken out; where it is the candidate, nothing changes.
         other = change.before != change.candidates

@@ -69,14 +69,14 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         object.__setattr__(self, "low", plain(self.low))
 
     @property
-    def hears_on_request(self) -> bool:
+    def can_use_held_out_targets(self) -> bool:
         """Whether held-out targets may be evidence: the score must be one that can be solved for the target.
 
         No method uses them by default: intervals became no narrower on the graphs that were tried.
         """
         return bool(self.base.linear)
 
-    def _hear(
+    def _bind_with_bag(
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
@@ -99,8 +99,8 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         more = residual_sums(graph, centre, bag, self.hops, crowded)
         sums = [here + there for here, there in zip(sums, more, strict=True)]
         shifted = sealed(self._shifted(_features(own, sums), own, coefficients))
-        heard = ResidualBag(bag, np.stack([hop[bag.nodes] for hop in sums], axis=1), crowded)
-        return alone, replace(alone, outputs=shifted, bag=heard)
+        residual_bag = ResidualBag(bag, np.stack([hop[bag.nodes] for hop in sums], axis=1), crowded)
+        return alone, replace(alone, outputs=shifted, bag=residual_bag)
 
     def _fit(self, features: FloatArray, own: FloatArray, reference: Labelled) -> FloatArray:
         """Return what each output is made of: by quantile regression on the reference, or of itself."""

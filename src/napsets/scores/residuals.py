@@ -203,8 +203,8 @@ def _beside(name: str, value: object, outputs: ArrayLike) -> FloatArray:
 def _outward(low: FloatArray, reach: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return low − reach and high + reach, a few last digits further out.
 
-    A target whose score is the threshold belongs to the interval; that it lies within ends which are rounded in another
-    way than its score was must not hang on the last digit.
+    A target whose score is the threshold belongs to the interval. The ends are rounded in another way than its
+    score was, and whether it lies between them must not depend on rounding.
     """
     with np.errstate(invalid="ignore"):  # an infinite reach has no last digit
         below, above = (4 * np.spacing(np.abs(end) + np.abs(reach)) for end in (low, high))

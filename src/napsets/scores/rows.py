@@ -91,7 +91,7 @@ class RankScore(RowScore):
             return np.full(size, self.fixed_u)
         if u is None:
             raise InvalidInputError(
-                f"`u` must be given to a randomised {type(self).__name__}, one number in [0, 1] a node; got None"
+                f"`u` must be given to a randomised {type(self).__name__}, one number in [0, 1] per node; got None"
             )
         array = as_array("u", u)
         if array.dtype.kind not in "fiub":

@@ -66,7 +66,7 @@ def judge_tables(
     tuple
         The `Judges` and the `Rule` of `napsets.kernels.candidates`.
     """
-    bag, score, exponents = informed.heard, informed.inner.score, informed.exponents
+    bag, score, exponents = informed.required_bag, informed.inner.score, informed.exponents
     nodes, labels = bag.labelled.nodes[places], bag.labelled.labels[places]
     power = float(score.power) if isinstance(score, Sharpened) else 1.0
     score = score.base if isinstance(score, Sharpened) else score
@@ -90,7 +90,7 @@ def judge_tables(
             gaps = np.abs(np.log(weights / weights[rows, labels][:, None]))
             gaps[rows, labels] = np.inf
             gaps[rows, labels] = gaps.min(axis=1)
-            # Labels that are all but level with the node's own might change places with it by rounding alone.
+            # Labels almost equal in weight to the node's own label might change places with it by rounding alone.
             limits = far * (gaps - 4.0 * margin) / (strength + 1e-300) * (1.0 - 1e-9)
             steady = np.minimum(steady, np.where(limits > 0, limits, -1.0).min(axis=1))
         with_near = weights * ((near + 1.0) / near) ** (exponents.near * power)
