@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -126,6 +127,21 @@ def test_a_model_that_is_right_more_often_than_it_promises_is_suspected() -> Non
     assert trained.too_good
     assert trained.p_value == pytest.approx(0.8**500)
     assert accuracy_on(INTERVALS, outputs, np.zeros(500)) is None
+
+
+@pytest.mark.parametrize("predictor", [ns.SplitConformal(), ns.NAPS(score="informed", exact=True), ns.Auto()])
+def test_the_model_is_judged_by_what_it_said_and_not_by_what_evidence_made_of_it(predictor) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=600)
+    same = rng.integers(600, size=(2, 6000))
+    same = same[:, labels[same[0]] == labels[same[1]]]
+    probabilities = np.full((600, 3), 0.25)
+    probabilities[np.arange(600), labels] = 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ns.NapsetsWarning)
+        calibrated = predictor.calibrate(ns.Graph.from_edge_index(same, 600), probabilities, labels, np.arange(300))
+        verdict = calibrated.verdict(alpha=0.1)
+    assert any("though its probabilities promise 50.0" in text for text in verdict.warnings), verdict.warnings
 
 
 def test_narrow_intervals_of_labelled_nodes_withdraw_the_promise_of_numbers() -> None:

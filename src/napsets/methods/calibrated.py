@@ -237,6 +237,8 @@ class Calibrated(Predicts):
         name : str, optional
             What the method is called in the table of methods.
         """
+        from napsets.methods.new_nodes import model_outputs
+
         if name is None:
             name = "auto" if self.choice is not None else "method"
         check_kind("name", name, str, way="It is what the method is called in the table of methods.")
@@ -244,7 +246,7 @@ class Calibrated(Predicts):
         with warnings.catch_warnings():  # what they would say is among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
             prediction = self._predict(nodes, None, rate, None, None, None, stacklevel=1)
-        summary = prediction.summary()
+        outputs, summary = model_outputs(self), prediction.summary()
         # Evaluation comes after methods on the road of data: it is called by name, and only here.
         return import_module("napsets.evaluation.verdict").foresee(
             self,
@@ -253,7 +255,7 @@ class Calibrated(Predicts):
             nodes=prediction.nodes,
             size=summary.size,
             infinite=summary.infinite,
-            outputs=self.score.probabilities if self.score.num_labels else self.score.outputs,
+            outputs=self.score.probabilities if outputs is None else outputs,
             class_names=self.scored.class_names,
         )
 

@@ -37,7 +37,12 @@ def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None,
         What the new nodes are called; by default n, n+1, …
     """
     scored: Scored = calibrated.scored
-    before = _outputs_of(calibrated)
+    before = model_outputs(calibrated)
+    if before is None:
+        raise InvalidInputError(
+            f"`method` must keep what the model said, to score new nodes; {type(calibrated.score).__name__} does not. "
+            f"Calibrate again, with the new nodes in the graph."
+        )
     rows = calibrated.prediction.check_outputs(outputs)
     rows = rows.reshape(-1, 1) if rows.ndim < before.ndim else rows  # one number per node
     if rows.shape[1:] != before.shape[1:]:
@@ -88,20 +93,17 @@ def _scored_again(calibrated: Any, outputs: Array, graph: Graph | None, u: Array
     return method.on(again)
 
 
-def _outputs_of(calibrated: Any) -> Array:
-    """Return what the model said of the nodes that were there."""
+def model_outputs(calibrated: Any) -> Array | None:
+    """Return what the model said of the nodes, before evidence or a correction changed it; None where it is not kept."""
     bound = calibrated.score
     while bound is not None:
-        for name in ("model", "outputs", "probabilities"):  # the model's own word, before any was changed
+        for name in ("model", "outputs", "probabilities"):
             if isinstance(bound, BoundRows | BoundIntervals) or name != "probabilities":
                 rows: Array | None = getattr(bound, name, None)
                 if rows is not None:
                     return rows
         bound = getattr(bound, "inner", None)
-    raise InvalidInputError(
-        f"`method` must keep what the model said, to score new nodes; {type(calibrated.score).__name__} does not. "
-        f"Calibrate again, with the new nodes in the graph."
-    )
+    return None
 
 
 def _with_edges(graph: Graph | None, edges: ArrayLike | None, before: int, size: int) -> Graph | None:
