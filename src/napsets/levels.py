@@ -23,7 +23,6 @@ beyond τ₂ a larger one, and those between have t̂ itself and are in where th
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -59,12 +58,9 @@ def rank_place(held_out: int, alpha: float) -> int:
 
 
 def fewest_ranks(alpha: float) -> int:
-    """Return how many labels must be held out for T̂ to be among their ranks."""
-    # A little low: the place decides. Of the smallest numbers, one over them is infinite.
-    held_out = max(0, math.floor(min((1.0 - alpha) / alpha, sys.float_info.max)) - 1)
-    while rank_place(held_out, alpha) > held_out:
-        held_out += 1
-    return held_out
+    """Return how many labels must be held out for T̂ to be among their ranks: ⌈(1−α)/α⌉, up to rounding."""
+    share = (1.0 - alpha) * (1.0 - ROUNDING)  # n labels suffice where n ≥ share·(1 + n)
+    return math.ceil(share / (1.0 - share))
 
 
 #: What is below the band of coverage that is shown, and what is below its upper end.

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.evaluation.groups import groups_of_partition
 from napsets.report import neighbourhoods
-from napsets.report.neighbourhoods import ball_of_nodes, force_layout, quotient
+from napsets.report.neighbourhoods import force_layout, quotient
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def balls(world: dict[str, Any]) -> list[Any]:
 
 
 def test_each_node_knows_its_ball(world: dict[str, Any], balls: list[Any]) -> None:
-    ball = ball_of_nodes(balls, world["graph"].num_nodes)
+    ball = groups_of_partition(balls, world["graph"].num_nodes)
     for b, members in enumerate(balls):
         assert np.array_equal(np.flatnonzero(ball == b), members)
     assert (ball[world["calibration"]] == -1).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +12,8 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_inte
 from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph, check_graph
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+from napsets.levels import fewest_ranks
+from napsets.quantile import LARGEST_WEIGHT
 
 LARGEST_COUNT = 2.0**63  # of nodes at a hop
 
@@ -288,8 +288,7 @@ def fewest_labels(alpha: float) -> int:
     >>> fewest_labels(0.1), fewest_labels(0.05)
     (9, 19)
     """
-    share = (1.0 - check_alpha(alpha)) * (1.0 - ROUNDING)  # n labels of weight 1 suffice where n ≥ share·(1 + n)
-    return math.ceil(share / (1.0 - share))
+    return fewest_ranks(check_alpha(alpha))
 
 
 def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, FloatArray]:

@@ -56,12 +56,6 @@ def _names() -> list[str]:
     return list(METHODS)
 
 
-def _check_name(name: str | None) -> str | None:
-    if name is not None:
-        names_of(name)
-    return name
-
-
 def names_of(text: str) -> list[str]:
     """Return the methods of a list such as ``split,naps``, each of which must be in the table."""
     names = [name.strip() for name in text.split(",")]
@@ -89,7 +83,7 @@ MethodOption = Annotated[
         f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --score or, with --directed, "
         f"--direction is given, and {LENGTH_METHOD} if --radius is.",
         autocompletion=_names,
-        callback=_check_name,
+        callback=_check_names,
     ),
 ]
 MethodsOption = Annotated[

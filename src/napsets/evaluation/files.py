@@ -12,13 +12,19 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
 from napsets.evaluation.cautions import chance_band, coverage_band
 from napsets.evaluation.gaps import coverage_gap, describe_weak, weak_groups
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import Judgement, judge
-from napsets.evaluation.metrics import GroupCoverage, coverage_by_class, coverage_by_degree, neighbourhood_partition
+from napsets.evaluation.metrics import (
+    GroupCoverage,
+    coverage_by_class,
+    coverage_by_degree,
+    finite_mean,
+    neighbourhood_partition,
+)
 from napsets.files.classes import ClassNames
 from napsets.files.labels import read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
@@ -288,7 +294,7 @@ class _Intervals(_Leaf):
                 "group": f"{degrees[own == group].min()}–{degrees[own == group].max()}",
                 "nodes": int(count),
                 "coverage": float(share),
-                "mean_width": _finite_mean(prediction.widths[own == group]),
+                "mean_width": finite_mean(prediction.widths[own == group]),
             }
             for group, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
         ]
@@ -296,18 +302,12 @@ class _Intervals(_Leaf):
     def by_group(self, prediction: Any, y: Any, groups: npt.NDArray[np.str_]) -> list[dict[str, Any]]:
         own = groups[prediction.nodes]
         return [
-            row | {"mean_width": _finite_mean(prediction.widths[own == row["group"]])}
+            row | {"mean_width": finite_mean(prediction.widths[own == row["group"]])}
             for row in super().by_group(prediction, y, groups)
         ]
 
     def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
         return {}
-
-
-def _finite_mean(widths: FloatArray) -> float:
-    """Return the mean of finite widths; NaN where there is none."""
-    finite = widths[np.isfinite(widths)]
-    return float(finite.mean()) if finite.size else math.nan
 
 
 _LEAVES: dict[type[Prediction], _Leaf] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}

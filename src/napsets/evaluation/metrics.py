@@ -275,6 +275,11 @@ def mean(values: npt.NDArray[Any]) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
+def finite_mean(values: npt.NDArray[Any]) -> float:
+    """Return the mean of what is finite; NaN where nothing is."""
+    return mean(values[np.isfinite(values)])
+
+
 def mean_and_error(values: npt.NDArray[Any]) -> tuple[float, float]:
     """Return the mean and its standard error, as if values were independent; NaN where there are too few.
 

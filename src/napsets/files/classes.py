@@ -15,13 +15,12 @@ import numpy as np
 from napsets.checks.arguments import IntArray
 from napsets.errors import FileFormatError
 from napsets.files.formats import TableFile
+from napsets.files.ids import listed
 from napsets.files.reading import LabelsAre
 
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0*")
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
-
-_SHOWN = 10
 
 
 class ClassNames:
@@ -112,7 +111,7 @@ def _without_strangers(
     find = finders.get(labels_are, (classes.named, classes.numbered))
     strangers = [text for text in known if all(by(text) < 0 for by in find)]
     if strangers and notes is not None:
-        notes.append(f"left out: rows of {table.path} with labels that are not classes: {_listed(strangers)}")
+        notes.append(f"left out: rows of {table.path} with labels that are not classes: {listed(strangers)}")
     if labels_are == "auto" and any(classes.named(text) >= 0 for text in known):
         strangers = [text for text in known if classes.named(text) < 0]  # numbers among names are not a class here
     return [text for text in known if text not in set(strangers)]
@@ -137,7 +136,7 @@ def _distinct_classes(table: TableFile, distinct: Sequence[str]) -> list[str]:
     fractions = [text for text in labels if not _plain(text).lstrip("-").isdecimal()]
     if fractions:
         raise FileFormatError(
-            f"`{table.name}` must be class names or whole class numbers; {table.path} has {_listed(fractions)}"
+            f"`{table.name}` must be class names or whole class numbers; {table.path} has {listed(fractions)}"
         )
     return sorted_names(list({_plain(text) for text in labels}))
 
@@ -177,17 +176,17 @@ def _mixed(table: TableFile, known: Sequence[str], nameless: Sequence[str], numb
     named = [text for text in known if text not in set(nameless)]
     way = 'If all of them are numbers, say so with --labels-are indices (in Python: labels_are="indices"); otherwise'
     if numberless:
-        way = f"They cannot all be numbers either, because {_listed(numberless)} {_are(numberless)} not:"
+        way = f"They cannot all be numbers either, because {listed(numberless)} {_are(numberless)} not:"
     return (
-        f"`{table.name}` must be class names or class numbers, not both; in {table.path} {_listed(named)} "
-        f"{_are(named)} names of classes, but {_listed(nameless)} can only be numbers. {way} write them the same way."
+        f"`{table.name}` must be class names or class numbers, not both; in {table.path} {listed(named)} "
+        f"{_are(named)} names of classes, but {listed(nameless)} can only be numbers. {way} write them the same way."
     )
 
 
 def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, wanted: Sequence[str], other: str) -> str:
     """Say which labels are not what they should be; `other` is what `labels_are` could be instead, if anything."""
     kinds = {
-        "names": f"class names ({_listed(classes.names)})",
+        "names": f"class names ({listed(classes.names)})",
         "numbers": f"class numbers from 0 to {len(classes) - 1}",
     }
     finders = {"names": classes.named, "numbers": classes.numbered}
@@ -207,15 +206,11 @@ def _strange(table: TableFile, strange: Sequence[str], classes: ClassNames, want
         way += " If they stand for unknown labels, add --skip-unknown, which leaves these nodes out."
     allowed = " or ".join(kinds[kind] for kind in wanted)
     others = f"{len(strange)} other{'s' * (len(strange) != 1)}"
-    return f"`{table.name}` must be {allowed}; {table.path} has {others}: {_listed(strange)}. {way}"
+    return f"`{table.name}` must be {allowed}; {table.path} has {others}: {listed(strange)}. {way}"
 
 
 def _are(texts: Sequence[str]) -> str:
     return "is" if len(texts) == 1 else "are"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    return ", ".join(repr(text) for text in texts[:_SHOWN]) + (", …" if len(texts) > _SHOWN else "")
 
 
 def _plain(text: str) -> str:

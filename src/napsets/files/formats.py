@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
@@ -213,15 +214,15 @@ def _renamed(columns: Sequence[str], column_names: dict[str, str]) -> tuple[str,
 def about_fault(about: Any) -> str | None:
     """Return why something cannot be what napsets writes in addition to rows, None where it can."""
     if not isinstance(about, dict):
-        return f"holds no JSON object; it is {_shortened(about)}"
+        return f"holds no JSON object; it is {shown(about)}"
     if not _is_flat(about):
         return f"is nested deeper than {_DEEPEST} levels"
     names = about.get("class_names")
     listed = isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names)
     if names is not None and not listed:
-        return f"has class_names that are not a list of strings: {_shortened(names)}"
+        return f"has class_names that are not a list of strings: {shown(names)}"
     if names is not None and len(set(names)) < len(names):
-        return f"has class_names that repeat a name: {_shortened(names)}"
+        return f"has class_names that repeat a name: {shown(names)}"
     return None
 
 
@@ -236,11 +237,6 @@ def _is_flat(value: Any) -> bool:
             for inner in (item.values() if isinstance(item, dict) else item)
         ]
     return not level
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def _texts(values: Any) -> Texts:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first few ids as a message shows them."""
+    """Return the first few ids or labels as a message shows them."""
     return ", ".join(repr(value) for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
 
 

@@ -47,10 +47,10 @@ def search(job: Job, *, threads: int | None, progress: Progress | None, strategy
     """
     count = available_threads(threads)
     if job.hops == 0:
-        run(_unsearched_pieces(job), threads=count, total=job.sources.size, progress=progress)
+        run(_pieces(job, _unsearched, _UNSEARCHED_SOURCES), threads=count, total=job.sources.size, progress=progress)
         return
     if strategy == "far" or (strategy is None and job.hops > FEW_HOPS):
-        run(_far_pieces(job), threads=count, total=job.sources.size, progress=progress)
+        run(_pieces(job, _far, _FAR_SOURCES), threads=count, total=job.sources.size, progress=progress)
         return
     workspace_bytes = _Workspace.size(job)
     batches = plan(
@@ -104,13 +104,13 @@ def _shallow(kernel: Callable[..., Any], graph: tuple[Any, ...], job: Job, first
     kernel(job.layout.numbers[job.sources[first:last]], *graph, job.hops, *job.ending(first, last))
 
 
+def _pieces(job: Job, work: Callable[..., None], size: int) -> Iterator[Piece]:
+    for first in range(0, job.sources.size, size):
+        last = min(first + size, job.sources.size)
+        yield last - first, partial(work, job, first, last)
+
+
 # -- one source at a time, very far ---------------------------------------------------------------------------------
-
-
-def _far_pieces(job: Job) -> Iterator[Piece]:
-    for first in range(0, job.sources.size, _FAR_SOURCES):
-        last = min(first + _FAR_SOURCES, job.sources.size)
-        yield last - first, partial(_far, job, first, last)
 
 
 def _far(job: Job, first: int, last: int, stop: Stop) -> None:
@@ -120,12 +120,6 @@ def _far(job: Job, first: int, last: int, stop: Stop) -> None:
 
 
 # -- no hops at all ---------------------------------------------------------------------------------------------------
-
-
-def _unsearched_pieces(job: Job) -> Iterator[Piece]:
-    for first in range(0, job.sources.size, _UNSEARCHED_SOURCES):
-        last = min(first + _UNSEARCHED_SOURCES, job.sources.size)
-        yield last - first, partial(_unsearched, job, first, last)
 
 
 def _unsearched(job: Job, first: int, last: int, stop: Stop) -> None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import (
     ArrayLike,
+    BoolArray,
     FloatArray,
     IntArray,
     Sealed,
@@ -35,6 +36,7 @@ from napsets.graph import Direction, Graph, check_graph
 from napsets.kernels import endings
 from napsets.localisers.neighbourhoods import CalibrationIndex
 from napsets.predictions import NodeThresholds
+from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms
 
 #: What is said where a graph is missing.
@@ -63,6 +65,12 @@ class Cut(NamedTuple):
 
     level: float
     rule: Literal["nominal", "at least", "above"] = "nominal"
+
+    def accepts(self, mass: FloatArray, whole: FloatArray | float) -> BoolArray:
+        """Whether a mass is enough of the whole."""
+        if self.rule == "nominal":
+            return mass >= self.level * whole * (1.0 - ROUNDING)
+        return mass / whole >= self.level if self.rule == "at least" else mass / whole > self.level
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from napsets.errors import InvalidInputError
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, check_reference
 from napsets.localisers.everyone import ImportanceLocal
 from napsets.localisers.weighed import NodeWeights
-from napsets.quantile import LARGEST_WEIGHT, ROUNDING
+from napsets.quantile import LARGEST_WEIGHT
 
 #: Nodes between two reports.
 _REPORTED = 256
@@ -208,11 +208,7 @@ def _threshold(scores: FloatArray, mass: FloatArray, own: float, cut: Cut) -> fl
     whole = own + total
     if whole == 0.0:
         return float("inf")
-    masses = np.append(0.0, mass)
-    if cut.rule == "nominal":
-        reached = masses >= cut.level * whole * (1.0 - ROUNDING)
-    else:
-        reached = masses / whole >= cut.level if cut.rule == "at least" else masses / whole > cut.level
+    reached = cut.accepts(np.append(0.0, mass), whole)
     if not reached[-1]:
         return float("inf")
     first = int(reached.argmax())

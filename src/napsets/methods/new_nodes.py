@@ -94,7 +94,7 @@ def _scored_again(calibrated: Any, outputs: Array, graph: Graph | None, u: Array
 
 
 def model_outputs(calibrated: Any) -> Array | None:
-    """Return what the model said of the nodes, before evidence or a correction changed it; None where it is not kept."""
+    """Return what the model said of the nodes, before evidence or a correction changed it; None if that is not kept."""
     bound = calibrated.score
     while bound is not None:
         for name in ("model", "outputs", "probabilities"):

@@ -42,12 +42,6 @@ def wilson(hits: float, count: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def finite_mean(values: npt.NDArray[Any]) -> float:
-    """Return the mean of what is finite; NaN where nothing is."""
-    kept = values[np.isfinite(values)]
-    return float(kept.mean()) if kept.size else math.nan
-
-
 def mean_ends(values: npt.NDArray[Any]) -> Ends:
     """Return the mean with its 95 % interval."""
     mean, error = mean_and_error(values)

@@ -17,12 +17,12 @@ from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import groups_by_width
-from napsets.evaluation.metrics import GroupCoverage
+from napsets.evaluation.metrics import GroupCoverage, finite_mean
 from napsets.evaluation.results import MethodResult
 from napsets.evaluation.verdict_words import whose_finite
 from napsets.groups import by_quantiles
 from napsets.predictions import PredictionIntervals
-from napsets.report.chart_data import Ends, Row, Z, finite_mean, group_rows, median_ends, range_names
+from napsets.report.chart_data import Ends, Row, Z, group_rows, median_ends, range_names
 from napsets.report.encodings import (
     CHANCE_TIPS,
     INTERVAL_TIPS,

@@ -10,11 +10,12 @@ import numpy as np
 
 from napsets.advice.threshold import rings_around
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
-from napsets.evaluation.metrics import neighbourhood_partition
+from napsets.evaluation.groups import groups_of_partition
+from napsets.evaluation.metrics import finite_mean, neighbourhood_partition
 from napsets.evaluation.results import Comparison
 from napsets.graph import Graph
 from napsets.methods import Scored
-from napsets.report.chart_data import Row, finite_mean
+from napsets.report.chart_data import Row
 
 #: Neighbourhoods with fewer nodes are not drawn; PCCV judges only those of `JUDGED_SIZE` or more, as in the paper.
 DRAWN_SIZE, JUDGED_SIZE = 10, 30
@@ -78,23 +79,15 @@ def neighbourhood_map(comparison: Comparison) -> NeighbourhoodMap:
     """Cut the judged nodes into neighbourhoods and lay them out."""
     graph, seed = comparison.graph, comparison.settings.seed
     parts = neighbourhood_partition(graph, comparison.nodes, min_size=DRAWN_SIZE, seed=seed)[:DRAWN_BALLS]
-    ball = ball_of_nodes(parts, graph.num_nodes)
+    ball = groups_of_partition(parts, graph.num_nodes)
     links, position = quotient(graph, parts, seed)
     return NeighbourhoodMap(ball, position, links, int((ball[comparison.nodes] < 0).sum()))
-
-
-def ball_of_nodes(balls: list[IntArray], num_nodes: int) -> IntArray:
-    """Return the ball that each node of the graph lies in, −1 for none."""
-    ball = np.full(num_nodes, -1, dtype=np.int64)
-    for b, members in enumerate(balls):
-        ball[members] = b
-    return ball
 
 
 def quotient(graph: Graph, balls: list[IntArray], seed: int = 0) -> tuple[list[Row], FloatArray]:
     """Return the graph whose nodes are balls: the strongest links of each, and where it is drawn within [0, 1]²."""
     count = len(balls)
-    joined = _edges_between(graph, ball_of_nodes(balls, graph.num_nodes), count)
+    joined = _edges_between(graph, groups_of_partition(balls, graph.num_nodes), count)
     source, target = np.nonzero(np.triu(joined, 1))
     edges = joined[source, target]
     # Large balls have many edges to all others; the layout should show which balls are closer than their sizes explain.

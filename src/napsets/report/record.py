@@ -26,7 +26,7 @@ from napsets.localisers.decay import hop_weights
 from napsets.methods import Method
 from napsets.randomness import UInt64Array, hash_ids
 from napsets.report.kind import focus
-from napsets.scores import SCORES, make_score
+from napsets.scores.base import score_name
 from napsets.version import __version__
 
 
@@ -106,7 +106,7 @@ def record_of(comparison: Comparison, settings: Mapping[str, Any], method: str |
         "methods": [result.name for result in comparison],
         "alpha": comparison.alpha,
         "hops": comparison.hops,
-        "score": _score_name(shared.score),
+        "score": score_name(shared.score),
         "seed": int(shared.seed),
         "allow_empty": shared.allow_empty,
         "fallback": shared.fallback,
@@ -144,15 +144,6 @@ def calibrating_nodes(record: Mapping[str, Any], keys: UInt64Array) -> IntArray:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"the report does not say which nodes calibrated: {error}") from error
     return np.sort(np.argsort(keys, kind="stable")[marks])
-
-
-def _score_name(score: Any) -> str:
-    """Return the name by which the command knows a score; one with settings of its own has none."""
-    name = SCORES.name_of(type(score))
-    try:
-        return name if name is not None and score == make_score(name) else repr(score)
-    except TypeError:  # a score that is nothing without settings
-        return repr(score)
 
 
 def _description(method: Method) -> dict[str, Any] | None:

@@ -302,6 +302,15 @@ def make_score(score: object) -> Any:
     return score
 
 
+def score_name(score: Any) -> str:
+    """Return the name by which the command knows a score; one with settings of its own has none, and is written out."""
+    name = SCORES.name_of(type(score))
+    try:
+        return name if name is not None and score == SCORES[name]() else repr(score)
+    except TypeError:  # a score that is nothing without settings
+        return repr(score)
+
+
 def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> Any:
     """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`."""
     bound: Any = (score if isinstance(score, Score) else _Rows(score)).bind(outputs, u, graph, reference)

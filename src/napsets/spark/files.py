@@ -32,7 +32,7 @@ from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.table import METHODS, make_method
 from napsets.predictions import SetsSummary
-from napsets.scores import SCORES
+from napsets.scores.base import score_name
 from napsets.spark.batches import literally
 from napsets.spark.places import UNREADABLE, absolute, beside, check_early, check_target, local_path, write_text
 from napsets.spark.plans import PLANS, Plan
@@ -222,7 +222,7 @@ def _recorded(method: Any, level: float | None) -> dict[str, Any]:
     exact = {"exact": True, "exact_level": None if level is None or math.isinf(level) else level}
     if not isinstance(method, Method):
         return settings if level is None else settings | exact
-    settings = {"score": _score_name(method.score)} | settings
+    settings = {"score": score_name(method.score)} | settings
     localiser = method.localiser
     if isinstance(localiser, Hops):
         decay = localiser.decay
@@ -233,12 +233,6 @@ def _recorded(method: Any, level: float | None) -> dict[str, Any]:
     if isinstance(method.level, Nominal):
         return settings | {"fallback": method.level.fallback}
     return settings | exact
-
-
-def _score_name(score: Any) -> str:
-    """Return what a sets file calls a score: its short name, or all of it where it is not set up as usual."""
-    name = SCORES.name_of(type(score))
-    return repr(score) if name is None or score != type(score)() else name
 
 
 @contextmanager

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.localisers.base import Cut, LocalThresholds, Reference
 from napsets.localisers.hops import Counts, Sizes, Weighting
-from napsets.quantile import ROUNDING
 from napsets.randomness import node_uniforms, split_hashes
 
 
@@ -204,29 +203,17 @@ class WeightedScores:
 
     def _smallest(self, cut: Cut, total: FloatArray, last: IntArray, own: IntArray) -> FloatArray:
         """Return the smallest score whose mass the cut accepts: halving for all targets at once."""
-        nothing = _reaches(cut, np.zeros(total.size), total)
-        enough = _reaches(cut, total, total) & ~nothing
+        nothing = cut.accepts(np.zeros(total.size), 1.0 + total)
+        enough = cut.accepts(total, 1.0 + total) & ~nothing
         low, high = np.zeros(last.size, dtype=np.int64), np.where(enough, last, 0)
         while (low < high).any():
             middle = (low + high) >> 1
-            reached = _reaches(cut, self._mass(middle, own), total)
+            reached = cut.accepts(self._mass(middle, own), 1.0 + total)
             high = np.where(reached & (low < high), middle, high)
             low = np.where(reached | (low >= high), low, middle + 1)
         values = np.where(nothing, -np.inf, np.inf)
         values[enough] = self.distinct[low[enough]]
         return values
-
-
-def _reaches(cut: Cut, mass: FloatArray, total: FloatArray) -> BoolArray:
-    whole = 1.0 + total
-    reached: BoolArray
-    if cut.rule == "nominal":
-        reached = mass >= cut.level * whole * (1.0 - ROUNDING)
-    elif cut.rule == "at least":
-        reached = mass / whole >= cut.level
-    else:
-        reached = mass / whole > cut.level
-    return reached
 
 
 @dataclass(frozen=True)

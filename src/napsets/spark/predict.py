@@ -15,15 +15,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
-from napsets.checks.values import check_alpha, check_count, check_flag, check_progress
+from napsets.checks.values import check_alpha, check_count, check_progress
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.graph import Direction
 from napsets.groups import make_groups
-from napsets.levels import Exact, Nominal
-from napsets.localisers import Everyone, Hops
+from napsets.localisers import Everyone
 from napsets.localisers.decay import Decay, hop_weights
 from napsets.methods.method import Method
 from napsets.methods.method import Settings as MethodSettings
+from napsets.methods.predictors import NAPS
 from napsets.methods.table import make_method, with_groups
 from napsets.scores import APS
 from napsets.spark import arrow, batches
@@ -194,7 +194,7 @@ def named_method(method: str | Method | None, settings: dict[str, Any], *, exact
     if method is None:
         known = {name: settings[name] for name in ("hops", "seed", "allow_empty", "direction")}
         known |= {name: settings[name] for name in ("decay", "pool", "alike") if settings[name] is not None}
-        local = hops_method(score=score, exact=exact, **known)
+        local = NAPS(score=score, exact=exact, **known).to_method()
         return check_method(local if settings["by"] is None else with_groups(local, make_groups(settings["by"])))
     if exact:
         raise InvalidInputError("`exact` must be left out where a `method` is given, which says at which level")
@@ -203,25 +203,6 @@ def named_method(method: str | Method | None, settings: dict[str, Any], *, exact
             raise InvalidInputError("`by` must be left out where `method` is a Method, which has its own groups")
         return check_method(method)
     return check_method(make_method(method, MethodSettings(**settings | {"score": score})), method)
-
-
-def hops_method(
-    hops: int = 2,
-    decay: Decay = "uniform",
-    score: Any = None,
-    seed: int = 0,
-    *,
-    pool: float = 0.0,
-    alike: float = 0.0,
-    exact: bool = False,
-    allow_empty: bool = True,
-    direction: Direction = "out",
-) -> Method:
-    """Return the method that `NAPS` with these settings is."""
-    level = Exact() if check_flag("exact", exact) else Nominal()
-    return Method(
-        APS() if score is None else score, Hops(hops, decay, pool, alike, direction), level, seed, allow_empty
-    )
 
 
 def predict(spark: SparkSession, inputs: dict[str, DataFrame | None], method: Method, options: Options) -> Result:

@@ -26,7 +26,7 @@ from napsets.checks.text import percent
 from napsets.checks.values import check_alpha
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
-from napsets.datasets.collection import COLLECTION
+from napsets.datasets.collection import COLLECTION, file_name
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
 from napsets.evaluation.cautions import level_labels
 from napsets.evaluation.groups import usual_groups
@@ -143,7 +143,7 @@ class DrawCell(ModelCell):
         """Say whether the graph can be had; a folder that is not there is an error, as no graph file could be found."""
         if self.dataset in COLLECTION and not Path(root).is_dir():
             raise InvalidInputError(
-                f"`root` must be the folder that holds {_file(self.dataset)}; there is no folder {os.fspath(root)}"
+                f"`root` must be the folder that holds {file_name(self.dataset)}; there is no folder {os.fspath(root)}"
             )
         return has_graph(self.dataset, root)
 
@@ -172,11 +172,7 @@ class DrawCell(ModelCell):
 
 def has_graph(name: str, root: str | os.PathLike[str]) -> bool:
     """Say whether a graph can be had here: drawn or embedded, or its file is in `root`."""
-    return name not in COLLECTION or (Path(root) / _file(name)).exists()
-
-
-def _file(name: str) -> str:
-    return f"{name.replace('-', '_')}.npz"
+    return name not in COLLECTION or (Path(root) / file_name(name)).exists()
 
 
 @dataclass(frozen=True)
