@@ -11,16 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.kernels._jit import jit, part
+from napsets.kernels.growing import walk_hops
 from napsets.kernels.ordered import count_pairs, pair_at
 from napsets.kernels.selection import needed
-
-
-class Rows(NamedTuple):
-    """A graph with room to grow; see `growing`."""
-
-    starts: Any
-    sizes: Any
-    columns: Any
 
 
 class Known(NamedTuple):
@@ -46,27 +39,6 @@ class Known(NamedTuple):
     everyone: Any
     alike: Any
     size: int
-
-
-class Walk(NamedTuple):
-    """Room for one search.
-
-    Attributes
-    ----------
-    stamps : int64 of shape (slots,)
-        When each slot was last met.
-    clock : int64 of shape (1,)
-        The time of the last search.
-    queue : int64 of shape (slots,)
-        The slots met, hop by hop.
-    ends : int64 of shape (hops + 1,)
-        Where each hop ends in the queue.
-    """
-
-    stamps: Any
-    clock: Any
-    queue: Any
-    ends: Any
 
 
 class Question(NamedTuple):
@@ -121,49 +93,26 @@ class HeldOut(NamedTuple):
     stale: Any
 
 
-@part
-def _walk(source, hops, rows, walk, marks, least):
-    """List the slots within some hops of one, itself first; at the last hop only those with at least some mark."""
-    walk.clock[0] += 1
-    now = walk.clock[0]
-    walk.stamps[source] = now
-    walk.queue[0] = source
-    first, count = 0, 1
-    walk.ends[0] = 1
-    for k in range(1, hops + 1):
-        last = count
-        for i in range(first, last):
-            start = rows.starts[walk.queue[i]]
-            for j in range(start, start + rows.sizes[walk.queue[i]]):
-                other = rows.columns[j]
-                if (k < hops or marks[other] >= least) and walk.stamps[other] != now:
-                    walk.stamps[other] = now
-                    walk.queue[count] = other
-                    count += 1
-        walk.ends[k] = count
-        first = last
-    return count
-
-
 @jit
 def find_thresholds(slots, rows, known, walk, question, values, near):
     """Write the thresholds of slots, shape (slots, cuts), and how many reference nodes are at each hop."""
-    hops = question.weights.size
+    queue, ends, hops = walk.queue, walk.ends, question.weights.size
+    member, scores = known.member, known.scores
     for v in range(slots.size):
         slot = slots[v]
-        count = _walk(slot, hops, rows, walk, known.member, 1)
+        count = walk_hops(slot, hops, rows, walk, member, 1)
         met = 0
         for i in range(1, count):
-            met += known.member[walk.queue[i]]
+            met += member[queue[i]]
         local, at_hop = np.empty(met), np.empty(met, np.int64)
         met, k = 0, 1
         near[v] = 0
         for i in range(1, count):
-            while i >= walk.ends[k]:
+            while i >= ends[k]:
                 k += 1
-            other = walk.queue[i]
-            if known.member[other]:
-                local[met] = known.scores[other]
+            other = queue[i]
+            if member[other]:
+                local[met] = scores[other]
                 at_hop[met] = k - 1
                 near[v, k - 1] += 1
                 met += 1
@@ -171,7 +120,8 @@ def find_thresholds(slots, rows, known, walk, question, values, near):
         local = local[order]
         running = np.zeros((met + 1, hops), np.int64)
         for i in range(met):
-            running[i + 1] = running[i]
+            for k in range(hops):
+                running[i + 1, k] = running[i, k]
             running[i + 1, at_hop[order[i]]] += 1
         _select(slot, local, running, known, question, values[v])
 
@@ -185,7 +135,7 @@ def _select(slot, local, running, known, question, values):
     group, same = -1, 0
     if question.alike > 0.0:
         group = known.groups[slot]
-        same = count_pairs(known.alike, group, np.inf, True) - count_pairs(known.alike, group, -np.inf, False) - own
+        same = _alike_up_to(np.inf, known, question, group) - own
     pooled = question.pool > 0.0 or question.alike > 0.0
     total = _mass(running[local.size], others, same, others, same, question)
     for c in range(question.levels.size):
@@ -204,28 +154,44 @@ def _select(slot, local, running, known, question, values):
                     low = middle + 1
             values[c] = local[low]
         else:
-            low, high = 0, known.size - 1
-            while low < high:
-                middle = (low + high) // 2
-                if _mass_at(pair_at(known.everyone, middle)[1], local, running, known, question, group, own, score,
-                            others, same) >= enough:  # fmt: skip
-                    high = middle
-                else:
-                    low = middle + 1
-            values[c] = pair_at(known.everyone, low)[1]
+            values[c] = _pooled(enough, local, running, known, question, group, own, score, others, same)
 
 
 @part
-def _mass_at(value, local, running, known, question, group, own, score, others, same):
-    """Return the mass of all reference scores up to a value, a node's own left out."""
-    mine = int(own and score <= value)
-    all_up_to = count_pairs(known.everyone, 0.0, value, True) - mine
-    same_up_to = 0
-    if question.alike > 0.0:
-        start = count_pairs(known.alike, group, -np.inf, False)
-        same_up_to = count_pairs(known.alike, group, value, True) - start - mine
-    near = np.searchsorted(local, value, side="right")
-    return _mass(running[near], all_up_to, same_up_to, others, same, question)
+def _pooled(enough, local, running, known, question, group, own, score, others, same):
+    """Return the smallest reference score up to which there is enough mass, a node's own left out."""
+    low, high, first, last = 0, local.size, 0, known.size - 1
+    while low < high:  # the first score nearby that is enough
+        middle = (low + high) // 2
+        mine = int(own and score <= local[middle])
+        up_to = count_pairs(known.everyone, 0.0, local[middle], True)
+        near = np.searchsorted(local, local[middle], side="right")
+        alike = _alike_up_to(local[middle], known, question, group) - mine
+        if _mass(running[near], up_to - mine, alike, others, same, question) >= enough:
+            high, last = middle, up_to - 1
+        else:
+            low, first = middle + 1, up_to
+    # Between the one before and that one, what is nearby stays the same.
+    near, alike = running[low], 0
+    own_place = count_pairs(known.everyone, 0.0, score, False) if own else known.size
+    while first < last:
+        middle = (first + last) // 2
+        mine = int(own_place <= middle)
+        if question.alike > 0.0:
+            alike = _alike_up_to(pair_at(known.everyone, middle)[1], known, question, group) - mine
+        if _mass(near, middle + 1 - mine, alike, others, same, question) >= enough:
+            last = middle
+        else:
+            first = middle + 1
+    return pair_at(known.everyone, first)[1]
+
+
+@part
+def _alike_up_to(value, known, question, group):
+    """Return how many of the reference that look alike have a score up to a value."""
+    if question.alike == 0.0:
+        return 0
+    return count_pairs(known.alike, group, value, True) - count_pairs(known.alike, group, -np.inf, False)
 
 
 @part
@@ -269,7 +235,7 @@ def count_around(entries, rows, known, walk, held_out):
     hops = held_out.near.shape[1]
     for entry in entries:
         score = held_out.scores[entry]
-        count = _walk(held_out.slots[entry], hops, rows, walk, known.member, 1)
+        count = walk_hops(held_out.slots[entry], hops, rows, walk, known.member, 1)
         held_out.below[entry] = 0
         held_out.near[entry] = 0
         k = 1
@@ -304,7 +270,7 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
         held_out.all_below[entry] += below
         if held_out.groups[entry] == group:
             held_out.same_below[entry] += below
-    count = _walk(slot, hops, rows, walk, entry_of, 0)
+    count = walk_hops(slot, hops, rows, walk, entry_of, 0)
     k = 1
     for i in range(1, count):
         while i >= walk.ends[k]:
@@ -319,7 +285,7 @@ def shift_counts(slot, score, group, sign, entry_of, rows, walk, held_out):
 def mark_stale(slots, hops, entry_of, rows, walk, held_out):
     """Mark the held-out labels within some hops of some slots."""
     for slot in slots:
-        for i in range(_walk(slot, hops, rows, walk, entry_of, 0)):
+        for i in range(walk_hops(slot, hops, rows, walk, entry_of, 0)):
             entry = entry_of[walk.queue[i]]
             if entry >= 0:
                 held_out.stale[entry] = True

@@ -6,11 +6,91 @@ full moves to the end of `columns` and gets twice the room; what it leaves behin
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import borrowed, jit, part, prefetch
 
 _LEAST_ROOM = 4
+#: Rows that are asked for ahead of their use, and entries of one that are.
+AHEAD, _COLUMNS = 64, 32
+
+
+class Rows(NamedTuple):
+    """A graph with room to grow, as above."""
+
+    starts: Any
+    sizes: Any
+    columns: Any
+
+
+class Walk(NamedTuple):
+    """Room for one search.
+
+    Attributes
+    ----------
+    stamps : int64 of shape (slots,)
+        When each slot was last met.
+    clock : int64 of shape (1,)
+        The time of the last search.
+    queue : int64 of shape (slots,)
+        The slots met, hop by hop.
+    ends : int64 of shape (hops + 1,)
+        Where each hop ends in the queue.
+    """
+
+    stamps: Any
+    clock: Any
+    queue: Any
+    ends: Any
+
+
+@part
+def ask_for(slots, starts, sizes, columns):
+    """Ask the cache for the rows of some slots, all at once, instead of waiting for each in turn."""
+    for slot in slots:
+        prefetch(starts, slot)
+        prefetch(sizes, slot)
+    for slot in slots:
+        for j in range(starts[slot], starts[slot] + min(sizes[slot], _COLUMNS), 16):
+            prefetch(columns, j)
+
+
+@part
+def walk_hops(source, hops, rows, walk, marks, least):
+    """List the slots within some hops of one, itself first; at the last hop only those with at least some mark."""
+    rows, walk = borrowed(rows), borrowed(walk)
+    starts, sizes, columns, stamps, queue, ends = (
+        rows.starts,
+        rows.sizes,
+        rows.columns,
+        walk.stamps,
+        walk.queue,
+        walk.ends,
+    )
+    walk.clock[0] += 1
+    now = walk.clock[0]
+    stamps[source] = now
+    queue[0] = source
+    first, count = 0, 1
+    ends[0] = 1
+    for k in range(1, hops + 1):
+        last = count
+        for begin in range(first, last, AHEAD):
+            end = min(begin + AHEAD, last)
+            ask_for(queue[begin:end], starts, sizes, columns)
+            for i in range(begin, end):
+                start = starts[queue[i]]
+                for j in range(start, start + sizes[queue[i]]):
+                    other = columns[j]
+                    if (k < hops or marks[other] >= least) and stamps[other] != now:
+                        stamps[other] = now
+                        queue[count] = other
+                        count += 1
+        ends[k] = count
+        first = last
+    return count
 
 
 @part

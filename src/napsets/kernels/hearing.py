@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import borrowed, jit, part, prefetch
+from napsets.kernels.growing import AHEAD, ask_for
 
 _UNIT = 2.0**-30
+#: Slots whose entries are asked for before they are listed.
+_WAITING = 256
 
 
 class Speakers(NamedTuple):
@@ -20,7 +23,7 @@ class Speakers(NamedTuple):
 
     Attributes
     ----------
-    code : int32 of shape (slots,)
+    code : int8 of shape (slots,), or of more bits for more labels
         0 without a label, y + 1 for label y in the reference, −(y + 1) for one that is held out.
     crowd : int32 of shape (slots,)
         How many neighbours are in the reference.
@@ -73,9 +76,9 @@ class Scratch(NamedTuple):
 
 
 @part
-def _share(slot, rows):
-    """Return the share of each label around it that a node passes on."""
-    return np.floor(1.0 / (_UNIT * max(rows.sizes[slot], 1))) * _UNIT
+def _share(size):
+    """Return the share of each label around it that a node with so many neighbours passes on."""
+    return np.floor(1.0 / (_UNIT * max(size, 1))) * _UNIT
 
 
 @jit
@@ -87,18 +90,18 @@ def look_around(slots, rows, speakers, outputs, means, stale, tables):
     none = np.empty(0, np.int64)
     nothing = Scratch(none, none, np.empty(0), np.empty(0))
     for i in range(slots.size):
-        _look(slots[i], i, False, rows, speakers, outputs, means, stale, tables, nothing)
+        _look(slots[i], i, nothing.near, rows, speakers, outputs, means, stale, tables, nothing)
 
 
 @jit
 def look_and_list(slots, rows, speakers, outputs, means, stale, tables, scratch, starts):
     """Do the same, and return the entries held out that hear each slot, and what near and far; `starts` is written."""
     entries = np.empty(64, np.int64)
-    near, far = np.empty(64), np.empty(64)
+    near, far, waiting = np.empty(64), np.empty(64), np.empty(2 * _WAITING)
     total = 0
     for i in range(slots.size):
         starts[i] = total
-        count = _look(slots[i], i, True, rows, speakers, outputs, means, stale, tables, scratch)
+        count = _look(slots[i], i, waiting, rows, speakers, outputs, means, stale, tables, scratch)
         if speakers.code[slots[i]] > 0:  # no candidate replaces a label of the reference
             count = 0
         while total + count > entries.size:
@@ -114,27 +117,38 @@ def look_and_list(slots, rows, speakers, outputs, means, stale, tables, scratch,
 
 
 @part
-def _look(slot, i, listing, rows, speakers, outputs, means, stale, tables, scratch):
-    """Fill the i-th row of the tables, and return how many entries are listed."""
-    near, far, all_near, all_far = tables[0, i], tables[1, i], tables[2, i], tables[3, i]
-    tables[:4, i] = 0.0
-    count = 0
-    start = rows.starts[slot]
-    for j in range(start, start + rows.sizes[slot]):
-        between = rows.columns[j]
-        code = speakers.code[between]
+def _look(slot, i, waiting, rows, speakers, outputs, means, stale, tables, scratch):
+    """Fill the i-th row of the tables, and return how many entries are listed; none without room for those waiting.
+
+    The entries of far slots are asked for, and listed later: waiting for each in turn would take longer.
+    """
+    rows, speakers, scratch = borrowed(rows), borrowed(speakers), borrowed(scratch)
+    starts, sizes, columns, codes, entry_of = rows.starts, rows.sizes, rows.columns, speakers.code, speakers.entry_of
+    near, far, all_near, all_far, around = tables[0, i], tables[1, i], tables[2, i], tables[3, i], tables[4, i]
+    for c in range(near.size):
+        near[c] = far[c] = all_near[c] = all_far[c] = 0.0
+    count, asked, listing, start = 0, 0, waiting.size > 0, starts[slot]
+    for j in range(start, start + sizes[slot]):
+        if (j - start) % AHEAD == 0:
+            some = columns[j : min(j + AHEAD, start + sizes[slot])]
+            ask_for(some, starts, sizes, columns)
+            for other in some:
+                prefetch(means, other * near.size)
+                prefetch(means, (other + 1) * near.size - 1)
+        between = columns[j]
+        code = codes[between]
         if code > 0:
             near[code - 1] += 1.0
         elif code < 0:
             all_near[-code - 1] += 1.0
             if listing:
-                count = _meet(speakers.entry_of[between], 1.0, 0.0, count, scratch)
-        share = _share(between, rows)
+                count = _meet(entry_of[between], 1.0, 0.0, count, scratch)
+        share = _share(sizes[between])
         crowded = speakers.crowd[between] > speakers.most
-        first = rows.starts[between]
-        for k in range(first, first + rows.sizes[between]):
-            other = rows.columns[k]
-            code = speakers.code[other]
+        first = starts[between]
+        for k in range(first, first + sizes[between]):
+            other = columns[k]
+            code = codes[other]
             if code == 0 or other == slot:
                 continue
             if code > 0:
@@ -142,17 +156,31 @@ def _look(slot, i, listing, rows, speakers, outputs, means, stale, tables, scrat
             elif not crowded:
                 all_far[-code - 1] += share
                 if listing:
-                    count = _meet(speakers.entry_of[other], 0.0, share, count, scratch)
-    all_near += near
-    all_far += far
-    _average(slot, rows, outputs, means, stale, tables[4, i])
+                    if asked == waiting.size:
+                        count, asked = _meet_far(waiting[:asked], entry_of, count, scratch), 0
+                    prefetch(entry_of, other)
+                    waiting[asked], waiting[asked + 1] = other, share
+                    asked += 2
+    count = _meet_far(waiting[:asked], entry_of, count, scratch)
+    for c in range(near.size):
+        all_near[c] += near[c]
+        all_far[c] += far[c]
+    _average(slot, rows, outputs, means, stale, around)
+    return count
+
+
+@part
+def _meet_far(waiting, entry_of, count, scratch):
+    """List the entries of slots, each followed by its share, and return how many are listed."""
+    for i in range(0, waiting.size, 2):
+        count = _meet(entry_of[int(waiting[i])], 0.0, waiting[i + 1], count, scratch)
     return count
 
 
 @part
 def _average(slot, rows, outputs, means, stale, around):
     """Write the mean of the outputs of the neighbours and of their neighbours."""
-    classes, size = outputs.shape[1], rows.sizes[slot]
+    rows, classes, size = borrowed(rows), outputs.shape[1], rows.sizes[slot]
     if size == 0:
         for c in range(classes):
             own = np.float64(outputs[slot, c])
@@ -215,7 +243,7 @@ def _hearers(slot, reference, rows, speakers, scratch):
             count = _meet(speakers.entry_of[between], 1.0, 0.0, count, scratch)
         if not reference and speakers.crowd[between] > speakers.most:
             continue
-        share = _share(between, rows)
+        share = _share(rows.sizes[between])
         first = rows.starts[between]
         for k in range(first, first + rows.sizes[between]):
             other = rows.columns[k]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import borrowed, jit, part
 
 BLOCK = 512
 _FEWEST_BLOCKS = 4
@@ -59,6 +59,7 @@ def _place_in(blocks, block, a, b, after):
 @part
 def count_pairs(blocks, a, b, after):
     """Return how many pairs are below (a, b); with `after`, up to and including it."""
+    blocks = borrowed(blocks)
     low, high = 0, blocks.used[0]
     while low < high:  # the first block that does not lie below as a whole
         middle = (low + high) // 2
@@ -76,6 +77,7 @@ def count_pairs(blocks, a, b, after):
 @part
 def pair_at(blocks, place):
     """Return the pair at a place, from 0."""
+    blocks = borrowed(blocks)
     low, high = 0, blocks.used[0]
     while high - low > 1:
         middle = (low + high) // 2

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import FloatArray, IntArray, sealed
+from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
 from napsets.live.nodes import Table
 from napsets.live.state import State
 from napsets.scores import Labelled
+from napsets.scores.base import BoundRows
 from napsets.scores.evidence import (
     CROWD,
     Evidence,
@@ -26,11 +28,15 @@ from napsets.scores.evidence import (
     normalised,
 )
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
+from napsets.scores.informed import Bag, BoundInformed
+from napsets.scores.steadiness import judge_tables
 
 Array = npt.NDArray[Any]
 
 #: A batch with this many more edges than there are entries is not looked at edge by edge.
 _FEW_EDGES = 1 << 12
+#: The columns from which the corrected probabilities of an entry are computed.
+COUNTED = ("fixed", "near", "far")
 
 
 class Hearers(NamedTuple):
@@ -70,12 +76,15 @@ class Ear:
     def __init__(self, state: State, hops: int) -> None:
         self.state, self.hops, self.classes = state, hops, int(state.classes or 1)
         none, flags, table = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool), np.empty((0, self.classes))
-        number, code = np.empty(0), np.empty(0, dtype=np.int32)
-        self._by_slot = Table(code=code, crowd=code, entry_of=none, means=table, stale=flags)
+        number, crowd = np.empty(0), np.empty(0, dtype=np.int32)
+        code = np.empty(0, dtype=np.min_scalar_type(-self.classes - 1))  # read more often than anything else
+        self._by_slot = Table(code=code, crowd=crowd, entry_of=none, means=table, stale=flags)
         #: `fixed` is the part of the evidence that no label held out changes; `raw` the score, NaN where it is in no
-        #: list; the last four are scratch of the kernels.
+        #: list; `tables` and `facts` are those of `Judges`, where `tabulated` says so; the last four are scratch of the
+        #: kernels.
         self.entries = Table(
             slots=none, near=table, far=table, around=table, fixed=table, raw=number, recount=flags, rescore=flags,
+            tables=np.empty((0, FAR + 1, self.classes)), facts=np.empty((0, NEAR_SLOPE + 1)), tabulated=flags,
             places=none, listed=none, heard_near=number, heard_far=number,
         )  # fmt: skip
         #: Whether everything must be counted again before the next result.
@@ -127,7 +136,8 @@ class Ear:
         entries, before = self.entries, self.entries.size
         entries.extend(slots.size)
         self.entry_of[slots] = np.arange(before, entries.size)
-        for name, value in (("slots", slots), ("raw", np.nan), ("recount", True), ("rescore", True), ("places", 0)):
+        values = {"slots": slots, "raw": np.nan, "recount": True, "rescore": True, "tabulated": False, "places": 0}
+        for name, value in values.items():
             entries.rooms[name][before : entries.size] = value
 
     def enter(self, slot: int) -> int:
@@ -245,14 +255,17 @@ class Ear:
             tables[:, ~known] = self.look(slots[~known])[[0, 1, 4]]
         return tables
 
-    def fixed(self, slots: IntArray, around: FloatArray, learned: Learned) -> FloatArray:
-        """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`."""
+    def fixed(self, slots: IntArray, around: FloatArray, learned: Learned, codes: IntArray | None = None) -> FloatArray:
+        """Return the part of the evidence that no label outside the reference changes; see `Evidence.fixed`.
+
+        With `codes`, as if the slots had these labels, as in `Speakers`.
+        """
         from napsets.kernels import hearing
 
         exponents, p = learned.exponents, self.state.outputs.values[slots]  # type: ignore[union-attr]
         fixed, alike = np.empty(around.shape), around
         if exponents.alike:
-            counts, codes = learned.table[p.argmax(axis=1)], self.code[slots]
+            counts, codes = learned.table[p.argmax(axis=1)], self.code[slots] if codes is None else codes
             known = np.flatnonzero(codes > 0)
             if known.size:
                 own = known, codes[known] - 1
@@ -284,3 +297,21 @@ class Ear:
         """Return corrected probabilities, as wide as the model's."""
         weights = label_weights(learned, fixed, near, far)
         return normalised(weights).astype(self.state.outputs.values.dtype)  # type: ignore[union-attr]
+
+    def informed(self, entries: IntArray, score: Any, learned: Learned) -> BoundInformed:
+        """Return a score of some entries, with their labels as the bag."""
+        slots, none = self.entries["slots"][entries], Labelled(entries[:0], entries[:0])
+        rows = BoundRows(score, self.state.outputs.values[slots], self.state.u.values[slots])  # type: ignore[union-attr]
+        labelled = Labelled(np.arange(entries.size), self.labels(slots))
+        fixed, near, far = (sealed(self.entries[name][entries]) for name in COUNTED)
+        bag = Bag(labelled, fixed, near, far, none.nodes)
+        return BoundInformed(rows, rows.probabilities, learned, none, bag)
+
+    def tabulate(self, entries: IntArray, score: Any, learned: Learned) -> Rule:
+        """Bring what kernels must know of some entries up to date, and return how scores are computed."""
+        table = self.entries
+        stale = entries[~table["tabulated"][entries]]
+        rows, informed = np.arange(stale.size), self.informed(stale, score, learned)
+        judges, rule = judge_tables(informed, rows, rows, rows, table["raw"][stale])
+        table["tables"][stale], table["facts"][stale], table["tabulated"][stale] = judges.tables, judges.facts, True
+        return rule

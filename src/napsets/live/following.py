@@ -191,13 +191,13 @@ class Following:
     # -- as kernels see it ---------------------------------------------------------------------------------------------
 
     def _rows(self) -> Any:
-        from napsets.kernels.following import Rows
+        from napsets.kernels.growing import Rows
 
         adjacency = self.state.adjacency
         return Rows(adjacency.starts.values, adjacency.sizes.values, adjacency.columns)
 
     def _walk(self) -> Any:
-        from napsets.kernels.following import Walk
+        from napsets.kernels.growing import Walk
 
         return Walk(self._stamps.values, self._clock, self._queue.values, self._ends)
 

@@ -14,38 +14,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import BoolArray, FloatArray, IntArray, sealed
-from napsets.kernels.candidates import Heard
+from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.kernels.candidates import Heard, Judges
 from napsets.kernels.few import compiling_now
 from napsets.kernels.layout import read_only
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_value
-from napsets.live.ear import Ear, Hearers
+from napsets.live.ear import COUNTED, Ear, Hearers
 from napsets.live.score_lists import ScoreLists
 from napsets.methods.method import Method
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
 from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
-from napsets.scores import ByLabel, Informed, Labelled
+from napsets.scores import ByLabel, Informed
 from napsets.scores.base import BoundRows, unchecked_form
 from napsets.scores.evidence import label_weights, normalised
 from napsets.scores.exponents import Learned
-from napsets.scores.informed import Bag, BoundInformed, Change
-from napsets.scores.steadiness import judge_tables
+from napsets.scores.informed import Change
 
 Array = npt.NDArray[Any]
 
 #: Entries of scores × candidates × classes that are held at a time.
 _CHUNK_ENTRIES = 1 << 20
 #: Nodes that are looked at, at a time; those whose thresholds are computed together, from every score that changes; and
-#: up to how many nodes that takes less time than to find out which of these scores matter.
+#: up to how many that takes less time than to find out which of these scores matter.
 _MOST, _CHUNK, _FEW = 1 << 14, 256, 32
 #: How many more places around the threshold are looked at than can move.
 _MARGIN = 2
 #: Scores are brought up to date at the latest when one in this many may have changed.
 _MOST_CHANGED = 64
-#: The columns from which the corrected probabilities of an entry are computed.
-_COUNTED = ("fixed", "near", "far")
 
 
 class Hearing:
@@ -71,6 +68,8 @@ class Hearing:
         self._base = (score.base if isinstance(score, ByLabel) else score).base
         #: How many scores have changed since all were up to date, at the most; None where that is not known.
         self._changes_since: int | None = None
+        #: What no labels of others change of the evidence of slots to be judged, without and with their own.
+        self._ahead: dict[int, FloatArray] = {}
         self._begin()
 
     @staticmethod
@@ -82,7 +81,7 @@ class Hearing:
     def _begin(self) -> None:
         """Forget all scores."""
         entries = self.ear.entries
-        entries["raw"][:] = np.nan
+        entries["raw"][:], entries["tabulated"][:] = np.nan, False
         self._lists = ScoreLists(self.ear.classes, self._mix)
         self._fix(np.flatnonzero(~entries["recount"]))
         entries["rescore"][:] = True
@@ -94,6 +93,7 @@ class Hearing:
         """Note that at most this many scores have changed; −1 where their number is not known."""
         before = self._changes_since
         self._changes_since = None if before is None or scores < 0 else before + scores
+        self._ahead = self._ahead if scores >= 0 else {}
         #: The slot that was judged last since anything changed, and what is known of it.
         self._judged: tuple[Any, ...] | None = None
 
@@ -116,7 +116,7 @@ class Hearing:
             entries["near"][-1], entries["far"][-1] = (near, far) if reference else of_all
             entries["around"][-1], entries["fixed"][-1], entries["recount"][-1] = around, fixed, False
             if reference and self.learned.exponents.alike:  # its own label is no evidence for it
-                self._fix(np.array([entries.size - 1]))
+                self._fix(np.array([entries.size - 1]), self._ahead.get(slot))
 
     def leave(self, slot: int) -> None:
         """Stop counting a node's label, which it still has."""
@@ -148,18 +148,21 @@ class Hearing:
         for start in range(0, rows.size, step):
             some = rows[start : start + step]
             slots = entries["slots"][some]
-            probabilities = self.ear.probabilities(self.learned, *(entries[name][some] for name in _COUNTED))
+            probabilities = self.ear.probabilities(self.learned, *(entries[name][some] for name in COUNTED))
             scores[start : start + step] = self._at(probabilities, self.ear.labels(slots), self.state.u.values[slots])
         if rows.size:
             self._lists.replace(self.ear.code[entries["slots"][rows]], entries["raw"][rows], scores)
             entries["raw"][rows] = scores
-            entries["rescore"][rows] = False
+            entries["rescore"][rows] = entries["tabulated"][rows] = False
         self._changes_since = 0
 
-    def _fix(self, rows: IntArray) -> None:
+    def _fix(self, rows: IntArray, ahead: FloatArray | None = None) -> None:
         if rows.size:
-            entries = self.ear.entries
-            entries["fixed"][rows] = self.ear.fixed(entries["slots"][rows], entries["around"][rows], self.learned)
+            entries, ear = self.ear.entries, self.ear
+            fixed = (
+                ear.fixed(entries["slots"][rows], entries["around"][rows], self.learned) if ahead is None else ahead[1]
+            )
+            entries["fixed"][rows] = fixed
 
     def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
         scores: FloatArray = self._form("at", probabilities)(probabilities, labels, u) + 0.0
@@ -201,9 +204,8 @@ class Hearing:
         step = max(1, _CHUNK_ENTRIES // (classes * classes))
         for start in range(0, entries.size, step):
             some = slice(start, start + step)
-            rows = entries[some]
-            fixed, heard, passed = (ear.entries[name][rows] for name in _COUNTED)
-            known = np.flatnonzero(before[some])
+            rows, known = entries[some], np.flatnonzero(before[some])
+            fixed, heard, passed = (ear.entries[name][rows] for name in COUNTED)
             if known.size:  # candidates replace the label that is there
                 heard[known, before[some][known] - 1] -= near[some][known]
                 passed[known, before[some][known] - 1] -= far[some][known]
@@ -220,8 +222,7 @@ class Hearing:
         """Return the threshold of each candidate, shape (slots, classes)."""
         from napsets.kernels.ranked import select_changed
 
-        size = self._lists.held_out.size
-        own = self.ear.code[slots] < 0
+        size, own = self._lists.held_out.size, self.ear.code[slots] < 0
         needed = np.array([rank_place(size - mine, alpha) for mine in (0, 1)])[own.astype(np.int64)]
         few = needed > size - own
         if few.all():
@@ -244,37 +245,36 @@ class Hearing:
     def _by_moves(self, slots: IntArray, needed: IntArray, hearers: Hearers) -> FloatArray | None:
         """Return the same as a batch finds it, for the entries that hear these slots; None for other scores, or none.
 
-        The batch looks up who hears a node in the graph. Here that is listed already: each slot is a node beside
-        others, one for every entry that hears it from afar, with this entry as its only judge.
+        Who hears a node is listed already: each slot is a node beside others, one for every entry that hears it from
+        afar, with this entry as its only judge.
         """
-        ear, state, classes = self.ear, self.state, self.ear.classes
-        codes = ear.code[slots].astype(np.int64)
+        ear, classes, codes = self.ear, self.ear.classes, self.ear.code[slots].astype(np.int64)
         own = np.where(codes < 0, ear.entry_of[slots], -1)
-        entries, local = np.unique(np.concatenate([hearers.entries, own[own >= 0]]), return_inverse=True)
-        if not entries.size:  # nobody hears them
+        listed = np.concatenate([hearers.entries, own[own >= 0]])
+        places = np.zeros(ear.entries.size, dtype=np.int64)
+        places[listed] = 1
+        entries = np.flatnonzero(places)
+        rule = ear.tabulate(entries, self._base, self.learned)
+        if not entries.size or not rule.known:  # nobody hears them, or too little is known of the score
             return None
-        nodes = ear.entries["slots"][entries]
-        labels, raw = ear.labels(nodes), ear.entries["raw"][entries]
-        fixed, near, far = (sealed(ear.entries[name][entries]) for name in _COUNTED)
-        none = Labelled(slots[:0], slots[:0])
-        rows = BoundRows(self._base, state.outputs.values[nodes], state.u.values[nodes])  # type: ignore[union-attr]
-        bag = Bag(Labelled(np.arange(entries.size), labels), fixed, near, far, none.nodes)
-        informed = BoundInformed(rows, rows.probabilities, self.learned, none, bag)
-        order = np.searchsorted(self._lists.sorted_held_out, self._lists.ranked(labels, raw))
-        groups = labels if self._mix >= 0.0 else np.zeros_like(labels)
-        judges, rule = judge_tables(informed, bag.labelled.nodes, groups, order, raw)
-        if not rule.known:
-            return None
+        places[entries] = np.arange(entries.size)
+        local = places[listed]
+        labels, known = ear.labels(ear.entries["slots"][entries]), self._lists.sorted_held_out
+        order = np.searchsorted(known, self._lists.ranked(labels, ear.entries["raw"][entries]))
+        numbers = np.column_stack([labels, labels if self._mix >= 0.0 else np.zeros_like(labels), order])
+        tables, facts = (ear.entries[name][entries] for name in ("tables", "facts"))
+        judges = Judges(tables, facts, numbers, np.full(entries.size, -1.0))
 
         def compute(change: Change) -> FloatArray:
             scores, step = np.empty(change.places.size), max(1, _CHUNK_ENTRIES // classes)
             for start in range(0, scores.size, step):
-                some = slice(start, start + step)
-                scores[some] = informed.scores_with(change.part(some))
+                some = change.part(slice(start, start + step))
+                informed = ear.informed(entries[some.places], self._base, self.learned)
+                scores[start : start + step] = informed.scores_with(some._replace(places=np.arange(some.places.size)))
             return self._lists.ranked(labels[change.places], scores)
 
         from_far, from_near = np.flatnonzero(hearers.far), np.flatnonzero(hearers.near)
-        size, known = from_far.size, self._lists.sorted_held_out
+        size = from_far.size
         heard = Heard(
             np.append(np.zeros(size, dtype=np.int64), np.searchsorted(from_far, hearers.starts)),
             np.arange(size, dtype=np.int32),
@@ -299,7 +299,8 @@ class Hearing:
     def _matrix(self, slots: IntArray) -> tuple[FloatArray, IntArray | None, Array, Hearers]:
         """Return the scores of every label, which labels replace empty sets, if any, the probabilities, and hearers."""
         tables, hearers = self.ear.look_and_list(slots)
-        fixed = self.ear.fixed(slots, tables[4], self.learned)
+        ahead = self._ahead.get(int(slots[0])) if slots.size == 1 else None
+        fixed = self.ear.fixed(slots, tables[4], self.learned) if ahead is None else ahead[:1]
         self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
         probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
         matrix = self._form("matrix", probabilities)(probabilities, u)
@@ -335,8 +336,16 @@ class Hearing:
         Each label must have entered before the next is requested.
         """
         for place, label in enumerate(labels.tolist()):
+            if place % _CHUNK == 0 and slots.size > 1:
+                some, truth = slots[place : place + _CHUNK], labels[place : place + _CHUNK]
+                around = self.ear.look(some)[4]
+                both = [
+                    self.ear.fixed(some, around, self.learned, codes) for codes in (np.zeros_like(truth), truth + 1)
+                ]
+                self._ahead = dict(zip(some.tolist(), np.stack(both, axis=1), strict=True))
             member = self._member(slots[place : place + 1], alpha)
             yield bool(member[label]), int(member.sum()), None
+        self._ahead = {}
 
     @compiling_now()
     def _member(self, slot: IntArray, alpha: float) -> BoolArray:
@@ -381,8 +390,7 @@ class Hearing:
         p_values = np.empty((slots.size, self.ear.classes))
         for place in range(slots.size):
             slot = slots[place : place + 1]
-            matrix, _, _, hearers = self._matrix(slot)
-            scores = matrix[0]
+            (scores,), _, _, hearers = self._matrix(slot)
             _, old, changed = self._changes(slot, hearers)
             below, _ = self._lists.compared(scores)
             # A score that is left out, or put in its place, below a candidate.

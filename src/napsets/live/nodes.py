@@ -240,7 +240,7 @@ class Adjacency:
     @property
     def rows(self) -> Any:
         """The neighbours of all slots, as kernels see them."""
-        from napsets.kernels.following import Rows
+        from napsets.kernels.growing import Rows
 
         return Rows(self.starts.values, self.sizes.values, self.columns)
 
