@@ -187,40 +187,8 @@ print(json.dumps("numba" in sys.modules))
     assert in_new_process(code) is False
 
 
-AS_IF_LARGE = """
-from napsets.kernels import plan
-from napsets.kernels.few import Kernels
-Kernels.pay, plan._TRIFLE = lambda *_: True, 0
-"""
-
-ASK = f"""
-import json, numpy as np, napsets as ns
-graph = ns.Graph.from_edge_index({EDGES.tolist()}, 6)
-answer = ns.hop_thresholds(graph, *{QUESTION!r}).tolist()
-"""
-
-
 def expected():
     return ns.hop_thresholds(ns.Graph.from_edge_index(EDGES, 6), *QUESTION).tolist()
-
-
-def test_kernels_are_kept_for_later_processes(tmp_path):
-    code = f"""{AS_IF_LARGE}{ASK}
-from numba.core.dispatcher import Dispatcher
-from napsets.kernels import csr, shallow
-kernels = [f for m in (csr, shallow) for f in vars(m).values() if isinstance(f, Dispatcher) and f.signatures]
-hits, misses = (sum(sum(getattr(f.stats, kind).values()) for f in kernels) for kind in ("cache_hits", "cache_misses"))
-print(json.dumps([answer, len(kernels), hits, misses]))
-"""
-    first = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert first[0] == expected()
-    assert list(tmp_path.rglob("*.nbi"))
-    assert first[3] > 0
-    answer, kernels, hits, misses = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert answer == first[0]
-    assert misses == 0
-    assert hits >= 4
-    assert kernels >= 4
 
 
 def test_where_no_cache_can_be_written_kernels_still_compile(tmp_path):
@@ -229,13 +197,15 @@ from numba.core import caching
 for kind in list(vars(caching).values()):
     if isinstance(kind, type) and issubclass(kind, caching._CacheLocator):
         kind.from_function = classmethod(lambda cls, function, path: None)
-{AS_IF_LARGE}{ASK}
+import json, napsets as ns
 from napsets.kernels import csr
-print(json.dumps([answer, type(csr._mirror._cache).__name__]))
+from napsets.kernels.few import Kernels
+Kernels.pay = lambda *_: True
+graph = ns.Graph.from_edge_index({EDGES.tolist()}, 6)
+print(json.dumps([graph.indices.tolist(), len(csr._mirror.signatures), type(csr._mirror._cache).__name__]))
 """
-    answer, cache = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert answer == expected()
-    assert cache == "NullCache"
+    answer = in_new_process(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert answer == [ns.Graph.from_edge_index(EDGES, 6).indices.tolist(), 1, "NullCache"]
     assert not list(tmp_path.rglob("*.nb?"))
 
 

@@ -56,19 +56,24 @@ def in_new_process(code, cache):
 BY_KERNELS = "from napsets.kernels import search; search._KERNELS.pay = lambda *_: True\n"
 
 
-def test_kernels_that_are_compiled_are_few_and_told_once_and_kept_ones_are_used_at_once(tmp_path):
-    code = "print(json.dumps([*compiled(1500), heard]))"
-    answer, names, records = in_new_process(code, tmp_path)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Predict in two processes, of which the second is to compile; return where that is kept and what they answer."""
+    cache, code = tmp_path_factory.mktemp("kept"), "print(json.dumps([*compiled(1500), heard]))"
+    return cache, in_new_process(code, cache), in_new_process(BY_KERNELS + code, cache)
+
+
+def test_kernels_that_are_compiled_are_few_and_told_once_and_kept_ones_are_used_at_once(kept):
+    cache, (answer, names, records), (forced, compiled, told) = kept
     assert (names, records) == ([], [])  # the work is less than compiling
-    forced, names, records = in_new_process(BY_KERNELS + code, tmp_path)
     assert forced == answer
-    assert 0 < len(names) <= 23
-    assert "_sparse" in names
-    (record,) = records
+    assert 0 < len(compiled) <= 23
+    assert "_sparse" in compiled
+    (record,) = told
     assert record.startswith("compiling kernels, once on this machine")
-    kept = "from napsets.kernels.search import _KERNELS; print(json.dumps([_KERNELS.pay(1e8), *compiled(1500), heard]))"
-    assert in_new_process(kept, tmp_path) == [True, answer, [], []]
-    assert in_new_process(BY_KERNELS + code, tmp_path) == [answer, [], []]
+    code = "from napsets.kernels.search import _KERNELS; print(json.dumps([_KERNELS.pay(1e8), *compiled(1500), heard]))"
+    assert in_new_process(code, cache) == [True, answer, [], []]
+    assert in_new_process(BY_KERNELS + "print(json.dumps([*compiled(1500), heard]))", cache) == [answer, [], []]
 
 
 def test_numpy_does_the_work_of_kernels_until_it_has_taken_as_long_as_compiling():
@@ -92,14 +97,23 @@ def test_a_kernel_is_kept_once_it_was_compiled(tmp_path, monkeypatch):
     assert is_kept(double)
 
 
-def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(tmp_path):
+def test_arrays_that_cannot_be_written_to_need_no_kernels_of_their_own(kept):
     code = """
+from napsets.kernels import _jit
 from napsets.kernels.few import Kernels
 Kernels.pay = lambda *_: True
-(first, names), (again, more) = compiled(6000), compiled(6000, True)
-print(json.dumps([len(names) > 14, more, first == again]))
+
+def used():
+    return {kernel.__name__: len(kernel.signatures) for kernel in _jit._kept if kernel.signatures}
+
+first, before = predict(6000), used()
+again, after = predict(6000, True), used()
+print(json.dumps([first == again, before, after]))
 """
-    assert in_new_process(code, tmp_path) == [True, [], True]
+    same, before, after = in_new_process(code, kept[0])
+    assert same
+    assert before == after
+    assert {"_sparse", "_mirror", "_renumber", "_rank_all", "_rank_labels"} <= set(before)
 
 
 def test_a_view_for_kernels_cannot_be_written_to_and_leaves_the_array_as_it_was():
