@@ -47,12 +47,24 @@ def pytest_configure() -> None:
     few._is_there = wraps(few._is_there)(lambda name: True)
 
 
+#: Kinds of tests and files of tests that take longest.
+LONGEST = (
+    "spark", "browser", "test_code_blocks.py", "test_notebooks.py", "test_demo.py", "test_signals.py",
+    "test_streamed_prediction.py", "test_full_law.py", "test_golden.py", "test_set_properties.py", "test_validity.py",
+    "test_levels.py", "test_live_machine.py", "test_pooling.py", "test_surface.py", "test_skips.py",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that in the end no worker waits for the other."""
     for item in items:
         if item.get_closest_marker("spark"):  # tests/spark/conftest.py says why it is off
             item.add_marker(pytest.mark.filterwarnings("ignore:spark.sql.adaptive.enabled is off"))
-    items.sort(key=lambda item: next((i for i, kind in enumerate(("spark", "browser")) if kind in item.keywords), 2))
+    items.sort(
+        key=lambda item: next(
+            (i for i, kind in enumerate(LONGEST) if kind in item.keywords or kind == item.path.name), len(LONGEST)
+        )
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
