@@ -172,7 +172,7 @@ def test_few_nodes_a_trifle_and_more_have_the_same_thresholds(hops, directed, mo
     few = thresholds()
     monkeypatch.setattr(Kernels, "pay", lambda *_: True)
     trifle = thresholds()
-    monkeypatch.setattr(plan, "_TRIFLE", 0)
+    monkeypatch.setattr(plan, "_SMALL", 0)
     for same in zip(few, trifle, thresholds(), strict=True):
         for other in same[1:]:
             assert same_bits(same[0].values, other.values)
