@@ -155,7 +155,7 @@ class EdgeList:
         edge_index = getattr(data, "edge_index", None)
         if edge_index is None:
             return cls._from_transposed(data, weights_are)
-        # Without a word on them, attributes of edges are features and no weights.
+        # Unless weights_are is given, edge attributes are features, not weights.
         names = ("edge_weight",) if weights_are is None else ("edge_weight", "edge_attr")
         name = next((name for name in names if getattr(data, name, None) is not None), None)
         values = np.empty(0) if name is None else as_array(f"data.{name}", getattr(data, name))

@@ -1,7 +1,7 @@
 """At which level thresholds are taken: the nominal 1 − α, or one that held-out labels show to be right.
 
 *Nominal.* The threshold of a node is its local quantile at 1 − α. For split conformal prediction that is exact; for
-local weights it is as good as the neighbourhoods are alike.
+local weights, its error depends on how much the neighbourhoods differ.
 
 *Exact.* The labelled nodes are split into a reference part, which gives the thresholds, and a level part Q. Each
 node v of Q is ranked: T_v = (t(v, S_v), S_v), with t the share of v's mass strictly below its score; pairs are compared

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.cli._like import read_record
+from napsets.cli._like import read_written_record
 from napsets.evaluation.comparison import compare
 from napsets.files import read_sets
 from napsets.methods import Method
@@ -327,5 +327,5 @@ def test_a_score_with_settings_of_its_own_has_no_name(tmp_path, small):
         "nodes": small.rest,
     }
     path = ns.report.write_report(tmp_path / "r.html", **world, score=ns.RAPS(penalty=0.3))
-    assert read_record(path).settings["score"].startswith("RAPS(penalty=0.3")
-    assert read_record(ns.report.write_report(path, **world, score=ns.SAPS())).settings["score"] == "saps"
+    assert read_written_record(path).settings["score"].startswith("RAPS(penalty=0.3")
+    assert read_written_record(ns.report.write_report(path, **world, score=ns.SAPS())).settings["score"] == "saps"

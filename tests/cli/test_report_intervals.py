@@ -10,7 +10,7 @@ import pytest
 import napsets as ns
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.evaluation.judgement import halves
-from napsets.report.record import read_record
+from napsets.report.record import read_report_record
 from number_worlds import COLUMNS, ENDS, IDS, KNOWN, REST, SIZE, Y, number_files
 from worlds import CLASSES, make_world, write
 
@@ -43,7 +43,7 @@ def test_the_report_compares_the_intervals_of_the_files(run, tmp_path, score):
     )
     assert answer["verdict"]["lines"] == list(comparison.verdict().lines)
     assert "Prediction intervals on a graph" in target.read_text(encoding="utf-8")
-    assert (read_record(target)["task"], read_record(target)["score"]) == ("regression", score)
+    assert (read_report_record(target)["task"], read_report_record(target)["score"]) == ("regression", score)
 
 
 def test_without_truth_half_of_the_targets_judges_and_the_table_says_widths(run, tmp_path):

@@ -21,9 +21,12 @@ def test_no_warning_is_said_with_what_was_checked(ring_comparison: Comparison) -
 def test_few_labels_and_too_few_are_warned_of() -> None:
     world = make_ring(3)
     few = compare(**(world | {"calibration": world["calibration"][:40]}), methods=("split",)).verdict()
-    assert few.mind.startswith("only 40 labels set the level: with others, coverage could be anywhere from ")
+    assert few.first_warning.startswith("only 40 labels set the level: with others, coverage could be anywhere from ")
     none = compare(**(world | {"calibration": world["calibration"][:5]}), methods=("split",)).verdict()
-    assert none.mind == "5 labels are too few for alpha = 0.1, which needs at least 9: every set holds every label"
+    assert (
+        none.first_warning
+        == "5 labels are too few for alpha = 0.1, which needs at least 9: every set holds every label"
+    )
 
 
 def test_too_little_support_is_counted() -> None:
@@ -65,7 +68,7 @@ def test_labelled_nodes_are_also_compared_with_those_that_have_no_label() -> Non
 def test_few_labels_the_whole_line_and_drift_are_warned_of() -> None:
     world = make_numbers()
     few = compare_intervals(**(world | {"calibration": world["calibration"][:5]}), methods=("split",)).verdict()
-    assert few.mind == (
+    assert few.first_warning == (
         "5 labels are too few for alpha = 0.1, which needs at least 9: every interval is the whole line"
     )
     assert few.lines[0].startswith("Keep split CQR: no interval is finite")

@@ -56,7 +56,7 @@ def test_random_labels_keep_it() -> None:
     verdict, coverage = judged("random")
     assert verdict.withdrawn == ""
     assert abs(coverage - 0.9) < 0.02
-    assert "guaranteed if the nodes were labelled at random" in verdict.sure
+    assert "guaranteed if the nodes were labelled at random" in verdict.certainty
 
 
 def test_a_report_withdraws_it_too_where_other_nodes_have_no_label() -> None:

@@ -56,7 +56,7 @@ def test_without_two_neighbourhoods_evenness_is_that_over_degrees() -> None:
     )
     assert gaps[0].gap == expected.gap
     verdict = replace(comparison.verdict(), kept=False, evenness=Interval(0.0, -1.0, 1.0), over=over)
-    assert "points off the target per group by degree on average, compared with" in verdict.buys
+    assert "points off the target per group by degree on average, compared with" in verdict.gain
 
 
 def test_the_same_sets_change_nothing_for_sure(ring_comparison: Comparison) -> None:

@@ -35,7 +35,7 @@ def test_what_chose_by_itself_is_taken_with_what_it_buys(ring_comparison: Compar
     assert verdict.change.below
     assert verdict.coverage == auto.coverage
     assert verdict.band == coverage_band(600, 0.1, 1800)
-    assert (verdict.labels, verdict.apart, verdict.level_labels, verdict.proven) == (1200, 600, 600, True)
+    assert (verdict.labels, verdict.held_out, verdict.level_labels, verdict.proven) == (1200, 600, 600, True)
     assert verdict.choice == str(auto.calibrated.choice)
 
 
@@ -68,7 +68,7 @@ def test_what_covers_too_little_is_not_taken_however_small_its_sets_are(monkeypa
     assert compared.verdict().method == "split"
     alone = compare(**world, methods=("greedy",)).verdict()
     assert alone.lines[0].endswith("no other method was compared.")
-    assert "too low for chance" in alone.mind
+    assert "too low for chance" in alone.first_warning
 
 
 class Short(Exact):
@@ -127,22 +127,25 @@ def test_plain_aps_stays_unless_the_gain_of_auto_is_clear(monkeypatch, ring_comp
 
 def test_the_lines_say_the_numbers(ring_comparison: Comparison) -> None:
     verdict = ring_comparison.verdict()
-    buys, sure, *rest = verdict.lines
+    gain, certainty, *rest = verdict.lines
     change = [
         f"{100 * end:+.1f}".replace("-", "−") for end in (verdict.change.value, verdict.change.low, verdict.change.high)
     ]
-    assert buys.startswith(
+    assert gain.startswith(
         f"Use Auto: average set size {verdict.size:.2f}, compared with {verdict.baseline_size:.2f} for split APS "
         f"({change[0]} %, 95 % interval {change[1]} to {change[2]} %). Coverage is "
     )
-    assert f"chance alone gives {100 * verdict.chance:.1f}." in buys
-    assert f"Coverage: {100 * verdict.coverage:.1f} % of the 1,800 evaluation nodes are covered (target 90 %; " in sure
-    assert f"between {100 * verdict.band[0]:.1f} and {100 * verdict.band[1]:.1f} % in 95 of 100 cases)" in sure
-    assert sure.endswith("Cost: none; all 1,200 labels are evidence, and 600 of them also set the level.")
-    silent = replace(verdict, speaking=False)
+    assert f"chance alone gives {100 * verdict.chance:.1f}." in gain
+    assert (
+        f"Coverage: {100 * verdict.coverage:.1f} % of the 1,800 evaluation nodes are covered (target 90 %; "
+        in certainty
+    )
+    assert f"between {100 * verdict.band[0]:.1f} and {100 * verdict.band[1]:.1f} % in 95 of 100 cases)" in certainty
+    assert certainty.endswith("Cost: none; all 1,200 labels are evidence, and 600 of them also set the level.")
+    silent = replace(verdict, held_out_are_evidence=False)
     assert silent.cost == "600 of the 1,200 labels are used only to set the level"
-    assert str(verdict) == "\n".join((buys, sure, *rest))
-    assert verdict.row()["lines"] == [buys, sure, *rest]
+    assert str(verdict) == "\n".join((gain, certainty, *rest))
+    assert verdict.row()["lines"] == [gain, certainty, *rest]
     assert verdict.row()["change"]["value"] == verdict.change.value
 
 
@@ -183,12 +186,12 @@ def test_split_thr_is_in_every_comparison_and_named_where_it_is_smallest(ring_co
 )
 def test_evenness_is_claimed_only_where_it_is_clear(ring_comparison: Comparison, ends: Any, word: str) -> None:
     verdict = replace(ring_comparison.verdict(), evenness=Interval(*ends))
-    assert f"Coverage is {word}" in verdict.buys
+    assert f"Coverage is {word}" in verdict.gain
 
 
 def test_no_theorem_no_promise(ring_comparison: Comparison) -> None:
     verdict = replace(ring_comparison.verdict(), proven=False)
-    assert "No theorem guarantees it" in verdict.sure
+    assert "No theorem guarantees it" in verdict.certainty
 
 
 @pytest.mark.parametrize("name", ["auto", "split", "naps"])
@@ -205,20 +208,20 @@ def test_without_truth_it_says_what_is_expected_and_promised(name: str) -> None:
     assert isinstance(verdict, Verdict)
     assert (verdict.judged, verdict.nodes, verdict.labels) == (0, 1000, 500)
     assert math.isnan(verdict.coverage)
-    assert verdict.buys.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
+    assert verdict.gain.count(f"average set size {ns.mean_size(sets):.2f} on 1,000 nodes") == 1
     if name == "auto":
         score = [one for one in calibrated.choice.candidates if one.step == "score"]
         chosen = next(one for one in score if one.chosen)
         assert verdict.baseline_size == score[0].value
         assert verdict.change.value == pytest.approx(chosen.value / score[0].value - 1)
         assert (
-            f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in verdict.buys
+            f"{chosen.value:.2f} was expected, compared with {score[0].value:.2f} for the model alone" in verdict.gain
         )
     else:
-        assert "no other method was tried" in verdict.buys
+        assert "no other method was tried" in verdict.gain
     low, high = coverage_band(249 if name == "auto" else 500, 0.1)
     promise = f"it lies between {100 * low:.1f} and {100 * high:.1f} % in 95 of 100 cases"
-    assert (promise in verdict.sure) == (name != "naps")
+    assert (promise in verdict.certainty) == (name != "naps")
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ def test_widths_are_paired_where_both_are_finite(widths: Comparison) -> None:
     verdict = replace(judge_methods(replace(widths, results=(split, naps))), kept=False)
     forced = replace(verdict, infinite=naps.infinite_rate, change=size_change(widths, naps))
     share = 100 * naps.infinite_rate
-    assert f"where both are finite; {share:.1f} % of them are the whole line, compared with 0.0 %" in forced.buys
+    assert f"where both are finite; {share:.1f} % of them are the whole line, compared with 0.0 %" in forced.gain
 
 
 @pytest.mark.parametrize(

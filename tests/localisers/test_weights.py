@@ -250,7 +250,7 @@ def test_a_verdict_says_for_whom_known_weights_guarantee_coverage(world, localis
     population = "at least 90 % on average over the population that the importance weights describe"
     nominal = ns.Method("aps", localiser).calibrate(*world).verdict()
     assert f"guaranteed to be {population}, as far as these are right" in nominal.lines[1]
-    judged = replace(nominal, judged=10).sure
+    judged = replace(nominal, judged=10).certainty
     assert f"What is guaranteed is {population}" in judged
     assert "No theorem" not in judged
     assert "shifted" in nominal.row()

@@ -19,7 +19,7 @@ from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import wilson
-from napsets.report.summary import Words, cell, summarise
+from napsets.report.summary import Vocabulary, cell, summarise
 from worlds import FOUR, make_numbers
 
 #: The column of the mean size in rows of groups.
@@ -125,20 +125,20 @@ def test_the_first_screen_says_whether_chance_explains_the_distance_from_the_tar
     reasons = {0.89: "; 89 is within the range of chance", 0.90: "", 0.7: "; 70 is less than chance usually explains"}
     for coverage, reason in reasons.items():
         verdict = replace(data.verdict, coverage=coverage, band=(0.87, 0.93))
-        done = summarise(replace(data, verdict=verdict), Words()).done
+        done = summarise(replace(data, verdict=verdict), Vocabulary()).done
         assert f"contains the true {noun} for 90 of 100 nodes{reason}. " in done
-        assert ("less than chance usually explains" in verdict.sure) == (coverage < 0.87)
-    weak = summarise(replace(data, verdict=replace(data.verdict, weak=())), Words()).weak
+        assert ("less than chance usually explains" in verdict.certainty) == (coverage < 0.87)
+    weak = summarise(replace(data, verdict=replace(data.verdict, weak=())), Vocabulary()).weak
     assert weak == {"class": "No class or group", "value": "No group"}[noun] + " of nodes clearly misses the target."
 
 
 def test_the_first_screen_has_one_word_for_one_thing_and_explains_it_once(data: ReportData) -> None:
-    first = summarise(data, Words())
+    first = summarise(data, Vocabulary())
     shown = " ".join((first.withdrawn, first.result, first.example, first.done, first.method, first.weak, *first.steps))
     size = data.comparison.prediction.size_text(data.verdict.size)
     assert f"{size} on average" in first.result
     assert shown.count("each node (each item of the graph)") == 1
-    assert "item of the graph" not in summarise(data, Words.parse("package, section")).done
+    assert "item of the graph" not in summarise(data, Vocabulary.parse("package, section")).done
     if data.kind.noun == "list":
         assert re.findall(r"[\w ]{11}\bsets?\b", shown) == ["prediction set"]
         assert re.findall(r"\w+ labels?\b", shown) == ["their labels"]

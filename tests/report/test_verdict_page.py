@@ -90,8 +90,8 @@ def test_the_page_starts_with_the_verdict_in_the_words_of_the_library(either, op
     for part in (summary.example, summary.done, f"Use {summary.method}", summary.weak, *summary.steps):
         assert part.replace("`", "") in text
     numbers = page.inner_text("#numbers").replace("\N{NO-BREAK SPACE}", " ")
-    assert f"{verdict.headline}: {verdict.buys}." in numbers
-    for part in (verdict.sure, verdict.cost, verdict.choice, verdict.mind):
+    assert f"{verdict.headline}: {verdict.gain}." in numbers
+    for part in (verdict.certainty, verdict.cost, verdict.choice, verdict.first_warning):
         assert sentence(part).replace("`", "") in numbers
     # Nothing but the title stands above it, and all of it is on the first screen.
     box = page.locator("#verdict").bounding_box()

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import re
 
-#: What is obeyed or hidden instead of shown: control characters, old and new; marks without width; what turns text
-#: around or breaks lines; half characters, which no file can hold; and what is not a character.
+#: Control and invisible characters: C0 and C1 controls, marks without width, marks that change the direction of text or
+#: break lines, lone surrogates (which no file can hold), and code points that are no characters.
 _UNSEEN = r"\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff"
 _OBEYED = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
 _OBEYED_IN_JSON = re.compile(f"[{_UNSEEN}]")

@@ -37,22 +37,22 @@ class WrittenRecord:
         The file.
     report : bool
         Whether it is a report; otherwise it is a file of sets or of intervals.
-    written : dict
+    settings_in_file : dict
         What it says: settings by the names of options, and what else `napsets` wrote there.
     """
 
     path: Path
     report: bool
-    written: dict[str, Any]
+    settings_in_file: dict[str, Any]
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings, as options take them."""
-        decay = self.written.get("decay")
+        decay = self.settings_in_file.get("decay")
         # Files of sets do not say that they are about labels.
         return (
             {"task": "classification"}
-            | self.written
+            | self.settings_in_file
             | ({"decay": ",".join(map(repr, decay))} if isinstance(decay, list) else {})
         )
 
@@ -74,7 +74,7 @@ class WrittenRecord:
         """Refuse outputs of another kind than it was made from, unless a flag asks for their score."""
         if inputs.score is None:
             return
-        own, here = self.written.get("score"), SCORES.name_of(type(inputs.score))
+        own, here = self.settings_in_file.get("score"), SCORES.name_of(type(inputs.score))
         in_the_call = getattr(context.get_parameter_source("score"), "name", "") == "COMMANDLINE"
         if own is not None and own != here and not in_the_call:
             raise FileFormatError(
@@ -84,12 +84,12 @@ class WrittenRecord:
 
     def calibrated_alike(self, inputs: Inputs) -> bool:
         """Return whether as many labels calibrated it as calibrate here; a report names them, and they are taken."""
-        return self.report or bool(self.written.get("calibration") == inputs.calibration.size)
+        return self.report or bool(self.settings_in_file.get("calibration") == inputs.calibration.size)
 
     def calibration(self, inputs: Inputs) -> IntArray:
         """Return the nodes that calibrated, of files that should be those it was made from."""
         here = inputs.class_names or []
-        names = self.written.get("class_names", here)
+        names = self.settings_in_file.get("class_names", here)
         if sorted(names) != sorted(here):
             raise FileFormatError(
                 f"{self.path} was made from other files: its classes are {shown(names)}, and those of these files are "
@@ -99,7 +99,7 @@ class WrittenRecord:
             return inputs.calibration
         from napsets.report.record import calibrating_nodes
 
-        nodes = calibrating_nodes(self.written, inputs.ids.keys)
+        nodes = calibrating_nodes(self.settings_in_file, inputs.ids.keys)
         unknown = int(np.isin(nodes, inputs.calibration, invert=True).sum())
         if unknown:
             raise FileFormatError(
@@ -119,15 +119,15 @@ class WrittenRecord:
         if not self.report:
             counts["calibration"] = ("labels", int(inputs.calibration.size))
         for key, (what, here) in counts.items():
-            if self.written.get(key, here) != here:
+            if self.settings_in_file.get(key, here) != here:
                 notes.append(
-                    f"{self.path} was made from {self.written[key]} {what} and these files have {here}: its contents "
-                    "may differ from what is explained here"
+                    f"{self.path} was made from {self.settings_in_file[key]} {what} and these files have {here}: its "
+                    "contents may differ from what is explained here"
                 )
         return notes
 
 
-def read_record(path: Path) -> WrittenRecord:
+def read_written_record(path: Path) -> WrittenRecord:
     """Read what a file of sets or intervals, or a report, says of how it was made; refuse what napsets does not say."""
     report = path.suffix.lower() in (".html", ".htm")
     table = None if report else _opened(path)
@@ -142,7 +142,7 @@ def read_record(path: Path) -> WrittenRecord:
 def _of_report(path: Path) -> dict[str, Any]:
     from napsets.report import record
 
-    return record.read_record(path)
+    return record.read_report_record(path)
 
 
 def _opened(path: Path) -> TableFile:
@@ -163,7 +163,7 @@ def _apply(context: typer.Context, path: Path | None) -> Path | None:
     if path is None or context.resilient_parsing:
         return path
     try:
-        settings = read_record(path).settings
+        settings = read_written_record(path).settings
     except (NapsetsError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
     if settings.get("score", DEFAULT_SCORE) not in SCORES:

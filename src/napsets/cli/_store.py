@@ -153,7 +153,7 @@ def predict_saved(
     """Predict from a store or else a saved method, and return what is said of it.
 
     Without a file of nodes, all are predicted that have no label; without an alpha, a store has its own. `p_values` is
-    what `predict` is told.
+    the argument of `predict`.
     """
     store, method_file = source_files
     with wrong_use("--output"):

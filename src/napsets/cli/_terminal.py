@@ -74,7 +74,7 @@ def at_work(command: str, written: Sequence[Path], discard: Callable[[], list[Pa
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """Meanwhile, raise `Interrupted` instead: there are other processes to be told."""
+    """Meanwhile, raise `Interrupted` instead: other processes must be shut down."""
     _run.unwinding = True
     try:
         yield

@@ -61,7 +61,7 @@ def evaluate(
     strata: Annotated[
         str | None, typer.Option("--strata", help="Ranges of set sizes for SSCV, as in 0-1,2-3,4-10.")
     ] = None,
-    around: NeighbourhoodOptions = NeighbourhoodOptions(),
+    neighbourhoods: NeighbourhoodOptions = NeighbourhoodOptions(),
     read: Annotated[ReadingOptions, Only("directed", "direction", "ids")] = ReadingOptions(),
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="No note on labels without a set, which are left out anyway.")
@@ -122,10 +122,10 @@ def evaluate(
         if groups is not None:
             steps.stage("reading groups")
             named = read_groups(groups, file.ids, reading)
-        result = evaluate_file(labelled, ranges, graph=graph, groups=named, **vars(around))
+        result = evaluate_file(labelled, ranges, graph=graph, groups=named, **vars(neighbourhoods))
     # As it was called: what comes from standard input is read from a file of another name.
     result |= {"task": file.prediction.task, "sets": str(context.params["sets"]), "settings": file.metadata}
-    run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, around)])
+    run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, neighbourhoods)])
     shown = [*tables.of(result), *(f"Warning: {text}." for text in result["weak"])]
     if in_order is not None:
         from napsets.cli._in_order import follow_labels, order_rows, order_table
@@ -199,7 +199,7 @@ _MANY_NEIGHBOURHOODS = 10
 _MOST_NODES = 0.5
 
 
-def _on_pccv(result: dict[str, Any], around: NeighbourhoodOptions) -> list[str]:
+def _on_pccv(result: dict[str, Any], neighbourhoods: NeighbourhoodOptions) -> list[str]:
     """Say where PCCV is missing or means little, and why."""
     count, share = result.get("neighbourhoods"), result.get("share_in_neighbourhoods", 1.0)
     if count is None or (count >= _MANY_NEIGHBOURHOODS and share >= _MOST_NODES):
@@ -207,9 +207,9 @@ def _on_pccv(result: dict[str, Any], around: NeighbourhoodOptions) -> list[str]:
     what = "PCCV is not known" if count == 0 else "PCCV means little"
     plural = "s" * (count != 1)
     return [
-        f"{what}: {count} neighbourhood{plural} of radius {around.radius} with at least {around.min_size} evaluated "
-        f"nodes contain{'s' * (count == 1)} {percent(share)} of the nodes. Evaluate more nodes, or count smaller "
-        f"neighbourhoods (--min-size {max(around.min_size // 3, 1)})"
+        f"{what}: {count} neighbourhood{plural} of radius {neighbourhoods.radius} with at least "
+        f"{neighbourhoods.min_size} evaluated nodes contain{'s' * (count == 1)} {percent(share)} of the nodes. "
+        f"Evaluate more nodes, or count smaller neighbourhoods (--min-size {max(neighbourhoods.min_size // 3, 1)})"
     ]
 
 

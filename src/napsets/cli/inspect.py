@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from napsets.cli._inspected import explanation_of
-from napsets.cli._like import Like, read_record, written_otherwise
+from napsets.cli._like import Like, read_written_record, written_otherwise
 from napsets.cli._methods import MethodOptions, ignored
 from napsets.cli._options import LARGEST_COUNT, InputFiles
 from napsets.cli._output import Output
@@ -53,7 +53,7 @@ def inspect(
     """
     from napsets.advice.inspection import inspect_node
 
-    record = None if like is None else read_record(like)
+    record = None if like is None else read_written_record(like)
     if record is not None:
         record.check_task(read.task)
     options = options.chosen(context)

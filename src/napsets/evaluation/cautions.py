@@ -140,8 +140,8 @@ def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
 
 #: A method is said to fall short where chance would make it cover so little less often than this.
 SHORT = 0.001
-#: A smaller share of nodes without a threshold of their own is not worth a word.
-_WORTH_SAYING = 0.1
+#: A smaller share of nodes without a threshold of their own is too small to report.
+_LEAST_SHARE = 0.1
 #: Drift of this size withdraws the promise, whatever it is in.
 _GRAVE = 0.2
 #: So does a smaller one, where it shows that the model finds the labelled nodes easier.
@@ -287,7 +287,7 @@ def find_cautions(
         f"{infinite:,} of {nodes:,} nodes ({100 * share:.0f} %) {kind.without_support}, because there are too few "
         f"labelled nodes near them"
     )
-    much = (
+    alpha_as_coverage = (
         f"alpha = {alpha:g} is the error rate: {calibrated.prediction.noun}s may miss the truth {100 * alpha:g} % of "
         f"the time. For {100 * alpha:g} % coverage, set alpha = {1 - alpha:.3g}"
     )
@@ -297,17 +297,17 @@ def find_cautions(
             *reasons,
             *short,
             *too_few,
-            *([much] if alpha > 0.5 else []),
+            *([alpha_as_coverage] if alpha > 0.5 else []),
             *weak,
             *drifted,
-            *([unsupported] if share >= _WORTH_SAYING and not too_few else []),
+            *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
             *few,
             *too_good,
         ),
     )
 
 
-#: What to do where the model may have seen the labels.
+#: Advice if the labels may have been used for training.
 _TRAINED = "if it was trained on these labels, calibrate on others (otherwise it is merely too cautious)"
 
 
@@ -331,7 +331,7 @@ def _reasons(
     return reasons + [_on_drift(look) for look in rest], [*easier, *rest]
 
 
-#: The cure.
+#: Advice if they were.
 _OTHERS = "Calibrate on labels that it has not seen"
 
 

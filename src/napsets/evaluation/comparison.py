@@ -152,20 +152,22 @@ def compare(
     overlap = data.trained or int(np.isin(data.calibration, trained).sum())
     data = replace(data, truth=sealed(data.truth.copy()), trained=overlap, _scored={})
     graph = data.graph
-    judged = frozen(_check_judged(nodes, data))
+    evaluation_nodes = frozen(_check_judged(nodes, data))
     calibrated = [method.fit(data) for method in named.values()]
-    thresholds = find_thresholds(calibrated, judged, rates, progress=progress)
-    predictions, curves = _predict(calibrated, thresholds, rates, judged, data.truth[judged], kind)
+    thresholds = find_thresholds(calibrated, evaluation_nodes, rates, progress=progress)
+    predictions, curves = _predict(calibrated, thresholds, rates, evaluation_nodes, data.truth[evaluation_nodes], kind)
     first = predictions[0]
     ranges = kind.check_strata(strata, first)
-    partition = neighbourhood_partition(graph, judged, seed=shared.seed)
-    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)} | kind.groups(data, shared.score, judged)
+    partition = neighbourhood_partition(graph, evaluation_nodes, seed=shared.seed)
+    usual = {"neighbourhood": groups_of_partition(partition, graph.num_nodes)} | kind.groups(
+        data, shared.score, evaluation_nodes
+    )
     own = {name: own_groups(first, group) for name, group in groupings.items()}
-    own = {name: group[judged] for name, group in usual.items()} | own
+    own = {name: group[evaluation_nodes] for name, group in usual.items()} | own
     parts = rows_of_parts(first, partition)
     results = tuple(
         MethodResult(
-            **vars(judge_rows(prediction, data.truth[judged], strata=ranges, parts=parts, groups=own)),
+            **vars(judge_rows(prediction, data.truth[evaluation_nodes], strata=ranges, parts=parts, groups=own)),
             name=name,
             title=title(name, shared.score) if items[name] == name else name,
             calibrated=method,
@@ -180,7 +182,7 @@ def compare(
     return Comparison(
         results=results,
         alpha=rates[0],
-        hops=useful_hops(graph, judged, shared.hops),
+        hops=useful_hops(graph, evaluation_nodes, shared.hops),
         partition=partition,
         alphas=rates[1:],
         data=data,
@@ -311,8 +313,8 @@ def _predict(
     parts: list[list[Prediction]] = [[] for _ in calibrated]
     hits = np.zeros((len(calibrated), len(rates)), dtype=np.int64)
     points = [[kind.curve() for _ in rates] for _ in calibrated]
-    for rows, some in predict_in_parts(calibrated, at_rates, nodes):
-        for m, predictions in some.items():
+    for rows, by_method in predict_in_parts(calibrated, at_rates, nodes):
+        for m, predictions in by_method.items():
             parts[m].append(predictions[0])
             for r in range(1, len(rates)):
                 hits[m, r] += predictions[r].covers(truth[rows]).sum()
@@ -322,5 +324,5 @@ def _predict(
         values = [{"coverage": hits[m, r] / nodes.size} | points[m][r].values(nodes.size) for r in range(1, len(rates))]
         names = ("coverage", *kind.curves)
         curves.append({name: sealed(np.array([value[name] for value in values], dtype=np.float64)) for name in names})
-    whole = [method.name_rows(type(some[0]).concat(some)) for method, some in zip(calibrated, parts, strict=True)]
+    whole = [method.name_rows(type(pieces[0]).concat(pieces)) for method, pieces in zip(calibrated, parts, strict=True)]
     return whole, curves

@@ -30,7 +30,7 @@ from napsets.graph import Graph
 
 #: False alarms are as rare as this, over all differences that are looked at together.
 ALARM = 0.001
-#: A smaller distance is not worth a word, however sure it is.
+#: A smaller distance is too small to report, however small its p-value.
 WORTH = 0.05
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
 _FEWEST = 5.0

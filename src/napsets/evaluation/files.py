@@ -139,7 +139,7 @@ def evaluate_file(
     class_names = getattr(prediction, "class_names", None)
     if class_names is not None:  # from here on labels count the classes, whatever these are called
         prediction = replace(prediction, class_names=None)
-    more: dict[str, Any] = {}
+    graph_metrics: dict[str, Any] = {}
     partition = None
     if graph is not None:
         prediction = replace(prediction, num_nodes=graph.num_nodes)
@@ -149,24 +149,24 @@ def evaluate_file(
             "degree": groups_by_degree(graph, nodes=prediction.nodes),
             "neighbourhood": groups_of_partition(partition, graph.num_nodes),
         }
-        more = {
+        graph_metrics = {
             "neighbourhoods": len(partition),
             "share_in_neighbourhoods": sum(part.size for part in partition) / len(prediction),
             "coverage_by_degree": leaf.by_degree(prediction, y, graph, by_name["degree"]),
         }
     if groups is not None:
         by_name["group"] = np.append(groups, np.zeros(y.size - groups.size, dtype=groups.dtype))
-        more["coverage_by_group"] = leaf.by_group(prediction, y, by_name["group"])
+        graph_metrics["coverage_by_group"] = leaf.by_group(prediction, y, by_name["group"])
     judgement = judge(prediction, y, strata=strata, partition=partition, groups=by_name)
-    worth = judgement.row()
+    metrics = judgement.row()
     if graph is None:
-        del worth["pccv"], worth["pccv_chance"]
+        del metrics["pccv"], metrics["pccv_chance"]
     low, high = _band(len(prediction), prediction.alpha, labelled.file.metadata.get("level_labels"))
-    worth |= {"unlabelled": len(labelled.file.prediction) - len(prediction), "alpha": prediction.alpha}
-    worth |= {"coverage_low": low, "coverage_high": high}
+    metrics |= {"unlabelled": len(labelled.file.prediction) - len(prediction), "alpha": prediction.alpha}
+    metrics |= {"coverage_low": low, "coverage_high": high}
     labels = labelled.file.metadata.get("level_labels")
-    worth |= {"weak": _weak(judgement, labels, class_names)}
-    return worth | leaf.more(labelled.file, prediction, y, class_names) | more
+    metrics |= {"weak": _weak(judgement, labels, class_names)}
+    return metrics | leaf.more(labelled.file, prediction, y, class_names) | graph_metrics
 
 
 def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] | None) -> list[str]:

@@ -220,7 +220,7 @@ def own_groups(prediction: Prediction, groups: ArrayLike, *, per: Per = "node") 
 
 #: How often chance alone names any group of a grouping.
 ALARM = 0.01
-#: A group is worth a word where it is missed this much more often than the target allows.
+#: Report a group only if it is missed this many times as often as alpha.
 _WORTH = 1.5
 #: Groups that are named in a sentence.
 _NAMED = 5

@@ -237,8 +237,8 @@ def _promise(calibrated: Calibrated) -> dict[str, Any]:
     return {
         "labels": int(scored.calibration.size),
         "level_labels": level_labels(calibrated),
-        "apart": int(scored.level_nodes.size),
-        "speaking": calibrated.full is not None,
+        "held_out": int(scored.level_nodes.size),
+        "held_out_are_evidence": calibrated.full is not None,
         "proven": is_proven(calibrated),
         "shifted": is_shifted(calibrated),
         "choice": None if choice is None else str(choice),

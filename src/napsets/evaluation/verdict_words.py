@@ -64,9 +64,9 @@ class Verdict:
         Nodes that were predicted, and those of them whose labels judged.
     labels, level_labels : int
         Labelled nodes that calibrated, and those of them that set the level.
-    apart : int
+    held_out : int
         Labels that were held out for the level.
-    speaking : bool
+    held_out_are_evidence : bool
         Whether they are evidence for their neighbours too.
     size, baseline_size : float
         The average number of labels in a set; of intervals, the average width where both methods' are finite.
@@ -122,7 +122,7 @@ class Verdict:
     judged: int
     labels: int
     level_labels: int
-    apart: int
+    held_out: int
     size: float
     baseline_size: float = math.nan
     change: Interval = field(default_factory=Interval)
@@ -139,7 +139,7 @@ class Verdict:
     shifted: bool = False
     rivals: int = 0
     choice: str | None = None
-    speaking: bool = False
+    held_out_are_evidence: bool = False
     withdrawn: str = ""
     warnings: tuple[str, ...] = ()
     looked_at: str = "number of labels, support"
@@ -160,7 +160,7 @@ class Verdict:
         return f"{'Keep' if self.kept else 'Use'} {named(self.title)}"
 
     @property
-    def buys(self) -> str:
+    def gain(self) -> str:
         """What it gains over the baseline, with intervals."""
         if not self.judged:
             return self._expected()
@@ -172,7 +172,7 @@ class Verdict:
         return f"{self._beside(self.prediction.of_size(self.size))}{self._aside()}{self._evenly()}"
 
     @property
-    def sure(self) -> str:
+    def certainty(self) -> str:
         """How certain that is: coverage compared with chance, and what the promise rests on."""
         low, high = self.band
         band = f"{100 * low:.1f} and {100 * high:.1f} %"
@@ -191,14 +191,14 @@ class Verdict:
     @property
     def cost(self) -> str:
         """What it costs."""
-        if self.apart and self.speaking:
-            return f"none; all {self.labels:,} labels are evidence, and {self.apart:,} of them also set the level"
-        if self.apart:
-            return f"{self.apart:,} of the {self.labels:,} labels are used only to set the level"
+        if self.held_out and self.held_out_are_evidence:
+            return f"none; all {self.labels:,} labels are evidence, and {self.held_out:,} of them also set the level"
+        if self.held_out:
+            return f"{self.held_out:,} of the {self.labels:,} labels are used only to set the level"
         return f"none; all {self.labels:,} labels set the threshold{'' if self.proven else 's'}"
 
     @property
-    def mind(self) -> str:
+    def first_warning(self) -> str:
         """The warning that matters most, or that there is none."""
         return self.warnings[0] if self.warnings else f"none (checked: {self.looked_at})"
 
@@ -226,11 +226,11 @@ class Verdict:
         others = [text for text in self.warnings if text != self.withdrawn]
         warnings = [f"Warning: {text}." for text in others]
         if not self.warnings:
-            warnings = [f"Warnings: {self.mind}."]
+            warnings = [f"Warnings: {self.first_warning}."]
         return (
             *withdrawn,
-            f"{self.headline}: {self.buys}.",
-            f"Coverage: {self.sure}. Cost: {self.cost}.",
+            f"{self.headline}: {self.gain}.",
+            f"Coverage: {self.certainty}. Cost: {self.cost}.",
             *smaller,
             *warnings,
         )
@@ -242,7 +242,8 @@ class Verdict:
 
     def row(self) -> dict[str, Any]:
         """Return plain values, for JSON; those that only intervals have stand there for intervals alone."""
-        values = asdict(self)
+        keys = {"held_out": "apart", "held_out_are_evidence": "speaking"}
+        values = {keys.get(name, name): value for name, value in asdict(self).items()}
         del values["prediction"]
         for name in ("median", "infinite", "baseline_infinite"):
             if values[name] is None:

@@ -130,7 +130,7 @@ def class_codes(table: TableFile, labels: Any, class_names: list[str], what: str
     return indices
 
 
-def cuts(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
+def are_set_offsets(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
     """Whether offsets cut this many labels into this many sets."""
     if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
         return False

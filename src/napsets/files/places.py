@@ -2,7 +2,7 @@
 
 What is being written is a draft: it has a hidden name until it is whole. A process that is killed leaves its draft. The
 name says which process of which machine that was, so that the next one which writes to the folder removes the draft; on
-other machines only its age shows that nobody writes to it any more.
+other machines only its age shows that no process writes to it any more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from napsets.checks.values import check_path
 from napsets.errors import FileFormatError, InvalidInputError, MissingDependencyError
 
-#: From this many seconds without a change on, a draft counts as left behind, whoever wrote it.
+#: From this many seconds without a change on, a draft counts as left behind, whichever process wrote it.
 STALE = 24 * 3600.0
 
 _MARK = re.compile(r"\..*\.napsets-([0-9a-f]{8})-(\d{1,10})-[0-9a-f]{8}(?=\.|$)")

@@ -23,8 +23,8 @@ from napsets.checks.values import check_size
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.cells import (
+    are_set_offsets,
     class_codes,
-    cuts,
     label_lists,
     named_fields,
     p_value_fields,
@@ -186,7 +186,7 @@ class SetColumns(PredictionColumns):
                 f"`sets` must have arrays of one length, at least 1, except for labels and offsets; {table.path} has "
                 f"{lengths}"
             )
-        if not cuts(offsets, arrays["node"].size, labels.size):
+        if not are_set_offsets(offsets, arrays["node"].size, labels.size):
             raise FileFormatError(
                 f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
                 f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."

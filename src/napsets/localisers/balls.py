@@ -20,7 +20,7 @@ from napsets.localisers.weighed import WeighedLocal, in_pieces, lists_for, runni
 if TYPE_CHECKING:
     from napsets.kernels.weighed import Answer, Question
 
-#: A ball with a larger radius is the whole graph, as good as always.
+#: A ball with a larger radius almost always covers the whole graph.
 _FURTHEST = 100
 
 

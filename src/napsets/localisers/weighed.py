@@ -106,8 +106,8 @@ class WeighedLocal(ABC):
         """Return the weight of each reference node for one node, from which its threshold is computed."""
         node = check_node("node", node, self.reference.num_nodes)
         numbers, listed, own = self.listed(node)
-        behind, each = self.background()
-        weights = each * np.diff(behind)
+        background_sums, background_weight = self.background()
+        weights = background_weight * np.diff(background_sums)
         weights[numbers] += listed
         mine = self.numbers[node]
         if mine < weights.size:
@@ -124,11 +124,11 @@ class WeighedLocal(ABC):
         workers = check_threads(threads)
         preparing, answering = stages(check_progress(progress), (self.unprepared(), nodes.size), nodes.size)
         self.prepare(workers, preparing)
-        behind, each = self.background()
+        background_sums, background_weight = self.background()
         question = Question(
             read_only(self.reference.by_score[0]),
-            read_only(behind),
-            each,
+            read_only(background_sums),
+            background_weight,
             read_only(np.array([cut.level for cut in cuts], dtype=np.float64)),
             read_only(np.array([RULES[cut.rule] for cut in cuts], dtype=np.int64)),
             ROUNDING,

@@ -15,7 +15,7 @@ from napsets.report.encodings import (
     Spec,
     coverage,
     layer,
-    number,
+    number_axis,
     reach,
     target_rule,
     tips,
@@ -98,7 +98,9 @@ def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec
     ]
     low, high = reach(rows, "coverage", include=target)
     domain = [min(low, band[0]["low"]), max(high, band[0]["high"])]
-    x = number("nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log")
+    x = number_axis(
+        "nodes", "Nodes in the neighbourhood", form="~s", domain=[0.9 * smallest, 1.1 * largest], type="log"
+    )
     x["axis"]["grid"] = False
     columns = [("method", "Method", None), ("coverage", "Coverage", ".1%"), ("nodes", "Nodes", ",d")]
     base = {
@@ -121,9 +123,9 @@ def funnel(looks: Looks, balls: list[Row], alpha: float, about: Columns) -> Spec
 
 def score_distribution(looks: Looks, low: float, high: float, *, mark: str) -> Spec:
     """Return the explorer's chart of scores; the page fills in a node's bars, marks and threshold."""
-    x = number("from", "Score", domain=[low, high], nice=False, padding=6)
+    x = number_axis("from", "Score", domain=[low, high], nice=False, padding=6)
     x["axis"]["offset"] = 10
-    y = number("mass", "Weight of calibration nodes", domainMin=0, domainMax={"expr": "top"}, nice=True)
+    y = number_axis("mass", "Weight of calibration nodes", domainMin=0, domainMax={"expr": "top"}, nice=True)
     groups = [*(f"hop {k}" for k in range(1, HOP_COLOURS + 1)), "later hops", "all calibration nodes"]
     colours = {"domain": groups, "range": [f"var(--hop-{k})" for k in range(len(groups))]}
     columns = [("group", "At", None), ("from", "Score from", ".3f"), ("to", "to", ".3f")]
@@ -199,12 +201,12 @@ def front(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     wide = size.reach(rows, "size_low", "size_high")
     # The interval of a median may have no end: it is drawn to the end of the axis.
     rows = [row | {"size_high": min(row["size_high"], wide[1])} for row in rows]
-    x = number(size.field, size.better, domain=wide)
+    x = number_axis(size.field, size.better, domain=wide)
     # Few groups have intervals that dwarf everything else: those are cut off at three times the largest distance.
     floor = 0.0 if math.isnan(chance) else chance
     most = 3.0 * max((row["gap"] for row in rows), default=floor)
     domain = [0.0, min(reach(rows, "gap_high", "gap", include=floor)[1], 1.1 * max(most, floor, 0.01))]
-    y = number("gap", "Distance from target (lower is more even)", form=".1%", domain=domain)
+    y = number_axis("gap", "Distance from target (lower is more even)", form=".1%", domain=domain)
     columns = [
         ("method", "Method", None), (size.field, size.name, size.form), ("gap", "Distance from the target", ".1%"),
         ("gap_low", "95 % from", ".1%"), ("gap_high", "to", ".1%"), ("chance", "By chance", ".1%"),
@@ -298,8 +300,8 @@ def method_size(looks: Looks, rows: list[Row], size: Measure) -> Spec:
     columns = [("method", "Method", None), (size.field, size.mean, size.form)]
     columns += [("size_low", "95 % from", size.form), ("size_high", "to", size.form)]
     base = {"y": looks.method | {"title": None}, "color": looks.colour, "tooltip": tips(*columns)}
-    bars = base | {"x": number("size_low", size.title, domain=domain), "x2": {"field": "size_high"}}
-    marks = base | {"x": number(size.field, size.title, domain=domain)}
+    bars = base | {"x": number_axis("size_low", size.title, domain=domain), "x2": {"field": "size_high"}}
+    marks = base | {"x": number_axis(size.field, size.title, domain=domain)}
     return looks.chart(_lines(looks), _intervals(looks, bars, marks, 110), rows)
 
 
@@ -317,7 +319,7 @@ def tradeoff(looks: Looks, curve: list[Row], methods: list[Row], target: float, 
     domain = reach(curve, "coverage", include=target)
     curve = [row for row in curve if math.isfinite(row[size.field])]
     wide = size.reach(curve, size.field, include=size.include)
-    x, y = number(size.field, size.title, domain=wide), coverage(domain=domain, target=target)
+    x, y = number_axis(size.field, size.title, domain=wide), coverage(domain=domain, target=target)
     columns = [("method", "Method", None), ("alpha", "Alpha", ".3~f"), (size.field, size.mean, size.form)]
     base = {"x": x, "y": y, "color": looks.colour}
     marks = base | {"tooltip": tips(*columns, ("coverage", "Coverage", ".1%"))}
@@ -353,7 +355,7 @@ def gap(looks: Looks, rows: list[Row], size: Measure, band: list[Row]) -> Spec:
     """Return measured coverage less the target, over the band where a method that keeps its promise lies."""
     domain = reach([*rows, *band], "gap_low", "gap_high", include=0.0)
     x = coverage("target", [0.49, 1.0], title="Target, 1 − alpha")
-    y = number("gap", "Measured minus target", form="+.0%", domain=domain)
+    y = number_axis("gap", "Measured minus target", form="+.0%", domain=domain)
     base = {"x": x, "y": y, "color": looks.colour}
     ends = {"y": y | {"field": "gap_low"}, "y2": {"field": "gap_high"}}
     shade: Spec = {

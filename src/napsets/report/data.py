@@ -22,7 +22,7 @@ from napsets.report.kind import PageKind, ShownMethod, focus
 from napsets.report.neighbourhoods import neighbourhood_map
 from napsets.report.record import record_of
 from napsets.report.sets_page import SetsPage
-from napsets.report.summary import Words
+from napsets.report.summary import Vocabulary
 from napsets.version import __version__
 
 #: The page of each kind of prediction.
@@ -63,7 +63,7 @@ class ReportData:
         Some nodes with all that explains their predictions.
     names : numpy.ndarray
         What the nodes are called.
-    words : Words
+    words : Vocabulary
         What a node and its label are called.
     record : dict
         How the comparison was made, for programs (see `napsets.report.record`).
@@ -96,7 +96,7 @@ class ReportData:
     record: Row
     details: Mapping[str, Any]
     names: npt.NDArray[Any]
-    words: Words = field(default_factory=Words)
+    words: Vocabulary = field(default_factory=Vocabulary)
     tables: list[Table] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
@@ -150,7 +150,7 @@ def page_data(
     rows = method_rows(comparison, titles, covered)
     further = map(page.method_columns, comparison, covered, rows)
     front, front_over = front_rows(comparison, titles, verdict, page.curve_size.field, page.front_sizes())
-    around = neighbourhood_map(comparison)
+    neighbourhoods = neighbourhood_map(comparison)
     details = page.rows(place, [group.name for group in verdict.weak if group.what == "class"])
     return ReportData(
         title=title or f"{page.heading} {f'for {dataset}' if dataset else 'on a graph'}",
@@ -167,14 +167,14 @@ def page_data(
         by_degree=details.pop("by_degree"),
         front=front,
         front_over=front_over,
-        balls=around.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
-        links=around.links,
-        left_out=around.left_out,
-        explorer=explore(page, names=names, ball=around.ball, focus=place),
+        balls=neighbourhoods.rows(comparison, titles, covered, describe=page.ball_row, size=page.ball_size.field),
+        links=neighbourhoods.links,
+        left_out=neighbourhoods.left_out,
+        explorer=explore(page, names=names, ball=neighbourhoods.ball, focus=place),
         record=record_of(comparison, {**page.recorded, **(settings or {})}, comparison.results[place].name),
         details=details,
         names=names,
-        words=Words.parse(words),
+        words=Vocabulary.parse(words),
         tables=list(tables or []),
     )
 

@@ -127,7 +127,9 @@ def target_rule(value: float, channel: str) -> Spec:
     }
 
 
-def number(field: str, title: str, *, form: str | None = None, domain: list[float] | None = None, **scale: Any) -> Spec:
+def number_axis(
+    field: str, title: str, *, form: str | None = None, domain: list[float] | None = None, **scale: Any
+) -> Spec:
     """Return the encoding of a number on an axis that need not start at 0."""
     axis: Spec = {"tickCount": 6} | ({} if form is None else {"format": form})
     start: Spec = {} if scale.get("type") == "log" else {"zero": False}  # a logarithmic axis has no 0 to leave out
@@ -140,7 +142,7 @@ def coverage(
 ) -> Spec:
     """Return the encoding of a share in percent, on an axis that ends at 100 % at the latest and marks the target."""
     within = None if domain is None else [max(0.0, domain[0]), min(1.0, domain[1])]
-    spec = number(field, title, form=".1~%", domain=within)
+    spec = number_axis(field, title, form=".1~%", domain=within)
     if within is not None and target is not None:
         spec["axis"] |= {"values": ticks(within, target)}
     return spec

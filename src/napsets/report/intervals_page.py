@@ -32,13 +32,13 @@ from napsets.report.encodings import (
     Spec,
     grouped,
     layer,
+    number_axis,
     ordinal,
     reach,
     tips,
 )
-from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Headline, Words, card
+from napsets.report.summary import Headline, Vocabulary, card
 from napsets.scores.informed_intervals import BoundInformedIntervals
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class IntervalsPage(PageKind):
 
     # -- the first screen ----------------------------------------------------------------------------------------------
 
-    def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
+    def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
         """Return how wide the intervals are, and that each node got one."""
         widths = prediction.widths[np.isfinite(prediction.widths)]
         width = f"of width {prediction.size_text(float(widths.mean()))} on average" if widths.size else ""
@@ -167,7 +167,7 @@ class IntervalsPage(PageKind):
             f"each {words.node}.",
         )
 
-    def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
+    def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
         """Return a node whose interval is about as wide as most and contains the truth."""
         truth = self.comparison.truth[prediction.nodes]
         fits = prediction.covers(truth) & np.isfinite(prediction.widths)
@@ -297,7 +297,7 @@ def width_rows(titles: Sequence[str], sizes: Sequence[FloatArray]) -> list[Row]:
     for title, widths in zip(titles, sizes, strict=True):
         finite = np.sort(widths[np.isfinite(widths)])
         places = np.unique(np.linspace(0, finite.size - 1, min(WIDTH_POINTS, finite.size)).astype(np.int64))
-        # Of equal widths the last place counts: it is the number of intervals of at most that width.
+        # Of equal widths, the last place is used: count every interval up to this width.
         shares = np.searchsorted(finite, finite[places], side="right") / max(widths.size, 1)
         for width, share in zip(finite[places].tolist(), shares.tolist(), strict=True):
             rows.append({"method": title, "width": width, "share": share})

@@ -23,13 +23,13 @@ from napsets.localisers import Everyone, HopsLocal
 from napsets.methods import methods
 from napsets.report.chart_data import Ends, Row
 from napsets.report.encodings import Columns, Looks, Measure, Spec
-from napsets.report.summary import Words
+from napsets.report.summary import Vocabulary
 
 if TYPE_CHECKING:
     from napsets.report.data import ReportData
     from napsets.report.explorer import Explorer
 
-Kind = Literal["hops", "everyone", "other"]
+ThresholdSource = Literal["hops", "everyone", "other"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ShownMethod:
     name: str
     title: str
     text: str
-    kind: Kind
+    kind: ThresholdSource
     exact: bool
 
 
@@ -80,7 +80,7 @@ def walked_graph(comparison: Comparison) -> Graph:
     return next((local.reference.index.graph for local in locals_ if isinstance(local, HopsLocal)), comparison.graph)
 
 
-def _kind(result: MethodResult, walked: Graph) -> Kind:
+def _kind(result: MethodResult, walked: Graph) -> ThresholdSource:
     if result.calibrated.grouped is not None:
         return "other"
     local = result.calibrated.local
@@ -207,11 +207,11 @@ class PageKind(ABC):
     # -- the first screen ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
+    def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
         """Return what is true of a covered node, as a clause; and what was done for each node, as a sentence."""
 
     @abstractmethod
-    def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
+    def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
         """Return one node and what is predicted for it, as a sentence."""
 
     # -- the explorer --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 from napsets.errors import MissingDependencyError
 from napsets.files.places import replacing
 from napsets.report.chart_data import Row
-from napsets.report.encodings import Spec, coverage, number, reach, target_rule, tips
+from napsets.report.encodings import Spec, coverage, number_axis, reach, target_rule, tips
 from napsets.report.page import ASSETS, check_place, library
 from napsets.report.record import as_json
 
@@ -39,7 +39,7 @@ def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") ->
         low, high = point["coverage_interval"]
         rows.append(point | {"low": low, "high": high})
     window, size = result["window"], "Mean size" if noun == "set" else "Mean width"
-    x = number("labels", "Labels so far", form="~s")
+    x = number_axis("labels", "Labels so far", form="~s")
     share = coverage("coverage", reach(rows, "coverage", "recent_coverage", include=1.0 - alpha), target=1.0 - alpha)
     # The interval is wide at first: it is cut where the axis ends.
     ends = {"y": share | {"field": "low"}, "y2": {"field": "high"}}
@@ -70,7 +70,7 @@ def _lines(x: Spec, rows: list[Row], fields: tuple[str, ...], title: str, includ
             "line",
             {
                 "x": x,
-                "y": number(field, title, domain=domain),
+                "y": number_axis(field, title, domain=domain),
                 "tooltip": tips(("labels", "Labels", ",d"), (field, title, ".3~f")),
             },
             color=f"var(--method-{place})", strokeWidth=2, point=place == 0,

@@ -22,7 +22,7 @@ from napsets.report.record import as_json
 from napsets.report.summary import cell, code, sentence, summarise, unbroken
 
 ASSETS = Path(__file__).parent / "assets"
-#: Puts the charts library where the page's script finds it, and nothing else of it in the way.
+#: Exposes only vegaEmbed to the page's script.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 #: Options of a report that are about its page, and no settings of a comparison.
 _PAGE_OPTIONS = ("class_names", "title", "dataset", "model", "words", "tables")

@@ -119,7 +119,7 @@ def record_of(comparison: Comparison, settings: Mapping[str, Any], method: str |
     }
 
 
-def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_report_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the record that stands in a report."""
     with reading(path) as source:
         _, start, rest = source.read_text(encoding="utf-8").partition(_START)

@@ -39,14 +39,14 @@ from napsets.report.encodings import (
     coverage,
     grouped,
     layer,
+    number_axis,
     ordinal,
     reach,
     target_rule,
     tips,
 )
-from napsets.report.encodings import number as number_axis
 from napsets.report.kind import VOICES, Cells, PageKind, VoiceColumn, each_once
-from napsets.report.summary import Headline, Words, card, number, quoted, size_range
+from napsets.report.summary import Headline, Vocabulary, card, number, quoted, size_range
 from napsets.scores.informed import BoundInformed, evidence_of
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class SetsPage(PageKind):
 
     # -- the first screen ----------------------------------------------------------------------------------------------
 
-    def in_words(self, prediction: Any, words: Words) -> tuple[str, str]:
+    def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
         """Return how long the lists are, and that each node got one."""
         most, average = size_range(prediction.sizes), prediction.size_text(float(prediction.sizes.mean()))
         often = "usually" if prediction.sizes.max(initial=0) > 1 else "at most"
@@ -170,7 +170,7 @@ class SetsPage(PageKind):
             f"likely {words.labels} for each {words.node}, called a prediction set below.",
         )
 
-    def example(self, prediction: Any, names: npt.NDArray[Any], words: Words) -> str:
+    def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
         """Return a node whose set is of a usual size and contains the truth."""
         truth = self.comparison.truth[prediction.nodes]
         usual = max(2, round(float(np.median(prediction.sizes))))

@@ -24,13 +24,13 @@ _NAMED = 4
 
 
 @dataclass(frozen=True)
-class Words:
+class Vocabulary:
     """What a node and its label are called on the page.
 
     Examples
     --------
-    >>> words = Words.parse("package, build system")
-    >>> words.nodes, words.labels, Words.parse("city, country").labels
+    >>> words = Vocabulary.parse("package, build system")
+    >>> words.nodes, words.labels, Vocabulary.parse("city, country").labels
     ('packages', 'build systems', 'countries')
     """
 
@@ -38,7 +38,7 @@ class Words:
     label: str = "class"
 
     @classmethod
-    def parse(cls, text: str | None) -> Words:
+    def parse(cls, text: str | None) -> Vocabulary:
         """Return the two words of a text, the usual ones where it has none."""
         parts = [part.strip() for part in (text or "").split(",")]
         return cls(parts[0] or cls.node, parts[1] if len(parts) > 1 and parts[1] else cls.label)
@@ -46,7 +46,7 @@ class Words:
     @property
     def each_node(self) -> str:
         """Each node, with what a node is where the user has no word for it."""
-        return f"each {self.node}{' (each item of the graph)' * (self.node == Words.node)}"
+        return f"each {self.node}{' (each item of the graph)' * (self.node == Vocabulary.node)}"
 
     @property
     def nodes(self) -> str:
@@ -92,16 +92,16 @@ class FirstScreen:
     steps: list[str]
 
 
-def summarise(data: ReportData, words: Words) -> FirstScreen:
+def summarise(data: ReportData, words: Vocabulary) -> FirstScreen:
     """Return the first screen of a page."""
     verdict, kind = data.verdict, data.kind
-    if words.label == Words.label:
+    if words.label == Vocabulary.label:
         words = replace(words, label=kind.label)
     result = data.comparison[verdict.method]
     covered = round(100 * verdict.coverage)
     what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
-    called = " (their labels)" if kind.label == Words.label else ""
+    called = " (their labels)" if kind.label == Vocabulary.label else ""
     empty = round(100 * Headline.of(data).focus.get("empty_rate", 0.0))
     empties = f" {empty} of 100 lists are empty, because no {words.label} fits well enough." if empty else ""
     target = 100 * (1 - data.alpha)
@@ -126,14 +126,14 @@ def summarise(data: ReportData, words: Words) -> FirstScreen:
     )
 
 
-def _method(data: ReportData, words: Words) -> str:
+def _method(data: ReportData, words: Vocabulary) -> str:
     """Say which method to use, and why."""
     verdict, kind = data.verdict, data.kind
     plain = named(verdict.baseline)
     if verdict.baseline.startswith("Split "):
         plain += ", the standard method, which ignores the graph"
     others = len(data.shown) - 1
-    does = f" It uses the known {words.labels} of a {words.node}'s neighbours." if verdict.speaking else ""
+    does = f" It uses the known {words.labels} of a {words.node}'s neighbours." if verdict.held_out_are_evidence else ""
     if verdict.kept:
         rivals = "" if not others else f" None of the {others} other methods is clearly better."
         choice = f"{plain}.{rivals}"
@@ -160,18 +160,18 @@ def _method(data: ReportData, words: Words) -> str:
     )
 
 
-def _weak(data: ReportData, words: Words) -> str:
+def _weak(data: ReportData, words: Vocabulary) -> str:
     """Say which classes and groups are covered too little."""
     weak = data.verdict.weak
     if not weak:
-        which = f"{words.label} or group" if data.kind.label == Words.label else "group"
+        which = f"{words.label} or group" if data.kind.label == Vocabulary.label else "group"
         return f"No {which} of {words.nodes} clearly misses the target."
     listed = [f"{group.name} ({100 * group.coverage:.0f} of 100 {words.nodes})" for group in weak[:_NAMED]]
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""
     return f"The target is missed, by more than chance, for {', '.join(listed)}{more}."
 
 
-def _steps(data: ReportData, words: Words) -> list[str]:
+def _steps(data: ReportData, words: Vocabulary) -> list[str]:
     """Say what to do next."""
     verdict, kind = data.verdict, data.kind
     unknown = f"of the {words.nodes} whose {words.label} is not known"

@@ -120,7 +120,7 @@ class Arrays:
         return max(1, self.spark.sparkContext.defaultParallelism)
 
     def each(self, work: Callable[[Item], Outcome], items: Sequence[Item], *, small: bool = False) -> list[Outcome]:
-        """Do some work on each of the items, a task each; return what they return.
+        """Do some work on each of the items, one task per item; return what they return.
 
         What is small is done here: to start tasks would take longer.
         """

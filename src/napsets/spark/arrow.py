@@ -153,8 +153,8 @@ def ranks(batches: Batches, settings: SparkSettings, everyone: Shared | None = N
     for table in _whole_targets(batches):
         _, near = _near_scores(table)
         if settings.everyone and known is not None:
-            nobody = known.nodes_of(np.full(near.own.size, np.nan))
-            shares = Everyone().fit(known.reference).ranks(nobody, near.own)
+            unlabelled = known.nodes_of(np.full(near.own.size, np.nan))
+            shares = Everyone().fit(known.reference).ranks(unlabelled, near.own)
         else:
             shares = WeightedScores(near, settings.weighting, known).ranks()
         yield pa.RecordBatch.from_arrays([pa.array(shares), pa.array(near.own)], ["share", "score"])
@@ -170,8 +170,8 @@ class KnownRank(FittedExact):
 
 def _fitted(settings: SparkSettings, everyone: AllScores | None) -> FittedLevel:
     if not settings.level.keeps_apart:
-        nobody = Reference(np.empty(0, dtype=np.int64), np.empty(0), 0)
-        return settings.level.fit(nobody if everyone is None else everyone.reference, np.empty(0), np.empty(0))
+        empty = Reference(np.empty(0, dtype=np.int64), np.empty(0), 0)
+        return settings.level.fit(empty if everyone is None else everyone.reference, np.empty(0), np.empty(0))
     ranks = [] if settings.rank is None else [settings.rank]
     return KnownRank(np.array([rank.share for rank in ranks]), np.array([rank.score for rank in ranks]))
 

@@ -91,7 +91,7 @@ class Job:
         progress: Progress | None = None,
     ) -> Result:
         """Do what must be done at once, and return a plan of the rest."""
-        if not self._walks and not self._speaks:
+        if not self._walks and not self._needs_own_row:
             return Result(self.sets(None))
         with plain_errors():
             job = self._fitted(spark, checkpoints)
@@ -114,8 +114,8 @@ class Job:
         return not self.settings.everyone and self.settings.weights.size > 0
 
     @property
-    def _speaks(self) -> bool:
-        """Whether each target must have a word in its own threshold, met or not."""
+    def _needs_own_row(self) -> bool:
+        """Whether each target needs a row of its own, even if no walk reached it."""
         return self.settings.far or self.settings.level.keeps_apart
 
     def _fitted(self, spark: SparkSession, checkpoints: Checkpoints | None) -> Job:
@@ -204,10 +204,10 @@ class Job:
         return Walker(graph, hops, self.directed, self.pairs_per_part, self.cap)
 
     def thresholds(self, walker: Walker | None, targets: DataFrame) -> DataFrame:
-        """Choose the thresholds of the targets: those they met, and where all count, a row each in any case."""
+        """Choose the thresholds of the targets: those they met, and where all count, one row per target in any case."""
         kind = f"node {self.tables.id_type}, {_THRESHOLDS}"
         work = partial(arrow.thresholds, settings=self.settings, everyone=self.everyone)
-        itself = self._targets(targets) if self._speaks else None
+        itself = self._targets(targets) if self._needs_own_row else None
         if walker is None:
             assert itself is not None
             return itself.mapInArrow(work, kind)
@@ -219,8 +219,8 @@ class Job:
 
     def one_threshold(self) -> dict[str, Any]:
         """Return the threshold, and what it rests on, that all nodes have which are none of the labelled ones."""
-        nobody = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
-        (threshold,) = arrow.thresholds(iter([nobody]), self.settings, self.everyone)
+        unreached = pa.RecordBatch.from_pydict({"target": [0], "hop": [0], "score": pa.array([None], pa.float64())})
+        (threshold,) = arrow.thresholds(iter([unreached]), self.settings, self.everyone)
         (row,) = threshold.drop_columns("node").to_pylist()
         return row
 

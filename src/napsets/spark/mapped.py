@@ -1,4 +1,4 @@
-"""Arrays as plain files in a folder: written in parts by tasks, mapped by whoever reads them.
+"""Arrays as plain files in a folder: written in parts by tasks, mapped by every reader.
 
 A file is written under another name and renamed, so that a name stands for the whole of it; an array that many tasks
 write together is made at its full size first, and each writes its own rows. Writing the same rows twice changes

@@ -155,7 +155,7 @@ def informative(row: Row) -> bool:
 
     Two things must hold. (1) 0 < d ≤ 2·alpha: the gap under APS nearly attains its bound d/2; beyond, the gap stays
     at alpha however large d, and comparing bounds says little. (2) Enough neighbours are expected (50): with fewer,
-    rounding the quantile up makes NAPS cover more than 1 − alpha whoever the neighbours are.
+    rounding the quantile up makes NAPS cover more than 1 − alpha whatever the neighbours are.
     """
     return bool(0 < row["tv"] <= 2 * row["alpha"] + 1e-12 and row["neighbours"] >= _ENOUGH_NEIGHBOURS)
 

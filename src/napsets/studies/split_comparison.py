@@ -65,7 +65,7 @@ def _average(rows: Sequence[Row]) -> Average:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SplitRatios:
     """A method compared with split APS over graphs: ratios of mean sizes and of mean excess gaps, and means."""
 
     method: str
@@ -80,7 +80,7 @@ class Comparison:
     full: float
 
 
-def compare_with_split(table: Averages, method: str, share: float, models: Sequence[str]) -> Comparison:
+def compare_with_split(table: Averages, method: str, share: float, models: Sequence[str]) -> SplitRatios:
     """Compare a method with split APS on all graphs and these models."""
     pairs = {
         place: (average, table[place._replace(method="split")])
@@ -95,7 +95,7 @@ def compare_with_split(table: Averages, method: str, share: float, models: Seque
         excess = np.array([(own.excess[kind], plain.excess[kind]) for own, plain in both])
         kinds[kind] = float(np.nanmean(excess[:, 0]) / np.nanmean(excess[:, 1]))
     totals = np.array([(own.total, plain.total) for own, plain in both])
-    return Comparison(
+    return SplitRatios(
         method,
         float(np.exp(np.log(ratios).mean())),
         float(ratios.mean()),
