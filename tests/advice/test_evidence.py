@@ -71,7 +71,7 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
     inputs = world(same=same)
     calibrated = make_method("informed").calibrate(**inputs)
     bound, graph = evidence_of(calibrated.score), calibrated.graph
-    witnesses = EvidenceExplainer(bound, graph)
+    explainer = EvidenceExplainer(bound, graph)
     reference, bag, exponents = bound.reference, bound.bag.labelled, bound.exponents
 
     def without(node):
@@ -82,7 +82,7 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
     assert (exponents.near > 0) == same
     theta = np.array([exponents.model, exponents.around, exponents.near, exponents.far, 0.0])
     for node in (3, 50, int(reference.nodes[4]), int(bag.nodes[4])):
-        voices = witnesses.voices(node)
+        voices = explainer.voices(node)
         assert voices
         assert [abs(voice.log_odds) for voice in voices] == sorted((abs(v.log_odds) for v in voices), reverse=True)
         before = without(-1).features(np.array([node]))[0] @ theta
@@ -96,18 +96,18 @@ def test_a_voice_is_as_loud_as_the_odds_that_fall_without_it(same):
 def test_only_labelled_nodes_within_two_hops_speak_and_never_the_node_itself():
     calibrated = make_method("informed").calibrate(**world())
     bound = evidence_of(calibrated.score)
-    witnesses = EvidenceExplainer(bound, calibrated.graph)
+    explainer = EvidenceExplainer(bound, calibrated.graph)
     speaking = bound.reference, bound.bag.labelled
     labels = {int(v): int(y) for part in speaking for v, y in zip(part.nodes, part.labels, strict=True)}
     for node in range(0, 240, 13):
         near = set(calibrated.graph.neighbours(node).tolist())
         far = {int(w) for u in near for w in calibrated.graph.neighbours(u)} - near - {node}
-        voices = witnesses.voices(node)
+        voices = explainer.voices(node)
         assert {voice.node for voice in voices} == (near | far) & set(labels) - {node}
         for voice in voices:
             assert voice.label == labels[voice.node]
             assert voice.hop == (1 if voice.node in near else 2)
-    assert witnesses.voices(239) == ()
+    assert explainer.voices(239) == ()
 
 
 def test_a_loud_neighbour_is_what_the_sentence_says():

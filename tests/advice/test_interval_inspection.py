@@ -163,10 +163,10 @@ def test_a_voice_is_what_the_outputs_lose_without_it(hops, directed):
     graph = ns.Graph.from_edge_index(ENDS, SIZE, directed=directed)
     bound = informed(graph, "cqr", hops).score
     assert isinstance(bound, BoundInformedIntervals)
-    witnesses, reference = IntervalEvidenceExplainer(bound, graph), bound.reference
+    explainer, reference = IntervalEvidenceExplainer(bound, graph), bound.reference
     centre = OUTPUTS["cqr"].mean(axis=1)
     for node in (3, 50, int(reference.nodes[4])):
-        voices = witnesses.voices(node)
+        voices = explainer.voices(node)
         assert voices
         strengths = [np.abs(voice.shifts).max() for voice in voices]
         assert strengths == sorted(strengths, reverse=True)

@@ -373,7 +373,7 @@ class IntervalEvidenceExplainer:
         )
 
 
-def witnesses_of(calibrated: Calibrated) -> EvidenceExplainer | IntervalEvidenceExplainer | None:
+def explainer_of(calibrated: Calibrated) -> EvidenceExplainer | IntervalEvidenceExplainer | None:
     """Return what explains the evidence for any node; None if the prediction is based on the model only."""
     graph, bound = calibrated.graph, calibrated.score
     if graph is None:

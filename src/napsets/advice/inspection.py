@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from napsets.advice.evidence import IntervalEvidence, NodeEvidence, witnesses_of
+from napsets.advice.evidence import IntervalEvidence, NodeEvidence, explainer_of
 from napsets.advice.threshold import NodeInspection, inspect_threshold
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, check_node
 from napsets.checks.frames import find_nodes
@@ -238,8 +238,8 @@ def inspect_node(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NapsetsWarning)  # `calibrates` says that the node is a calibration node
         prediction = calibrated.predict(positions=[place], alpha=rate, threads=1)
-    witnesses = witnesses_of(calibrated)
-    return inspect_row(calibrated, prediction, 0, None if witnesses is None else witnesses.of(place))
+    explainer = explainer_of(calibrated)
+    return inspect_row(calibrated, prediction, 0, None if explainer is None else explainer.of(place))
 
 
 def inspect_row(

@@ -318,7 +318,7 @@ def _without_hops(nodes: IntArray, weights: FloatArray, scores: FloatArray, thre
 def _with_pools(
     local: HopsLocal | PathLengthsLocal, node: int, threshold: float, total: float, reached: float
 ) -> dict[str, Any]:
-    """Add what all reference nodes weigh, and those alike, to the mass near by in all and up to the threshold."""
+    """Add what all reference nodes weigh, and those alike, to the mass near by, in total and up to the threshold."""
     setting, reference = local.localiser, local.reference
     pools = [(setting.pool, np.ones(reference.nodes.size, dtype=bool))]
     if setting.alike and reference.predicted is not None:
@@ -329,7 +329,7 @@ def _with_pools(
 
 
 def _pooled(reference: Reference, node: int, weight: float, mine: BoolArray, threshold: float) -> tuple[float, float]:
-    """Return what a group of reference nodes weighs that weighs `weight` together, in all and up to the threshold."""
+    """Return what a group of reference nodes weighs that weighs `weight` together, in total and up to the threshold."""
     if not weight or not mine.any():
         return 0.0, 0.0
     others = mine & (reference.nodes != node)

@@ -38,11 +38,11 @@ from napsets.methods.choice import Prefer
 TRIED: tuple[str, ...] = ("split", "thr", "naps", "naps-exact", "informed", "auto", "auto-small")
 #: Into this many parts the labelled nodes are cut.
 FOLDS = 5
-#: Labels of a fold that judge, at the most; all others of that fold are hidden too.
+#: Labels of a fold that judge, at most; all others of that fold are hidden too.
 _JUDGED = 5000
 #: Standard errors that a difference must have to count.
 _ERRORS = 2.0
-#: A smaller change of size, as a share, is not worth another method.
+#: A smaller change of size, as a share, does not justify another method.
 _WORTH = 0.01
 #: Methods for small sets; the others also aim at even coverage.
 _SMALL = ("thr", "auto-small")

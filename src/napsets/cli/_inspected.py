@@ -23,7 +23,7 @@ class Explanation(ABC):
     truth: ClassVar[str]
 
     def result(self, inspection: Any, inputs: Inputs, shown: int) -> dict[str, Any]:
-        """Return all that is said, with at most this many neighbours and witnesses."""
+        """Return all that is said, with at most this many neighbours and labelled nodes as evidence."""
         evidence = inspection.evidence
         return {
             "node": inputs.ids.take(np.array([inspection.node]))[0].as_py(),

@@ -34,7 +34,7 @@ ALARM = 0.001
 WORTH = 0.05
 #: Groups in which fewer nodes are expected are put together, or χ² would not follow its law.
 _FEWEST = 5.0
-#: Nodes that are compared on each side at the most: more could not show a difference that matters.
+#: Nodes that are compared on each side at most: more could not show a difference that matters.
 _MOST = 1 << 18
 
 

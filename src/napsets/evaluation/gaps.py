@@ -306,7 +306,7 @@ def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_gr
     alpha : float
         Error rate.
     groups : int
-        How many groups there are in all.
+        How many groups there are in total.
     by_group : bool
         Whether the method has a threshold for each group already.
     """

@@ -104,7 +104,7 @@ def fit(
     dataset : NodeDataset
     model : str or torch.nn.Module
         A name from `MODELS`, or a module of your own: called as ``module(x, adjacency)`` with a torch CSR adjacency
-        (rows are the nodes computed), it returns one row of logits a node. It is trained in place.
+        (rows are the nodes computed), it returns one row of logits per node. It is trained in place.
     preset : str
         ``paper`` or ``released-code``; see `settings_for`.
     seed : int

@@ -322,7 +322,7 @@ def counts_below(
 def pooled_counts(
     index: CalibrationIndex, nodes: IntArray, position: IntArray, groups: IntArray | None
 ) -> tuple[IntArray, IntArray, IntArray | None, IntArray | None]:
-    """Return how many reference nodes, and how many alike, have a number below each node's position, and in all."""
+    """Return how many reference nodes, and how many alike, have a number below each node's position, and in total."""
     own = index.numbers[nodes].astype(np.int64)
     all_below = position - (own < position)
     others, same = pooled_sizes(index, nodes, groups)

@@ -34,7 +34,7 @@ LENGTH_DECAYS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 #: How many other reference nodes should be within the default radius.
 USUAL_COUNT = 50
-#: Reference nodes that a radius is found on, at the most.
+#: Reference nodes that a radius is found on, at most.
 _SAMPLE = 256
 _LONGEST = 1e200
 

@@ -77,7 +77,7 @@ ERRORS = 3.0
 WORTH = 0.1
 #: Smallest number of reference nodes with which neighbourhoods can be compared.
 _FEWEST_LOCAL = 300
-#: Reference nodes, and other nodes, that candidates are judged on at the most.
+#: Reference nodes on which losses are compared, and other nodes on which set sizes are, at most.
 _MOST_LOSS_NODES, MOST_SIZE_NODES = 4000, 20_000
 _RESAMPLES = 50
 #: Reference nodes that half of them have within a radius that is tried, where edges have lengths.

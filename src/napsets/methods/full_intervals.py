@@ -107,7 +107,7 @@ class FullIntervals(BagLevel):
         return between, direct
 
     def _pieces(self, nodes: IntArray) -> Iterator[slice]:
-        """Yield some rows at a time, with so many pairs of node and judge at the most."""
+        """Yield some rows at a time, with so many pairs of node and judge at most."""
         between, direct = self._links
         pairs = np.diff(direct.indptr) + 1.0
         if between is not None:

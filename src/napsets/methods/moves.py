@@ -26,7 +26,7 @@ from napsets.scores.steadiness import limited
 REFERENCE_LABEL = -2
 #: How many places on either side of the threshold the first cuts have, and how many times more the next have.
 _WINDOW, _GROWTH = 2, 8
-#: Rows of a piece of work, at the most, and entries of its tables.
+#: Rows of a piece of work, at most, and entries of its tables.
 _ROWS, _ENTRIES = 1 << 12, 1 << 20
 #: Moves that the kernel lists, at the least, before they are looked at.
 _LISTED = 1 << 14

@@ -75,7 +75,7 @@ class Explorer(SimpleNamespace):
         what a labelled neighbour does.
     voices, voice_hop, speaking : numpy.ndarray
         Shape (e, m, voices): the labelled nodes with the strongest evidence, as rows of the arrays of neighbours (−1
-        where there is none), and their hop; shape (e, m): how many there are in all.
+        where there is none), and their hop; shape (e, m): how many there are in total.
     """
 
     @property
@@ -102,8 +102,8 @@ def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: i
     comparison, focus = page.comparison, min(focus, len(page.methods) - 1)
     scored, of_method = _scored_nodes(comparison)
     bounds = [part.bound for part in scored]
-    informed, witnesses = page.evidence(bounds)
-    per_node = page.node_bytes(len(scored), len(witnesses))
+    informed, explainers = page.evidence(bounds)
+    per_node = page.node_bytes(len(scored), len(explainers))
     room = affordable(per_node, comparison.hops, len(page.methods), len(scored))
     rows, reason = _sample(comparison, page.covered, room, focus)
     nodes, predictions = comparison.nodes[rows], [result.prediction for result in comparison]
@@ -111,7 +111,7 @@ def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: i
     scores = [CalibrationScores.of(part, nodes) for part in scored]
     seed = comparison.settings.seed
     walks = walk_around(walked_graph(comparison), nodes, comparison.hops, scores, of_method, thresholds, seed)
-    voices = _voices(witnesses, nodes, page.voice_columns)
+    voices = _voices(explainers, nodes, page.voice_columns)
     neighbours, walks["drawn"], voices["voices"] = _numbered(walks["drawn"], voices["voices"])
     neighbour_score = np.stack([own.by_node[neighbours] for own in scores])
     # A label held out for the level has no score among the neighbours, but may be evidence for them.
@@ -142,7 +142,7 @@ def explore(page: PageKind, *, names: npt.NDArray[Any], ball: IntArray, focus: i
         neighbour_names=[shown_name(name) for name in names[neighbours].tolist()],
         neighbour_score=neighbour_score,
         informed=informed,
-        sentences=[witness.sentence for witness in witnesses],
+        sentences=[explainer.sentence for explainer in explainers],
         **walks,
         **voices,
         **page.explained(rows, neighbours, calibrates, bounds),
@@ -195,10 +195,10 @@ def _sample(
 
 
 def _voices(
-    witnesses: Sequence[Any], nodes: IntArray, columns: Mapping[str, VoiceColumn]
+    explainers: Sequence[Any], nodes: IntArray, columns: Mapping[str, VoiceColumn]
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the strongest evidence of each node, how much there is, and the numbers of each that this page shows."""
-    shape = (len(witnesses), nodes.size, VOICES)
+    shape = (len(explainers), nodes.size, VOICES)
     arrays: dict[str, npt.NDArray[Any]] = {
         "voices": np.full(shape, -1, dtype=np.int64),
         "voice_hop": np.zeros(shape, dtype=np.int64),
@@ -207,9 +207,9 @@ def _voices(
     arrays |= {
         name: np.full((*shape, *column.shape), column.fill, dtype=np.float32) for name, column in columns.items()
     }
-    for e, witness in enumerate(witnesses):
+    for e, explainer in enumerate(explainers):
         for i, node in enumerate(nodes):
-            voices = witness.voices(int(node))
+            voices = explainer.voices(int(node))
             arrays["speaking"][e, i] = len(voices)
             for c, voice in enumerate(voices[:VOICES]):
                 arrays["voices"][e, i, c], arrays["voice_hop"][e, i, c] = voice.node, voice.hop

@@ -218,7 +218,7 @@ class PageKind(ABC):
 
     @abstractmethod
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-        """Return for each bound score which evidence it rests on (−1 for none), and the witnesses of each."""
+        """Return for each bound score which evidence it rests on (−1 for none), and the explainer of each."""
 
     @property
     @abstractmethod

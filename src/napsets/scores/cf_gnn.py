@@ -110,7 +110,7 @@ class CFGNN:
     hidden : int
         Width of the hidden layer.
     epochs : int
-        How long to train at the most.
+        How long to train at most.
     patience : int
         Training ends earlier after this many epochs in which the sets of the validation nodes became no smaller.
     rate : float

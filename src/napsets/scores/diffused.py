@@ -130,7 +130,7 @@ class BoundMatrix(Sealed, BoundLabels):
         return cls(p, scores)
 
 
-#: Nodes outside the reference on which sizes are compared, at the most.
+#: Nodes outside the reference on which sizes are compared, at most.
 _SIZED = 20_000
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 

@@ -53,7 +53,7 @@ _UNIT = 2.0**-30
 _WALK, _WORTH = 12, 0.9
 #: Standard errors by which wide evidence must gain.
 _ERRORS = 2.0
-#: Reference nodes that the exponents are fitted on, at the most: a handful of numbers needs no more.
+#: Reference nodes that the exponents are fitted on, at most: a handful of numbers needs no more.
 _MOST_FITTED = 1 << 14
 #: Nodes × classes whose evidence is weighed, or fitted, at a time: this bounds the memory, apart from a few matrices.
 _ENTRIES, _FITTED_ENTRIES = 1 << 19, 1 << 21

@@ -33,7 +33,7 @@ from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
 
 #: κ: this many labelled neighbours without a residual every node is thought to have.
 RESIDUAL_PRIOR = 1.0
-#: Reference nodes that a quantile is fitted on at the most.
+#: Reference nodes that a quantile is fitted on at most.
 _MOST_FITTED = 20_000
 #: Reference nodes for each number that is fitted; with fewer the model's own quantiles stay as they are.
 _FEWEST_EACH = 10

@@ -125,7 +125,7 @@ def thresholds(batches: Batches, settings: SparkSettings, everyone: Shared | Non
     """Turn (target, hop, score [, predicted]), where a target's rows stand together, into one row per target.
 
     A target's rows may run over any number of batches; they are held until the next target begins. One of them may
-    speak of the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
+    be about the target itself, at hop 0: its own score if it is a reference node, and what is predicted for it.
     """
     known = None if everyone is None else everyone.value
     level = _fitted(settings, known)

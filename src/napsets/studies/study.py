@@ -252,5 +252,5 @@ class Study(ABC):
         """Return the page of the documentation that is made from the rows."""
 
     def left_out(self, scope: Any, root: str | os.PathLike[str]) -> list[str]:
-        """Return the datasets that a user should be told are left out, because their files are not there."""
+        """Return the datasets that are left out because their files are not there, which users should know."""
         return []

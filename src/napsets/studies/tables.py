@@ -87,7 +87,7 @@ class Table:
         Entries: text is shown as it is, integers with separators, None and NaN as a dash, a spread as mean ± sd, other
         numbers with `digits`.
     digits : mapping
-        Digits after the point by column; 3 unless told. A sign is shown in columns whose head begins with Δ.
+        Digits after the point by column; 3 by default. A sign is shown in columns whose head begins with Δ.
     notes : list of str
         Sentences below it.
     for_screen : bool
