@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.errors import NapsetsWarning
@@ -101,11 +102,27 @@ class Whole:
         return calibrated.score.probabilities[nodes], calibrated.score.matrix(nodes)
 
     def p_values(self, slots: IntArray) -> FloatArray:
-        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha."""
+        """Return the p-value of every candidate: it is in the set at alpha exactly where this exceeds alpha.
+
+        So the label of a node that is held out counts here, as it does for the level of the node's set.
+        """
         batch, calibrated = self.present()
         nodes, classes = np.searchsorted(batch.slots, slots), batch.data.outputs.shape[1]
-        if calibrated.is_exact:
+        if calibrated.full is not None:
             return p_values(calibrated, nodes)
         scores = calibrated.score.matrix(nodes).reshape(-1) + 0.0
-        local: FloatArray = 1.0 - calibrated.local.ranks(np.repeat(nodes, classes), scores)
-        return local.reshape(nodes.size, classes)
+        values: FloatArray = calibrated.local.ranks(np.repeat(nodes, classes), scores)
+        if calibrated.is_exact:
+            level: Any = calibrated.level
+            known, wanted = _in_order(level.shares, level.scores), _in_order(values, scores)
+            values = (known.size - np.searchsorted(np.sort(known), wanted) + 1) / (known.size + 1)
+        else:
+            values = 1.0 - values
+        return values.reshape(nodes.size, classes)
+
+
+def _in_order(shares: FloatArray, scores: FloatArray) -> npt.NDArray[np.complex128]:
+    """Return numbers that are ordered by share, and then by score."""
+    pairs = np.empty(shares.size, dtype=np.complex128)
+    pairs.real, pairs.imag = shares, scores
+    return pairs
