@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from napsets.kernels._jit import jit, part
+from napsets.kernels._jit import borrowed, jit, part
 from napsets.kernels.ordered import count_pairs, insert_pair, move_pair, pair_at, remove_pair
 
 
@@ -99,6 +99,15 @@ def replace_scores(start, codes, old, new, by_label, lists):
 
 
 @part
+def _lent(ranking):
+    """Return a ranking whose lists belong to the caller: else each look at one would count references to its arrays."""
+    return Ranking(
+        borrowed(ranking.everyone), borrowed(ranking.own), ranking.sizes, ranking.before, ranking.size, ranking.mix,
+        ranking.shrink, ranking.slope,
+    )  # fmt: skip
+
+
+@part
 def _ranked(label, score, ranking):
     """Return a score as it is ranked among those of the reference."""
     if ranking.mix < 0.0:
@@ -116,6 +125,7 @@ def _ranked(label, score, ranking):
 @jit
 def rank_scores(labels, scores, ranking, values):
     """Write scores as they are ranked."""
+    ranking = _lent(ranking)
     for i in range(scores.size):
         values[i] = _ranked(labels[i], scores[i], ranking)
 
@@ -152,6 +162,7 @@ def _first_from(blocks, label, start, size, value, after, ranking, guess):
 @jit
 def count_ranked(values, blocks, sizes, ranking, below, up_to):
     """Write how many ranked scores, of pairs (label, score), are below each value, and up to and including it."""
+    blocks, ranking = borrowed(blocks), _lent(ranking)
     for i in range(values.size):
         below[i] = 0
         up_to[i] = 0
@@ -186,7 +197,7 @@ def scores_between(first, last, blocks, sizes, ranking, guess, guesses):
     All scores equal to one of them are included. If scores are ranked by label, the search starts near a guess of their
     values, and near guesses of the places of its ends for each label, which are renewed: shape (2, labels).
     """
-    total = sizes.sum()
+    blocks, ranking, total = borrowed(blocks), _lent(ranking), sizes.sum()
     first, last = max(first, 0), min(last, total - 1)
     if ranking.mix < 0.0:
         low = count_pairs(blocks, 0.0, pair_at(blocks, first)[1], False)
