@@ -321,7 +321,8 @@ def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_gr
     own = what if what in ("class", "degree") else "FILE"
     poor = any(0 <= group.labels < needed for group in weak)
     few = f" (a {kind} needs at least {needed} labels for that)" if poor else ""
-    where = f"this {kind}" if len(weak) == 1 else f"these {kinds}"
+    one, several = ("class", "classes") if what == "class" else ("group", "groups")
+    where = f"this {one}" if len(weak) == 1 else f"these {several}"
     helps = f"more labels in {where}" if by_group else f"`--by {own}`{few}, or more labels in {where}"
     return (
         f"{start} covered less often than the target of {100 * (1 - alpha):g} %, by more than chance: {named}{more}. "
