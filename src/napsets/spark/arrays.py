@@ -1,8 +1,8 @@
 """Tables become the arrays that workers map: numbered ids, compressed sparse rows, a matrix of probabilities.
 
-Who makes the arrays depends on where they go. In a folder that all machines see, tasks write their own part each, and
-nothing comes to the driver but counts; tables so small that starting tasks would take longer are gathered in the
-driver. Where machines share no folder, the driver makes all arrays.
+Which process makes the arrays depends on where they go. In a folder that all machines see, tasks write their own part
+each, and nothing comes to the driver but counts; tables so small that starting tasks would take longer are gathered in
+the driver. Where machines share no folder, the driver makes all arrays.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Arrays:
     store : Folder
         Where arrays, marks and sets go.
     route : Route
-        Who makes them.
+        Which process makes them.
     directed : bool
         Whether edges go one way.
     labels_are : str
@@ -261,7 +261,7 @@ class Arrays:
         ]
         store.step("graph", partial(self._make_rows, folders))
         for name in ("nodes", "strangers", "edges", "more-edges"):
-            store.clear(name)  # what they are made of is not needed any more
+            store.clear(name)  # the pairs are no longer needed
 
     def _make_rows(self, folders: list[str], _: str) -> dict[str, Any]:
         store, nodes = self.store, int(self.store.array("keys").size)

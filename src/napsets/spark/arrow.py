@@ -1,4 +1,4 @@
-"""What runs on Arrow batches inside the tasks: scores, thresholds and sets, by the very functions of the core.
+"""What runs on Arrow batches inside the tasks: scores, thresholds and sets, by the same functions as on one machine.
 
 Each function here takes an iterator of record batches and yields record batches; none knows of Spark.
 """
@@ -83,7 +83,7 @@ class SparkSettings:
 
     @property
     def weighting(self) -> Weighting:
-        """Who weighs how much."""
+        """How much each node weighs."""
         return Weighting(self.weights, self.pool, self.alike)
 
     @property
@@ -269,7 +269,7 @@ def checked_probabilities(batch: pa.RecordBatch, ids: Any, settings: SparkSettin
     try:
         return check_probabilities(matrix)
     except InvalidInputError as error:
-        # A row's number within a batch says nothing to anyone: name its node.
+        # A row's number within a batch means nothing to users, so the message names its node.
         message = re.sub(r"\brow (\d+)", lambda row: f"node {ids[int(row[1])]!s}", str(error))
         raise InvalidInputError(message) from None
 

@@ -73,7 +73,7 @@ class GraphJob:
             facts = self._predicted(numbered)
         store, spark = self.arrays.store, self.arrays.spark
         files = tuple(sorted(str(path) for path in Path(store.file(facts["folder"])).glob("part-*.parquet")))
-        if self.arrays.route.temporary:  # of which the sets are all that anyone will need
+        if self.arrays.route.temporary:  # only the sets are needed from here on
             _remove(store.path, "*.npy")
         schema = sets_columns(self.arrays.tables)
         # One by one, so that drafts of tasks that were killed are not read.

@@ -115,9 +115,9 @@ class WeightedScores:
     Parameters
     ----------
     near : NearScores
-        Who is near.
+        The reference nodes near the targets.
     weighting : Weighting
-        Who weighs how much.
+        How much each node weighs.
     everyone : AllScores, optional
         All reference nodes, where they weigh anything; a target's own score among them never counts.
     """

@@ -22,7 +22,7 @@ from napsets.spark.mapped import Folder, PartWriter, draft_folder, part_name, re
 
 Batches = Iterator[pa.RecordBatch]
 
-#: An edge is one 64-bit word here, the row above and the column below: of more nodes it could not be.
+#: An edge is one 64-bit word, with the row in the upper and the column in the lower half; more nodes would not fit.
 MOST_NODES = 2**31 - 1
 _BITS = 32
 _COLUMN = (1 << _BITS) - 1
