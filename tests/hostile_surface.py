@@ -25,6 +25,7 @@ INNER = {
     "Calibrated.intervals",
     "Calibrated.stand_in",
     "Calibrated.check_nodes",
+    "Cut.accepts",
     "Method.with_ranks",
     "Steering.update",
     "Method.fit",
