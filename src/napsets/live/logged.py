@@ -14,8 +14,8 @@ from napsets.errors import InvalidInputError
 from napsets.live.draft import Draft, Repeated
 from napsets.live.events import Change
 from napsets.live.fold import Fold
-from napsets.live.history import History
 from napsets.live.monitoring import Monitor
+from napsets.live.record import History
 from napsets.live.settings import LiveSettings
 from napsets.live.snapshot import Snapshot, read_snapshot, write_snapshot
 from napsets.live.state import State
