@@ -1,7 +1,7 @@
 """The same thresholds on a Spark cluster.
 
 `predict_sets` takes DataFrames and gives one; `predict_files` reads and writes files. The mathematics is the core's:
-tasks call the very functions that one machine does, on Arrow batches.
+tasks call the same functions as on one machine, on Arrow batches.
 """
 
 from __future__ import annotations
