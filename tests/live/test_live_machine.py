@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -18,134 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import napsets as ns
-from napsets.levels import Full
+from live_model import CHOOSING, CLASSES, IDS, LEARNING, MEMORY, METHODS, ROWS, STEERED, Dice, Drawn, Model
 from napsets.live import hearing
 from napsets.live.alarms import smoothed_p_value
 from napsets.live.state import in_reference, uniforms
-from napsets.localisers import Everyone
-from napsets.methods.data import CalibrationData
 from napsets.methods.method import Method
-from napsets.scores import APS, THR, ByLabel, Informed, Sharpened, learns
-
-CLASSES = 3
-METHODS = [
-    ("split", {}),
-    ("split", {"score": "thr", "allow_empty": False}),
-    ("naps", {}),
-    ("naps", {"pool": 5.0}),
-    ("naps", {"hops": 1, "pool": 2.0, "alike": 3.0, "fallback": "global"}),
-    ("naps-h", {"hops": 3}),
-    ("naps-exact", {}),
-    ("naps-exact", {"pool": 0.0}),
-    ("naps-exact", {"hops": 1, "alike": 4.0}),
-    ("split", {"level": "exact"}),
-    ("naps", {"directed": True, "pool": 2.0}),  # calibrated again after each change, as the next
-    ("naps-exact", {"directed": True}),
-]
-#: Methods in which labels are evidence: fitted anew when the rule of the log says so, and compared with a batch that
-#: takes what was fitted.
-LEARNING = [
-    (ns.make_method("informed"), {}),
-    (ns.make_method("informed", score="thr", allow_empty=False), {}),
-    (Method(Informed(Sharpened(APS(), 1.6), hops=1), Everyone(), Full()), {}),
-    (Method(ByLabel(Informed(Sharpened(APS(), 2.0)), 0.5), Everyone(), Full()), {}),
-    (Method(ByLabel(Informed(THR()), 0.25), Everyone(), Full(0.3), allow_empty=False), {}),
-    (Method(Informed(APS(), wide=True), Everyone(), Full()), {}),  # calibrated anew after each change
-]
-CHOOSING = [("auto", {}), ("auto-small", {})]
-#: 1 and "1" are two nodes; texts may hold anything, also what NumPy would cut off.
-IDS = [0, 1, "1", "", "a\0", "a", "ä 🙂", -7, 2**40, *range(10, 24)]
-#: Few values, so that scores are tied.
-ROWS = [(0.5, 0.25, 0.25), (0.25, 0.25, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.7), (0.3, 0.4, 0.3)]
-#: Where files need not wait for a disk.
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
-STEERED = [None, None, None, ns.Steered(), ns.Steered("aci", rate=0.5)]
-
-
-class Drawn:
-    """What steps draw from Hypothesis."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def one(self, values):
-        return self.data.draw(st.sampled_from(list(values)))
-
-    def some(self, values, most=4):
-        return self.data.draw(st.lists(st.sampled_from(list(values)), min_size=1, max_size=most, unique=True))
-
-
-class Dice:
-    """The same from a generator of random numbers, in much less time."""
-
-    def __init__(self, seed):
-        self.rng = random.Random(seed)
-
-    def one(self, values):
-        return self.rng.choice(list(values))
-
-    def some(self, values, most=4):
-        values = list(values)
-        return self.rng.sample(values, self.rng.randint(1, min(most, len(values))))
-
-
-class Model:
-    """A living graph in plain Python: what is there, and how a batch would calibrate it."""
-
-    def __init__(self, method, seed, directed):
-        self.method, self.seed, self.directed = method, seed, directed
-        self.nodes, self.edges, self.labels, self.arrived = {}, set(), {}, 0
-        self.given = {}  # sets that were logged
-        self.last = None
-
-    def judged(self, name, label, sets):
-        """Whether the set that was logged last, or that stands now, has the label, and its size."""
-        member = self.given.pop(name, sets)
-        return bool(member[label]), int(member.sum())
-
-    def add_label(self, name, label):
-        self.labels[name] = (label, self.arrived)
-        self.arrived += 1
-
-    def calibrated(self, learned=None):
-        """Return the names of nodes and their calibration with what was learned, or None where there is none.
-
-        The last one is kept while nothing changes.
-        """
-        state = self.method, tuple(self.nodes.items()), frozenset(self.edges), tuple(self.labels.items())
-        if self.last is None or self.last[0] != state or self.last[1] is not learned:
-            self.last = state, learned, self.calibrate(learned)
-        return self.last[2]
-
-    def calibrate(self, learned):
-        """Calibrate what is there as a batch."""
-        names = list(self.nodes)
-        place = {name: i for i, name in enumerate(names)}
-        ends = np.array([[place[a], place[b]] for a, b in self.edges], dtype=np.int64).reshape(-1, 2).T
-        truth = np.array([self.labels.get(name, (-1, 0))[0] for name in names])
-        known = np.flatnonzero(truth >= 0)
-        numbers = np.array([self.labels[names[i]][1] for i in known], dtype=np.int64)
-        apart = self.method.level.keeps_apart
-        share = getattr(self.method.level, "share", 0.5)
-        reference = in_reference(self.seed, numbers, share) if apart else np.ones(known.size, dtype=bool)
-        needs_both = learns(self.method.score) or (apart and self.directed)
-        if not reference.any() or (needs_both and reference.all()):
-            return names, None
-        ids = np.empty(len(names), dtype=object)
-        ids[:] = names
-        data = CalibrationData(
-            ns.Graph.from_edge_index(ends, len(names), directed=self.directed),
-            np.array(list(self.nodes.values())),
-            truth,
-            known,
-            ids,
-        )
-        return names, self.method.on(
-            data.scored_in_parts(
-                self.method.score, self.seed, known[reference], known[~reference], level=self.method.level,
-                learned=learned,
-            )
-        )  # fmt: skip
 
 
 class Growth(RuleBasedStateMachine):
