@@ -56,6 +56,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let the end of Python free all of it, so that no library reports leaks."""
+    gc.unfreeze()
+
+
 #: Kinds of tests and files of tests that take longest.
 LONGEST = (
     "spark", "browser", "test_code_blocks.py", "test_notebooks.py", "test_demo.py", "test_signals.py",
