@@ -72,7 +72,7 @@ ROWS = {
     ),
     "too few rows": (
         lambda: calibrate(probabilities=P[:3]),
-        "`probabilities` must have one row per node of the graph, 5; got 3 rows",
+        "`probabilities` must have one row per node of the graph, 5; got 3",
     ),
     "complex probabilities": (
         lambda: calibrate(probabilities=P.astype(complex)),

@@ -61,7 +61,7 @@ def test_class_names_fix_the_number_of_classes():
         ({"labels": [0, 1, 0, 1, 0, -2]}, "`labels` must be from 0 to 1"),
         ({"labels": [0, 1]}, "`labels` must have one entry per node"),
         ({"class_names": ("only",)}, "`labels` must be from 0 to 0"),
-        ({"train": [0, 1, 2]}, "`validation` must not overlap `train`; they share 1 nodes, the first is 2"),
+        ({"train": [0, 1, 2]}, "`validation` must not overlap `train`; nodes in both: 1, the first is 2"),
         ({"test": [1]}, "`test` must not overlap `train`"),
         ({"train": [0, 1, 5], "test": [3]}, "`train` must hold labelled nodes; node 5"),
         ({"test": [9]}, "`test` must hold ids from 0 to 5; got 9"),

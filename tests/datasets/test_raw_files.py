@@ -152,7 +152,7 @@ def test_a_list_column_holds_features_too(tmp_path):
     ("which", "columns", "message"),
     [
         ("edges", {"from": ["a"], "to": ["b"]}, "must have the columns source, target; .* It has: from, to"),
-        ("edges", {"source": ["a"], "target": ["z"]}, "name ids that `features` lacks: 'z'"),
+        ("edges", {"source": ["a"], "target": ["z"]}, "1 row of `edges`"),
         ("features", {"node": ["a", "a"], "x": [0, 1]}, "must have each node once"),
         (
             "features",

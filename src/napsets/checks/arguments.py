@@ -229,9 +229,7 @@ def check_probabilities(value: object, *, num_nodes: int | None = None) -> npt.N
 def check_row_count(name: str, array: npt.NDArray[Any], num_nodes: int) -> None:
     """Refuse a number of rows that differs from the number of nodes."""
     if array.shape[0] != num_nodes:
-        raise InvalidInputError(
-            f"`{name}` must have one row per node of the graph, {num_nodes}; got {array.shape[0]} rows"
-        )
+        raise InvalidInputError(f"`{name}` must have one row per node of the graph, {num_nodes}; got {array.shape[0]}")
 
 
 def check_labels(value: object, *, size: int, num_classes: int) -> IntArray:

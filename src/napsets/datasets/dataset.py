@@ -202,7 +202,7 @@ def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
             node = int(values[part][twice[0]])
             other = SPLIT_NAMES[seen[node] - 1]
             raise InvalidInputError(
-                f"`{part}` must not overlap `{other}`; they share {twice.size} nodes, the first is {node}"
+                f"`{part}` must not overlap `{other}`; nodes in both: {twice.size}, the first is {node}"
             )
         seen[values[part]] = i
     labels = values["labels"]

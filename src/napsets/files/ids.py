@@ -210,8 +210,9 @@ class UnknownIds:
 
     def message(self) -> str:
         """Say how many there are, and which."""
+        rows, have = ("1 row", "has") if self.rows == 1 else (f"{self.rows:,} rows", "have")
         return (
-            f"{self.rows:,} rows of `{self.table.name}` ({self.table.path}) name ids that `{self.known}` lacks: "
+            f"{rows} of `{self.table.name}` ({self.table.path}) {have} ids that `{self.known}` lacks: "
             f"{listed(list(self._first))}"
         )
 

@@ -142,7 +142,7 @@ class Draft:
             return array
         rows = check_probabilities(np.atleast_2d(array))
         if rows.shape[0] != names.size:
-            raise InvalidInputError(f"`probabilities` must have one row per id, {names.size}; got {rows.shape[0]} rows")
+            raise InvalidInputError(f"`probabilities` must have one row per id, {names.size}; got {rows.shape[0]}")
         if self._classes is not None and rows.shape[1] != self._classes:
             raise InvalidInputError(
                 f"`probabilities` must have one column per class, {self._classes}; got {rows.shape[1]} columns"
