@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
+from napsets.datasets.collection import read_collected
 from napsets.studies import STUDIES, Laboratory, RowStore
 from napsets.studies.arrivals import STRATEGIES, Arrivals, follow, train_softmax
 from napsets.studies.drift import DriftCell
@@ -164,6 +165,26 @@ def test_graphs_of_ones_own_are_followed_too(run, tmp_path):
     again = run(*call, "--rows-only", "--page", tmp_path / "drift.md")
     assert again.exit_code == 0, again.output
     assert "my-graph: calibrated once" in (tmp_path / "drift.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["fractions", "dates"])
+def test_times_of_any_kind_keep_their_order(tmp_path, kind):
+    times = np.random.default_rng(5).random(400)
+    stored = times if kind == "fractions" else np.datetime64("2026-01-01", "us") + (1e9 * times).astype(np.int64)
+    write_graph(tmp_path, node_time=stored)
+    data = read_collected(tmp_path / "my_graph.npz")
+    assert np.array_equal(np.argsort(data.times), np.argsort(times))
+    write_graph(tmp_path, node_time=np.append(stored[:-1], stored.dtype.type("NaT" if kind == "dates" else "nan")))
+    with pytest.raises(ns.FileFormatError, match="node_time must be finite numbers or dates"):
+        read_collected(tmp_path / "my_graph.npz")
+
+
+def test_features_below_zero_are_learned_from_too(tmp_path):
+    values = np.random.default_rng(6).normal(scale=5.0, size=(400, 4))
+    rows = {"x_indptr": np.arange(0, 1601, 4), "x_indices": np.tile(np.arange(4), 400), "x_shape": (400, 4)}
+    write_graph(tmp_path, **rows, x_data=values.ravel())
+    probabilities = train_softmax(read_collected(tmp_path / "my_graph.npz"), "time", 0)[2]
+    assert np.allclose(probabilities.sum(axis=1), 1.0)
 
 
 def test_graphs_without_time_and_without_file_are_told(run, tmp_path):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.values import check_flag, check_path, check_seed
@@ -123,7 +124,7 @@ def read_collected(
         features = _features(parts)
         target = np.asarray(parts["target"], dtype=np.float64) if "target" in parts else None
         labels = by_quantiles(target, _CUTS) if target is not None else parts["labels"].astype(np.int64)
-        times = parts["node_time"].astype(np.int64) if "node_time" in parts else None
+        times = _times(parts["node_time"], nodes) if "node_time" in parts else None
         names = tuple(parts["class_names"].tolist()) if "class_names" in parts else None
         if features.shape[0] != nodes or labels.shape != (nodes,):
             raise ValueError(f"features and labels must have one row for each of the {nodes} nodes")
@@ -180,6 +181,17 @@ def _graph(parts: Any, nodes: int, *, directed: bool) -> Graph:
         raise ValueError(f"adj_indptr must have {nodes + 1} entries; got {indptr.size}")
     rows = np.repeat(np.arange(nodes), np.diff(indptr))
     return Graph.from_edge_index(np.stack([rows, indices.astype(np.int64)]), nodes, directed=directed)
+
+
+def _times(times: npt.NDArray[Any], nodes: int) -> IntArray:
+    """Return integers that are in the order of the times, whatever these are: whole numbers as they are."""
+    if times.shape != (nodes,):
+        raise ValueError(f"node_time must have one entry for each of the {nodes} nodes; got shape {times.shape}")
+    if times.dtype.kind in "iu":
+        return times.astype(np.int64)
+    if times.dtype.kind not in "fM" or not np.isfinite(times).all():
+        raise ValueError(f"node_time must be finite numbers or dates; got {times.dtype}, or a missing entry")
+    return np.unique(times, return_inverse=True)[1].astype(np.int64)
 
 
 def _features(parts: Any) -> Any:

@@ -96,7 +96,7 @@ def _features(data: NodeDataset, arrived: IntArray) -> Any:
 
     sp: Any = scipy.sparse  # whose types know no sums of such arrays
     words = sp.csr_array(data.features, dtype=np.float64)
-    words.data = np.log1p(words.data)
+    words.data = np.copysign(np.log1p(np.abs(words.data)), words.data)  # features need not be counts
     words = sp.diags_array(1.0 / np.maximum(np.sqrt((words**2).sum(axis=1)), 1e-12)) @ words
     source = np.repeat(np.arange(data.num_nodes), data.graph.degrees)
     before = arrived[data.graph.indices] < arrived[source]
