@@ -10,6 +10,7 @@ import sys
 import pytest
 from numba.core.caching import FunctionCache
 
+from napsets.kernels import _jit
 from napsets.kernels._jit import jit
 
 SCRIPT = """
@@ -123,3 +124,15 @@ def test_what_another_process_wrote_under_the_same_name_is_not_taken_for_the_own
     monkeypatch.setattr(FunctionCache, "load_overload", lambda *_: whole)
     assert double(2.25) == 4.5
     assert len(double.overloads) == 2
+
+
+def test_kernels_are_compiled_again_after_a_change_in_any_file_beside_them(monkeypatch):
+    @jit
+    def double(x):
+        return x + x
+
+    assert double(2) == 4
+    kept = _jit._Cache(double.py_func)._cache_file
+    assert kept._load_index()
+    monkeypatch.setattr(_jit, "_newest_source", lambda: (0.0, 1))
+    assert not _jit._Cache(double.py_func)._cache_file._load_index()

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any
 
 from llvmlite import ir
@@ -128,8 +128,24 @@ def _warning() -> type[Warning]:
     return getattr(package, "NapsetsWarning", RuntimeWarning)
 
 
+@lru_cache(maxsize=1)
+def _newest_source() -> tuple[float, int]:
+    """Return when a file of this folder was last changed, and the size of all of them."""
+    with os.scandir(os.path.dirname(__file__)) as entries:
+        sources = [entry.stat() for entry in entries if entry.name.endswith(".py")]
+    return max(source.st_mtime for source in sources), sum(source.st_size for source in sources)
+
+
 class _Cache(FunctionCache):
-    """Numba's cache of one function; if it is damaged, or the disk is full, the function is compiled again."""
+    """Numba's cache of one function; if it is damaged, or the disk is full, the function is compiled again.
+
+    Numba looks at the file of the function alone, but what it calls may stand in any other file of this folder.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file = self._cache_file
+        file._source_stamp = (file._source_stamp, _newest_source())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for a signature, or None where there is nothing that can be used."""
