@@ -176,6 +176,11 @@ def test_what_no_method_of_the_demo_knows_is_said_before_it_trains(run, tmp_path
     assert first_line(shown) == "note: the method split ignores --hops"
 
 
+def test_a_score_that_a_method_ignores_is_named(run, world, tmp_path):
+    shown = run("predict", *world.files, "--method", "thr", "--score", "raps", "-o", tmp_path / "sets.csv")
+    assert first_line(shown) == "note: the method thr ignores --score"
+
+
 @pytest.mark.parametrize("command", ["recommend", "homophily"])
 def test_a_direction_that_makes_no_difference_is_said_first(run, world, command):
     shown = run(command, "-e", world.edges, "-l", world.labels_file, "--direction", "in")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from napsets.cli import serve as serve_command
+from napsets.files import read_sets
 from napsets.live.live import Live
 
 
@@ -144,9 +145,15 @@ def test_sets_of_a_saved_method_are_those_of_the_files(run: Any, world: Any, tmp
     assert saved.read_text() == direct.read_text()
 
 
-def test_sets_of_a_store_are_those_of_the_living_graph(run: Any, store: Path, tmp_path: Path) -> None:
-    from napsets.files import read_sets
+def test_sets_of_a_saved_method_record_their_p_values(run: Any, world: Any, tmp_path: Path) -> None:
+    assert run("calibrate", *world.files, "--method", "split", "-o", tmp_path / "method.npz").exit_code == 0
+    files, target = ("--method-file", tmp_path / "method.npz"), tmp_path / "sets.parquet"
+    for smoothing in ("plain", "smoothed"):
+        assert run("predict", *files, "--p-values", smoothing, "-o", target).exit_code == 0
+        assert read_sets(target).metadata["p_values"] == smoothing
 
+
+def test_sets_of_a_store_are_those_of_the_living_graph(run: Any, store: Path, tmp_path: Path) -> None:
     assert run("predict", "--store", store, "-o", tmp_path / "sets.parquet").exit_code == 0
     with Live.open(store) as live:
         expected = live.predict()

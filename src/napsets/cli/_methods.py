@@ -313,7 +313,7 @@ def _source(context: typer.Context, key: str) -> str:
 
 def ignored(context: typer.Context, read: ReadingOptions, *names: str) -> list[str]:
     """Say which options were given that all of the methods ignore; to be said before any work is done."""
-    flags = [key for key in _CHOSEN_BY if _source(context, key) == "COMMANDLINE"]
+    flags = [key for key in (*_CHOSEN_BY, "score") if _source(context, key) == "COMMANDLINE"]
     who = f"the method {names[0]} ignores" if len(names) == 1 else f"the methods {', '.join(names)} ignore"
     known = set().union(*(settings_of(name) for name in names))
     unused = [f"{who} --{key}" for key in flags if key not in known]

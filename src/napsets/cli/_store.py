@@ -169,6 +169,8 @@ def predict_saved(
         inputs = Inputs(ids, None, None, np.full(len(ids), -1), chosen, classes)  # type: ignore[arg-type]
         alpha = source.alpha if alpha is None else alpha
         settings = {"alpha": alpha, "store": None if store is None else str(store)}
+        if p_values:
+            settings["p_values"] = "smoothed" if p_values == "smoothed" else "plain"
         metadata = describe_settings(
             {key: value for key, value in settings.items() if value is not None},
             classes, nodes=len(ids), calibration=source.labels, method=source.method,
