@@ -172,7 +172,7 @@ class Following:
             else:
                 slots = np.unique(np.concatenate(ends))
                 following.mark_stale(
-                    slots, hops - 1, self._entry_of.values, self._rows(), self._walk(), self._entries()
+                    slots, hops - 1, self._entry_of.values, self.state.adjacency.rows, self._walk(), self._entries()
                 )
             self._forget()
 
@@ -180,21 +180,14 @@ class Following:
         from napsets.kernels import following
 
         if self._held_out[0].size:
-            following.shift_counts(
-                slot, score, group, sign, self._entry_of.values, self._rows(), self._walk(), self._entries()
-            )
+            rows, walk = self.state.adjacency.rows, self._walk()
+            following.shift_counts(slot, score, group, sign, self._entry_of.values, rows, walk, self._entries())
 
     def _forget(self) -> None:
         self._shares = None
         self._levels.clear()
 
     # -- as kernels see it ---------------------------------------------------------------------------------------------
-
-    def _rows(self) -> Any:
-        from napsets.kernels.growing import Rows
-
-        adjacency = self.state.adjacency
-        return Rows(adjacency.starts.values, adjacency.sizes.values, adjacency.columns)
 
     def _walk(self) -> Any:
         from napsets.kernels.growing import Walk
@@ -239,7 +232,7 @@ class Following:
             entries = self._entries()
             stale = np.flatnonzero(entries.stale)
             if stale.size:
-                following.count_around(stale, self._rows(), self._known(), self._walk(), entries)
+                following.count_around(stale, self.state.adjacency.rows, self._known(), self._walk(), entries)
             self._shares = np.empty(entries.slots.size)
             question = self._question([])
             following.rank_all(entries, self._ordered.size, self._same_sizes, question, self.everyone, self._shares)
@@ -338,7 +331,7 @@ class Following:
             return self._everyone(slots, cuts), near
         values = np.empty((slots.size, len(cuts)))
         question = self._question(cuts)
-        following.find_thresholds(slots, self._rows(), self._known(), self._walk(), question, values, near)
+        following.find_thresholds(slots, self.state.adjacency.rows, self._known(), self._walk(), question, values, near)
         return values.T, near
 
     def _everyone(self, slots: IntArray, cuts: list[Cut]) -> FloatArray:
@@ -380,7 +373,7 @@ class Following:
         for below in (one.all_below, one.same_below):
             below -= own and int(known.scores[slot] < score)
         same_sizes[groups] -= own
-        following.count_around(np.zeros(1, dtype=np.int64), self._rows(), known, self._walk(), one)
+        following.count_around(np.zeros(1, dtype=np.int64), self.state.adjacency.rows, known, self._walk(), one)
         following.rank_all(one, known.size - own, same_sizes, self._question([]), self.everyone, share)
         return float(share[0])
 
