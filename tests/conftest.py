@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from worlds import World
 
 # Threads of PyTorch and NumPy that wait for one another leave the processor to the other worker instead of spinning:
-# training takes a tenth of the processor time, to the same bits. Read when these libraries are loaded, also by the
-# workers and by the processes that tests start.
+# on a busy machine training takes about half of the processor time, to the same bits. Read when these libraries are
+# loaded, also by the workers and by the processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 

@@ -214,8 +214,8 @@ def test_a_localiser_of_ones_own_weights() -> None:
     naps = ns.NAPS(hops=1).calibrate(GRAPH, P, Y, KNOWN).predict(REST)
     assert method.calibrate(GRAPH, P, Y, KNOWN).predict(REST).same_as(naps)
     near = ns.Weights(lambda node, reference: np.isin(reference, GRAPH.neighbours(node)).astype(float))
-    called = ns.Method("aps", near)
-    assert called.calibrate(GRAPH, P, Y, KNOWN).predict(REST).same_as(naps)
+    method = ns.Method("aps", near)
+    assert method.calibrate(GRAPH, P, Y, KNOWN).predict(REST).same_as(naps)
 
 
 def test_weights_are_saved_with_the_method(tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_weights_are_saved_with_the_method(tmp_path: Path) -> None:
         assert again.method.localiser.own == 0.5
     dense = ns.Method("aps", ns.Weights(near.toarray())).calibrate(GRAPH, P, Y, KNOWN)
     assert dense.predict(REST).same_as(ns.Method("aps", ns.Weights(near)).calibrate(GRAPH, P, Y, KNOWN).predict(REST))
-    called = ns.Method("aps", ns.Weights(lambda node, reference: np.ones(reference.size)))
+    method = ns.Method("aps", ns.Weights(lambda node, reference: np.ones(reference.size)))
     with pytest.raises(ns.InvalidInputError, match="`weights` must be a matrix to be saved; Weights has a function"):
-        called.calibrate(GRAPH, P, Y, KNOWN).save(tmp_path / "called.npz")
+        method.calibrate(GRAPH, P, Y, KNOWN).save(tmp_path / "method.npz")
 
 
 def test_weights_and_shifts_are_explained() -> None:

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import shortest_path
 
 import napsets as ns
 from napsets.kernels.endings import ABOVE, AT_LEAST, NOMINAL, needed_mass
-from napsets.levels import Exact, Nominal
+from napsets.levels import Exact, Nominal, fewest_ranks, rank_place
 from napsets.localisers import Cut, Everyone, Hops, Reference
 from napsets.methods import CalibrationData, Method
 
@@ -205,3 +205,10 @@ def test_hops_without_a_graph_are_refused_at_once():
     for level in (Nominal(), Exact()):
         with pytest.raises(ns.InvalidInputError, match="`graph` must be given to a method that looks"):
             Method("aps", Hops(), level).calibrate(None, world.probabilities, world.labels, np.arange(20))
+
+
+def test_the_fewest_ranks_are_the_first_among_which_a_place_lies():
+    for alpha in [*np.linspace(0.001, 0.999, 999), 1e-4, 1e-5]:
+        held_out = fewest_ranks(float(alpha))
+        assert rank_place(held_out, alpha) <= held_out
+        assert held_out == 0 or rank_place(held_out - 1, alpha) > held_out - 1

@@ -6,7 +6,8 @@ import signal
 import sqlite3
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,20 @@ from napsets.service.app import make_app
 from .conftest import Client
 
 LABEL = {"labels": [{"node": "n1", "label": "ham"}]}
-
-
 BIG = {"nodes": [{"node": f"x{i}", "probabilities": [0.5, 0.25, 0.25]} for i in range(20_000)]}
+
+
+@contextmanager
+def sending(http: Any, path: str, body: Any, began: threading.Event, may_end: threading.Event) -> Iterator[None]:
+    """Meanwhile, a request is on its way: it has begun, and ends well once it may."""
+    answers: list[httpx.Response] = []
+    sender = threading.Thread(target=lambda: answers.append(http.post(path, json=body)))
+    sender.start()
+    assert began.wait(30)
+    yield
+    may_end.set()
+    sender.join()
+    assert answers[0].status_code == 200
 
 
 def test_a_reader_sees_one_moment_while_the_writer_writes(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,15 +120,9 @@ def test_sets_are_answered_while_a_batch_is_on_its_way_to_the_disk(
     monkeypatch.setattr(live._store, "append", slow)
     with Client(make_app(live)) as http:
         before = http.get("/sets/n3").json()
-        answers: list[httpx.Response] = []
-        sender = threading.Thread(target=lambda: answers.append(http.post("/labels", json=LABEL)))
-        sender.start()
-        assert began.wait(30)
-        assert http.get("/sets/n3").json() == before
-        assert http.get("/status").json()["labels"] == 30
-        may_end.set()
-        sender.join()
-        assert answers[0].status_code == 200
+        with sending(http, "/labels", LABEL, began, may_end):
+            assert http.get("/sets/n3").json() == before
+            assert http.get("/status").json()["labels"] == 30
         assert http.get("/sets/n3").json()["support"] == before["support"] + 1
 
 
@@ -130,15 +136,8 @@ def test_sets_are_answered_while_a_batch_is_checked(store: Path, monkeypatch: py
         check(*arguments)
 
     monkeypatch.setattr(Draft, "add_labels", slow)
-    with Client(make_app(Live.open(store))) as http:
-        answers: list[httpx.Response] = []
-        sender = threading.Thread(target=lambda: answers.append(http.post("/labels", json=LABEL)))
-        sender.start()
-        assert began.wait(30)
+    with Client(make_app(Live.open(store))) as http, sending(http, "/labels", LABEL, began, may_end):
         assert http.get("/sets/n3").status_code == http.get("/nodes/n3").status_code == 200
-        may_end.set()
-        sender.join()
-        assert answers[0].status_code == 200
 
 
 def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,14 +152,8 @@ def test_sets_are_answered_while_a_large_body_is_read(store: Path, monkeypatch: 
 
     with Client(make_app(Live.open(store))) as http:
         monkeypatch.setattr(module, "parse_body", slow)
-        answers: list[httpx.Response] = []
-        sender = threading.Thread(target=lambda: answers.append(http.post("/nodes", json=BIG)))
-        sender.start()
-        assert began.wait(30)
-        assert http.get("/sets/n3").status_code == http.get("/livez").status_code == 200
-        may_end.set()
-        sender.join()
-        assert answers[0].status_code == 200
+        with sending(http, "/nodes", BIG, began, may_end):
+            assert http.get("/sets/n3").status_code == http.get("/livez").status_code == 200
 
 
 def test_a_set_waits_for_a_piece_of_many_sets_and_a_label_for_all(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

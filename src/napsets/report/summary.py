@@ -101,9 +101,9 @@ def summarise(data: ReportData, words: Vocabulary) -> FirstScreen:
     covered = round(100 * verdict.coverage)
     what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
-    called = " (their labels)" if kind.label == Vocabulary.label else ""
+    labels_are = " (their labels)" if kind.label == Vocabulary.label else ""
     empty = round(100 * Headline.of(data).focus.get("empty_rate", 0.0))
-    empties = f" {empty} of 100 lists are empty, because no {words.label} fits well enough." if empty else ""
+    empties = f" {empty} of 100 {kind.noun}s are empty, because no {words.label} fits well enough." if empty else ""
     target = 100 * (1 - data.alpha)
     low, high = verdict.band
     chance = ""
@@ -118,7 +118,7 @@ def summarise(data: ReportData, words: Vocabulary) -> FirstScreen:
         kind.example(result.prediction, data.names, words) + empties,
         f"{done} The target is that the {kind.noun} contains the true {words.label} for {target:g} of 100 {words.nodes}"
         f"{chance}. "
-        f"The known {words.labels} of {verdict.labels:,} {words.nodes}{called} were used to make the "
+        f"The known {words.labels} of {verdict.labels:,} {words.nodes}{labels_are} were used to make the "
         f"{kind.noun}s, and those of {verdict.judged:,} others to check them.",
         _method(data, words),
         _weak(data, words),
