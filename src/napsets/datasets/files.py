@@ -21,9 +21,9 @@ from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.cells import check_width, number_rows
 from napsets.files.classes import class_indices
-from napsets.files.edges import read_edges
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
+from napsets.files.inputs import read_edges
 from napsets.files.labels import read_label_rows
 from napsets.files.reading import IdKind, Reading
 

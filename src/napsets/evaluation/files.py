@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -79,8 +79,8 @@ def label_file(
     rows = np.flatnonzero(prediction.known(y))
     if rows.size == 0:
         raise InvalidInputError(
-            f"no node of `sets` has a {leaf.truth} in {os.fspath(truth)}. Check that both files name the nodes in the "
-            f"same way, and that not all {leaf.truth}s are empty or NaN."
+            f"no node of `sets` has a {prediction.truth_column} in {os.fspath(truth)}. Check that both files name the "
+            f"nodes in the same way, and that not all {prediction.truth_column}s are empty or NaN."
         )
     notes = [note for note in notes if not (silent and note.startswith("left out:"))]
     return LabelledFile(file, prediction[rows], y, notes + labels_used_twice(rows.size, file.metadata))
@@ -143,7 +143,7 @@ def evaluate_file(
     partition = None
     if graph is not None:
         prediction = replace(prediction, num_nodes=graph.num_nodes)
-        y = np.append(y, np.full(graph.num_nodes - y.size, leaf.unknown, dtype=y.dtype))
+        y = np.append(y, np.full(graph.num_nodes - y.size, prediction.unknown, dtype=y.dtype))
         partition = neighbourhood_partition(graph, prediction.nodes, radius=radius, min_size=min_size, seed=seed)
         by_name = leaf.groups(y) | {
             "degree": groups_by_degree(graph, nodes=prediction.nodes),
@@ -192,10 +192,6 @@ def _band(judged: int, alpha: float, labels: int | None) -> tuple[float, float]:
 class _Leaf(ABC):
     """What is read and said of one kind of prediction."""
 
-    #: What the truth of one node is, and what it is where it is unknown.
-    truth: ClassVar[str]
-    unknown: ClassVar[float]
-
     @abstractmethod
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
@@ -224,8 +220,6 @@ class _Leaf(ABC):
 
 
 class _Sets(_Leaf):
-    truth, unknown = "label", -1
-
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
     ) -> tuple[Prediction, npt.NDArray[Any]]:
@@ -258,7 +252,7 @@ def _labels_of_unlisted_classes(
             ".parquet or .npz, or label nodes by name."
         )
     labels = read_labels(path, file.ids, None, replace(reading, labels_are="auto"), notes=notes)
-    names, listed = labels.class_names, ClassNames(file.class_names)
+    names, listed = labels.class_names or [], ClassNames(file.class_names)
     places = [listed.named(name) for name in names]
     new = [name for name, place in zip(names, places, strict=True) if place < 0]
     if names and len(new) == len(names):
@@ -279,8 +273,6 @@ def _group_rows(groups: GroupCoverage, names: list[str]) -> list[dict[str, Any]]
 
 
 class _Intervals(_Leaf):
-    truth, unknown = "target", math.nan
-
     def read_truth(
         self, file: PredictionFile, path: PathLike, reading: Reading, notes: list[str]
     ) -> tuple[Prediction, npt.NDArray[Any]]:

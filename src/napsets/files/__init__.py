@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from napsets.files.edges import read_edges, read_graph_around
 from napsets.files.ids import NodeIds
-from napsets.files.inputs import Inputs, read_graph, read_inputs, read_truth
+from napsets.files.inputs import Inputs, read_edges, read_graph, read_graph_around, read_inputs, read_truth
 from napsets.files.labels import read_groups, read_labels, read_nodes, read_targets
-from napsets.files.outputs import NodeProbabilities, read_features, read_numbers, read_probabilities
+from napsets.files.outputs import NodeOutputs, read_features, read_numbers, read_probabilities
 from napsets.files.prediction_file import (
     PredictionFile,
     describe_settings,
@@ -21,6 +20,7 @@ from napsets.files.writers import check_writable, writing_rows
 __all__ = [
     "Inputs",
     "NodeIds",
+    "NodeOutputs",
     "NodeProbabilities",
     "PredictionFile",
     "Reading",
@@ -46,5 +46,6 @@ __all__ = [
     "writing_rows",
 ]
 
-#: Its name before intervals were written by it too.
+#: Their names before numbers and intervals were read and written by them too.
 write_predictions = write_prediction
+NodeProbabilities = NodeOutputs

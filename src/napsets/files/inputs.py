@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import IntArray
-from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.edges import read_edges
-from napsets.files.formats import open_table
-from napsets.files.ids import NodeIds, all_ids
-from napsets.files.labels import read_labels, read_nodes, read_targets
-from napsets.files.outputs import read_numbers, read_probabilities
+from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.compressed import WeightsAre, check_lengths
+from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.files.formats import TableFile, open_table
+from napsets.files.ids import NodeIds, UnknownIds, all_ids, id_column, known_places, one_width
+from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_target_truth
+from napsets.files.outputs import NodeOutputs, read_numbers, read_probabilities
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
@@ -114,22 +112,22 @@ def read_inputs(
     --------
     >>> read_inputs("edges.csv", "p.csv", "y.csv", reading=Reading(ids="string", separator=";"))  # doctest: +SKIP
     """
-    files = _FILES[prediction]
-    _check_headers(reading, edges=(edges, "source", "target"), labels=(truth, "node", files.column))
+    column = prediction.truth_column
+    _check_headers(reading, edges=(edges, "source", "target"), labels=(truth, "node", column))
     if nodes is not None:
         _check_headers(reading, nodes=(nodes, "node"))
     stage(f"reading {prediction.outputs_name}")
-    model = files.read_outputs(outputs, reading)
-    inputs = _with_graph(model, edges, truth, nodes, reading, stage)
+    model = _OUTPUTS[prediction](outputs, reading)
+    inputs = _with_graph(prediction, model, edges, truth, nodes, reading, stage)
     if training is not None:
         inputs = _without(inputs, read_nodes(training, inputs.ids, reading, notes=inputs.notes))
     if inputs.calibration.size == 0:
-        raise FileFormatError(f"`labels` must have at least one {files.column}; {os.fspath(truth)} has none")
+        raise FileFormatError(f"`labels` must have at least one {column}; {os.fspath(truth)} has none")
     if predicting and inputs.nodes.size == 0:
         if nodes is not None:
             raise FileFormatError(f"`nodes` must name at least one node; {os.fspath(nodes)} names none")
         raise InvalidInputError(
-            f"there is no node to predict: every node has a {files.column}. Pass --nodes, or leave some nodes out of "
+            f"there is no node to predict: every node has a {column}. Pass --nodes, or leave some nodes out of "
             f"`labels`."
         )
     return inputs
@@ -137,16 +135,16 @@ def read_inputs(
 
 def _without(inputs: Inputs, trained: IntArray) -> Inputs:
     """Return the inputs with the nodes that the model was trained on neither to predict nor with a truth."""
-    files, seen = _FILES[inputs.prediction], np.zeros(len(inputs.ids), dtype=bool)
+    seen = np.zeros(len(inputs.ids), dtype=bool)
     seen[trained] = True
     labelled = int(seen[inputs.calibration].sum())
     if labelled:
         inputs.notes.append(
-            f"{labelled:,} of the {inputs.calibration.size:,} {files.column}s are of nodes that the model was trained "
-            f"on (--training): they do not calibrate"
+            f"{labelled:,} of the {inputs.calibration.size:,} {inputs.prediction.truth_column}s are of nodes that the "
+            f"model was trained on (--training): they do not calibrate"
         )
     truth = inputs.truth.copy()
-    truth[seen] = files.unknown
+    truth[seen] = inputs.prediction.unknown
     return replace(inputs, truth=truth, nodes=inputs.nodes[~seen[inputs.nodes]], training=np.flatnonzero(seen))
 
 
@@ -164,12 +162,12 @@ def read_graph(
     if nodes is not None:
         sources.append(("nodes", nodes, ("node",)))
     known = all_ids([(open_table(name, path, reading), columns) for name, path, columns in sources])
-    return _with_graph(_Model(known, None), edges, labels, nodes, reading, stage)
+    return _with_graph(PredictionSets, NodeOutputs(known, None), edges, labels, nodes, reading, stage)
 
 
 def read_truth(path: PathLike, inputs: Inputs, reading: Reading = PLAIN) -> npt.NDArray[Any]:
     """Read further truth of the same nodes; what should be known of it joins the notes of `inputs`."""
-    return _FILES[inputs.prediction].read_truth(path, inputs.ids, inputs.class_names, reading, inputs.notes).values
+    return _TRUTH[inputs.prediction](path, inputs.ids, inputs.class_names, reading, notes=inputs.notes).values
 
 
 def _check_headers(reading: Reading, **files: tuple[Any, ...]) -> None:
@@ -178,104 +176,142 @@ def _check_headers(reading: Reading, **files: tuple[Any, ...]) -> None:
         open_table(name, path, reading).require(*columns)
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """What a file of outputs says: its nodes, the numbers, and what else is known from it."""
-
-    ids: NodeIds
-    values: Any
-    class_names: list[str] | None = None
-    score: Any = None
-    notes: list[str] = field(default_factory=list)
-    prediction: type[Prediction] = PredictionSets
-
-
-@dataclass(frozen=True, eq=False)
-class _Truth:
-    """What a file of labels, or of numbers, says."""
-
-    values: npt.NDArray[Any]
-    class_names: list[str] | None = None
-    integers: bool = False
-
-
 def _with_graph(
-    model: _Model, edges: PathLike, truth: PathLike, nodes: PathLike | None, reading: Reading, stage: Stage
+    prediction: type[Prediction],
+    model: NodeOutputs,
+    edges: PathLike,
+    truth: PathLike,
+    nodes: PathLike | None,
+    reading: Reading,
+    stage: Stage,
 ) -> Inputs:
     """Read graph, truth and the nodes to predict, where the nodes are known."""
-    files, notes = _FILES[model.prediction], list(model.notes)
+    column, notes = prediction.truth_column, list(model.notes)
     stage("reading edges")
     graph = read_edges(edges, model.ids, reading, notes=notes)
-    stage(f"reading {model.prediction.truth_name}")
-    known = files.read_truth(truth, model.ids, model.class_names, reading, notes)
-    has_truth = model.prediction.known(known.values)
+    stage(f"reading {prediction.truth_name}")
+    known = _TRUTH[prediction](truth, model.ids, model.class_names, reading, notes=notes)
+    has_truth = prediction.known(known.values)
     chosen = np.flatnonzero(~has_truth) if nodes is None else read_nodes(nodes, model.ids, reading, notes=notes)
     both = int(has_truth[chosen].sum())
     if both:
         notes.append(
-            f"{both:,} of the nodes to predict have a {files.column}; it is left out of the threshold of its own node, "
-            f"but not out of what all {files.column}s determine together (the level, the evidence)"
+            f"{both:,} of the nodes to predict have a {column}; it is left out of the threshold of its own node, "
+            f"but not out of what all {column}s determine together (the level, the evidence)"
         )
     return Inputs(
-        model.ids,
-        graph,
-        model.values,
-        known.values,
-        chosen,
-        known.class_names,
-        model.score,
-        notes,
-        model.prediction,
+        model.ids, graph, model.values, known.values, chosen, known.class_names, model.score, notes, prediction,
         known.integers,
-    )
+    )  # fmt: skip
 
 
-# -- what differs ------------------------------------------------------------------------------------------------------
+#: The readers of what a model says, and of the truth.
+_OUTPUTS: dict[type[Prediction], Callable[[PathLike, Reading], NodeOutputs]] = {
+    PredictionSets: read_probabilities,
+    PredictionIntervals: read_numbers,
+}
+_TRUTH: dict[type[Prediction], Callable[..., NodeTruth]] = {
+    PredictionSets: read_labels,
+    PredictionIntervals: read_target_truth,
+}
 
 
-class _Files(ABC):
-    """How the files of one kind of prediction are read."""
+def read_edges(
+    path: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
+) -> Graph:
+    """Read a table with the columns ``source`` and ``target`` into a graph on the places of `nodes`.
 
-    #: The column of the truth, and what it holds where that is unknown.
-    column: str
-    unknown: float
+    `reading` says what a column ``weight`` means; by default it is not used, and `notes` says so.
 
-    @abstractmethod
-    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
-        """Read what the model says."""
-
-    @abstractmethod
-    def read_truth(
-        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
-    ) -> _Truth:
-        """Read what is known of nodes."""
-
-
-class _LabelFiles(_Files):
-    column, unknown = "label", -1
-
-    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
-        table = read_probabilities(path, reading)
-        return _Model(table.ids, table.values, table.class_names)
-
-    def read_truth(
-        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
-    ) -> _Truth:
-        labels = read_labels(path, nodes, class_names, reading, notes=notes)
-        return _Truth(labels.values, labels.class_names, labels.integers)
-
-
-class _NumberFiles(_Files):
-    column, unknown = "target", math.nan
-
-    def read_outputs(self, path: PathLike, reading: Reading) -> _Model:
-        table = read_numbers(path, reading)
-        return _Model(table.ids, table.values, None, table.score, table.notes, PredictionIntervals)
-
-    def read_truth(
-        self, path: PathLike, nodes: NodeIds, class_names: list[str] | None, reading: Reading, notes: list[str]
-    ) -> _Truth:
-        return _Truth(read_targets(path, nodes, reading, notes=notes))
+    Parameters
+    ----------
+    path : path
+        Parquet, CSV, JSON Lines or npz; npz may hold ``edge_index`` of shape (2, edges) instead.
+    nodes : NodeIds
+        The nodes; edges to any other are refused, or left out with ``skip_unknown``.
+    reading : Reading
+        How it is read.
+    notes : list, optional
+        A list to which notes for the user are added.
+    """
+    table = open_table("edges", path, reading)
+    meaning = reading.weights_are
+    table.require("source", "target", *([] if meaning is None else ["weight"]))
+    if meaning is None and "weight" in table.columns and notes is not None:
+        notes.append(
+            f"the column weight of {table.path} is not used: say what it holds with --weights-are lengths or strengths"
+        )
+    strangers = UnknownIds(table, nodes.name)
+    ends, weights = _read_columns(table, nodes, strangers, weighted=meaning is not None)
+    strangers.settle(notes)
+    if not ends.size and notes is not None:
+        notes.append(f"{table.path} has no rows: no node has a neighbour")
+    # Checked before edges are left out, so that a message names the row that the file has.
+    lengths = None if meaning is None else _lengths(table, weights, meaning)
+    if strangers.rows:
+        known = (ends >= 0).all(axis=0)
+        ends, lengths = ends[:, known], None if lengths is None else lengths[known]
+    return Graph.from_edge_index(ends, num_nodes=len(nodes), directed=reading.directed, lengths=lengths)
 
 
-_FILES: dict[type[Prediction], _Files] = {PredictionSets: _LabelFiles(), PredictionIntervals: _NumberFiles()}
+def read_graph_around(
+    edges: str | os.PathLike[str], nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None
+) -> Graph:
+    """Read the whole graph of an edges file; `nodes` keep their places, others come after them.
+
+    The parameters are those of `read_edges`.
+    """
+    table = open_table("edges", edges, reading)
+    table.require("source", "target")
+    ends = ("source", "target")
+    parts = [nodes.values]
+    for batch in table.batches(ends):
+        parts += [id_column(table, batch, column, like=nodes) for column in ends]
+    everyone = NodeIds(arrow().chunked_array(one_width("edges", parts)).unique(), "edges")
+    return read_edges(edges, everyone, reading, notes=notes)
+
+
+def _read_columns(
+    table: TableFile, nodes: NodeIds, strangers: UnknownIds, *, weighted: bool
+) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Return the ends as places, of shape (2, edges), and the weights; none where they do not count."""
+    dtype = np.int32 if len(nodes) < 2**31 else np.int64
+    columns = ["source", "target", *(["weight"] if weighted else [])]
+    total = table.num_rows()
+    parts, weights = [np.empty((2, 0), dtype=dtype)], [np.empty(0)]
+    whole = None if total is None else np.empty((2, total), dtype=dtype)
+    filled = 0
+    for batch in table.batches(columns):
+        part = (
+            np.empty((2, batch.num_rows), dtype=dtype) if whole is None else whole[:, filled : filled + batch.num_rows]
+        )
+        for row, column in enumerate(("source", "target")):
+            part[row] = known_places(table, batch, column, nodes, strangers)
+        if weighted:
+            weights.append(_weights(table, batch.column("weight"), filled))
+        if whole is None:
+            parts.append(part)
+        filled += batch.num_rows
+    return np.concatenate(parts, axis=1) if whole is None else whole, np.concatenate(weights)
+
+
+def _weights(table: TableFile, column: Any, first: int) -> FloatArray:
+    types = arrow().types
+    if not (types.is_floating(column.type) or types.is_integer(column.type)):
+        raise FileFormatError(
+            f"`edges` must hold numbers in its column weight; in {table.path} that column is {column.type}"
+        )
+    if column.null_count:
+        raise FileFormatError(
+            f"`edges` must have no empty cell; the column weight of {table.path} has some, among the rows from {first} "
+            f"on. Fill them in, or drop those rows."
+        )
+    numbers: FloatArray = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return numbers
+
+
+def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:
+    try:
+        return check_lengths("weight", weights, weights.size, weights_are=meaning)
+    except InvalidInputError as error:
+        raise FileFormatError(f"`edges` must have {meaning} in its column weight; in {table.path}, {error}") from error

@@ -22,23 +22,23 @@ PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
-class NodeLabels:
-    """The labels of nodes.
+class NodeTruth:
+    """What is true of nodes.
 
     Attributes
     ----------
     values : numpy.ndarray
-        A class index for each node, −1 where it has no label.
-    class_names : list of str
-        The classes.
+        A class index for each node, −1 where it has no label; or a number, NaN where it is unknown.
+    class_names : list of str or None
+        The classes, where there are some.
     integers : bool
         Whether labels are integers in the file, so that they can come back as such: every class is called by an
         integer, and the file has numbers; or text that looks so, if it is CSV.
     """
 
-    values: IntArray
-    class_names: list[str]
-    integers: bool
+    values: npt.NDArray[Any]
+    class_names: list[str] | None = None
+    integers: bool = False
 
 
 def read_labels(
@@ -49,7 +49,7 @@ def read_labels(
     *,
     notes: list[str] | None = None,
     strict: bool = False,
-) -> NodeLabels:
+) -> NodeTruth:
     """Read a table with the columns ``node`` and ``label`` into one label for each of `nodes`.
 
     Parameters
@@ -80,7 +80,7 @@ def read_labels(
     labels = np.full(len(nodes), -1, dtype=np.int64)
     labels[rows.places[rows.places >= 0]] = codes[rows.places >= 0]
     integers = not rows.named and looks_integer(arrow().array(names, arrow().large_string()))
-    return NodeLabels(labels, names, integers)
+    return NodeTruth(labels, names, integers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +151,13 @@ def read_targets(
     targets = np.full(len(nodes), np.nan)
     targets[places[places >= 0]] = numbers[places >= 0]
     return targets
+
+
+def read_target_truth(
+    path: PathLike, nodes: NodeIds, class_names: object, reading: Reading = PLAIN, *, notes: list[str] | None = None
+) -> NodeTruth:
+    """Read numbers as `read_labels` reads labels; there are no classes."""
+    return NodeTruth(read_targets(path, nodes, reading, notes=notes))
 
 
 def read_nodes(path: PathLike, nodes: NodeIds, reading: Reading = PLAIN, *, notes: list[str] | None = None) -> IntArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,25 +28,32 @@ _SCORES = (CQR(), NormalisedResidual(), AbsoluteResidual())
 
 
 @dataclass(frozen=True, eq=False)
-class NodeProbabilities:
-    """Probabilities with the ids of their rows and the names of their columns.
+class NodeOutputs:
+    """What a model says of nodes: probabilities of classes, or numbers such as two quantiles or a prediction.
 
     Attributes
     ----------
     ids : NodeIds
         One id per row, as the file has them.
     values : numpy.ndarray
-        Shape (nodes, classes); float32 where the file has float32, otherwise float64.
+        One row per node. Probabilities have one column per class, and are float32 where the file has float32, otherwise
+        float64; numbers have one column for each that the score names.
     class_names : list of str
         One name per class.
+    score : IntervalScore or None
+        The score whose columns a file of numbers has.
+    notes : list of str
+        What a user should know of them.
     """
 
     ids: NodeIds
-    values: npt.NDArray[Any]
-    class_names: list[str]
+    values: Any
+    class_names: Any = None
+    score: Any = None
+    notes: list[str] = field(default_factory=list)
 
 
-def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeProbabilities:
+def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
     """Read a table of probabilities, batch by batch, into one array.
 
     Parameters
@@ -69,36 +76,14 @@ def read_probabilities(path: str | os.PathLike[str], reading: Reading = PLAIN) -
         raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
     rows.refuse()
     values = rows.finish()
-    return NodeProbabilities(
+    return NodeOutputs(
         NodeIds(joined_ids(table, parts), "probabilities", table.path),
         values,
         _class_names(table, columns, values.shape[1]),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class NodeNumbers:
-    """Numbers that a model says of nodes, such as two quantiles or a prediction.
-
-    Attributes
-    ----------
-    ids : NodeIds
-        One id per row, as the file has them.
-    values : numpy.ndarray
-        One row per node, one column for each that the score names.
-    score : IntervalScore
-        The score whose columns the file has.
-    notes : list of str
-        What a user should know of them.
-    """
-
-    ids: NodeIds
-    values: FloatArray
-    score: Any
-    notes: list[str]
-
-
-def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeNumbers:
+def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> NodeOutputs:
     """Read ``node`` and ``lower``, ``upper`` (two quantiles), or ``prediction`` [, ``spread``].
 
     Parameters
@@ -129,7 +114,7 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
     except InvalidInputError as error:
         raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
     ids = NodeIds(joined_ids(table, parts), "probabilities", table.path)
-    return NodeNumbers(ids, values, score, _crossed(table, values) if isinstance(score, CQR) else [])
+    return NodeOutputs(ids, values, None, score, _crossed(table, values) if isinstance(score, CQR) else [])
 
 
 def _crossed(table: TableFile, values: FloatArray) -> list[str]:

@@ -89,6 +89,8 @@ class PredictionIntervals(Prediction):
     size_name: ClassVar[str] = "width"
     truth_name: ClassVar[str] = "targets"
     outputs_name: ClassVar[str] = "outputs"
+    truth_column: ClassVar[str] = "target"
+    unknown: ClassVar[float] = math.nan
     endless: ClassVar[str] = "whole line"
     shown: ClassVar[tuple[str, ...]] = ("node", "lower", "upper", "threshold", "support")
 

@@ -72,6 +72,9 @@ class Prediction(Sealed, ABC):
     #: What the truth and the model's outputs are called as arguments.
     truth_name: ClassVar[str]
     outputs_name: ClassVar[str]
+    #: The column of the truth in a file, and what stands for one that is unknown.
+    truth_column: ClassVar[str]
+    unknown: ClassVar[float]
     #: What a row is called where the threshold is +∞.
     endless: ClassVar[str]
     #: The columns that a notebook shows.

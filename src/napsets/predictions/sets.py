@@ -155,6 +155,8 @@ class PredictionSets(Prediction):
     size_name: ClassVar[str] = "size"
     truth_name: ClassVar[str] = "labels"
     outputs_name: ClassVar[str] = "probabilities"
+    truth_column: ClassVar[str] = "label"
+    unknown: ClassVar[float] = -1
     endless: ClassVar[str] = "full set"
     shown: ClassVar[tuple[str, ...]] = ("node", "set", "size", "threshold", "support")
 
