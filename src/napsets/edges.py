@@ -27,7 +27,7 @@ from napsets.checks.compressed import (
 )
 from napsets.checks.frames import find_rows
 from napsets.checks.values import check_count, check_flag, plain, shown
-from napsets.errors import InvalidInputError, NapsetsWarning, imported
+from napsets.errors import InvalidInputError, imported, warn
 
 if TYPE_CHECKING:
     import networkx
@@ -71,11 +71,9 @@ class EdgeList:
     def warn_of_direction(self, stored: int) -> None:
         """Warn that directions are lost, if an undirected graph of these edges has more entries than edges."""
         if self.both_ways and np.count_nonzero(self.source != self.target) < stored:
-            warnings.warn(
+            warn(
                 f"`{self.name}` is not symmetric: it has edges without a reverse edge, which are followed both ways. "
-                f"Make the graph with directed=True to follow them one way, or with directed=False if it is undirected",
-                NapsetsWarning,
-                stacklevel=4,
+                f"Make the graph with directed=True to follow them one way, or with directed=False if it is undirected"
             )
 
     def rows(self, directed: bool) -> tuple[IntArray, npt.NDArray[Any], FloatArray | None]:

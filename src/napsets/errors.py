@@ -16,6 +16,8 @@ Errors and warnings have a `topic`: the section of the guide that is about them,
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -97,6 +99,14 @@ class NapsetsWarning(UserWarning):
         """The section of the guide that is about this warning."""
         message = str(self)
         return next((topic for words, topic in _WARNINGS.items() if words in message), "other-warnings")
+
+
+def warn(message: str) -> None:
+    """Give a `NapsetsWarning` that names the line of the user: the first one outside of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "napsets":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, NapsetsWarning, stacklevel=level)
 
 
 def imported(module: str, extra: str, package: str | None = None) -> Any:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from napsets.checks.values import (
     shown,
 )
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, NapsetsWarning, warn
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
@@ -295,7 +295,7 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
     return numbers
 
 
-def count_trained(mask: Any, calibration: IntArray, size: int, *, stacklevel: int) -> int:
+def count_trained(mask: Any, calibration: IntArray, size: int) -> int:
     """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
 
     Parameters
@@ -307,8 +307,6 @@ def count_trained(mask: Any, calibration: IntArray, size: int, *, stacklevel: in
         Positions of the calibration nodes.
     size : int
         How many nodes there are.
-    stacklevel : int
-        Stack level of the line that the warning names.
     """
     if mask is None:
         return 0
@@ -317,11 +315,9 @@ def count_trained(mask: Any, calibration: IntArray, size: int, *, stacklevel: in
         return 0
     trained = int(marks.reshape(size, -1)[calibration].all(axis=1).sum())
     if trained:
-        warnings.warn(
+        warn(
             f"`calibration` holds {trained:,} of the nodes of `train_mask`: the model was trained on their labels, so "
             f"coverage of other nodes will be lower than promised. Calibrate on labels that it has not seen, such as "
-            f"those of `val_mask`.",
-            NapsetsWarning,
-            stacklevel=stacklevel + 1,
+            f"those of `val_mask`."
         )
     return trained

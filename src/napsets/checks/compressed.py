@@ -5,7 +5,6 @@ With them come edge weights: lengths, or strengths, which are 1 / length.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_integers, sealed
 from napsets.checks.names import choose
 from napsets.checks.values import shown
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 
 #: The meanings of edge weights: the length of an edge, or its strength, which gives the length 1 / strength.
 WeightsAre = Literal["lengths", "strengths"]
@@ -54,11 +53,9 @@ def weights_mean(name: str, value: object, weights: npt.NDArray[Any]) -> Weights
         meaning: Any = choose("weights_are", value, {name: name for name in get_args(WeightsMean)})
         return None if meaning == "ignored" else cast(WeightsAre, meaning)
     if weights.size and (weights != weights.flat[0]).any():
-        warnings.warn(
+        warn(
             f"`{name}` has entries that differ between edges, and they are not used. Make the graph with weights_are="
-            f"'strengths' or weights_are='lengths' to use them, or with weights_are='ignored' if they do not count",
-            NapsetsWarning,
-            stacklevel=4,
+            f"'strengths' or weights_are='lengths' to use them, or with weights_are='ignored' if they do not count"
         )
     return None
 

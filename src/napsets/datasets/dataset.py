@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -31,7 +30,7 @@ from napsets.checks.values import (
     check_seed,
     check_settings,
 )
-from napsets.errors import InvalidInputError, NapsetsWarning, imported
+from napsets.errors import InvalidInputError, imported, warn
 from napsets.graph import Graph, check_graph
 
 if TYPE_CHECKING:
@@ -215,11 +214,9 @@ def _check_split(values: Mapping[str, Any], nodes: int, classes: int) -> None:
         lacking = classes - seen_classes.size
         if lacking:
             first = np.setdiff1d(np.arange(min(classes, seen_classes.size + 10)), seen_classes)[:10]
-            warnings.warn(
+            warn(
                 f"`train` lacks {lacking} of the {classes} classes, which a model cannot learn: "
-                f"{', '.join(map(str, first))}{', …' if lacking > 10 else ''}",
-                NapsetsWarning,
-                stacklevel=4,
+                f"{', '.join(map(str, first))}{', …' if lacking > 10 else ''}"
             )
 
 

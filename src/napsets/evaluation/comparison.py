@@ -6,7 +6,6 @@ what is judged.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_index, frozen, sealed
 from napsets.checks.frames import find_nodes
 from napsets.checks.values import check_alpha, check_hops, check_list, shown
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.evaluation.gaps import own_groups
 from napsets.evaluation.groups import groups_of_partition
 from napsets.evaluation.judgement import check_groups, judge_rows
@@ -283,11 +282,7 @@ def _check_judged(nodes: ArrayLike, data: CalibrationData) -> IntArray:
         raise InvalidInputError("`nodes` must hold at least one node; it is empty")
     both = int(np.isin(judged, data.calibration).sum())
     if both:
-        warnings.warn(
-            f"`nodes` holds {both} calibration nodes: labels that evaluate these sets also calibrated others",
-            NapsetsWarning,
-            stacklevel=3,
-        )
+        warn(f"`nodes` holds {both} calibration nodes: labels that evaluate these sets also calibrated others")
     unknown = ~data.prediction.known(data.truth[judged])
     if unknown.any():
         node = int(judged[unknown.argmax()])

@@ -135,7 +135,7 @@ class SetKind(Kind):
             "mean_size": mean(sizes),
             "mean_size_se": float(sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
             "size_given_coverage": mean(sizes[covered]),
-            "sscv": size_violation(sizes, covered, strata or [], prediction.alpha, stacklevel=5),
+            "sscv": size_violation(sizes, covered, strata or [], prediction.alpha),
             "singleton_rate": mean(sizes == 1),
             "empty_rate": mean(sizes == 0),
             "full_rate": mean(sizes == prediction.num_classes),

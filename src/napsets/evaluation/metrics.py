@@ -9,7 +9,6 @@ covered, and which rows are in each group.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, as_array, check_index, check_integers
 from napsets.checks.values import check_count, check_hops, check_kind, check_list, check_seed, shown
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.graph import Graph, as_graph, check_graph
 from napsets.predictions import Per, Prediction, PredictionIntervals, PredictionSets
 
@@ -111,17 +110,15 @@ def sscv(sets: PredictionSets, labels: ArrayLike, strata: Sequence[tuple[int, in
         NaN where no set falls into any stratum.
     """
     sizes, ranges = _check_sets(sets).sizes, check_strata(strata)
-    return size_violation(sizes, sets.contains(labels, per=per), ranges, sets.alpha, stacklevel=3)
+    return size_violation(sizes, sets.contains(labels, per=per), ranges, sets.alpha)
 
 
-def size_violation(
-    sizes: IntArray, covered: BoolArray, strata: Sequence[tuple[int, int]], alpha: float, *, stacklevel: int
-) -> float:
+def size_violation(sizes: IntArray, covered: BoolArray, strata: Sequence[tuple[int, int]], alpha: float) -> float:
     """Return SSCV from sizes and hits, over strata that were checked; warn of sets that are in none."""
     groups = [np.flatnonzero((sizes >= low) & (sizes <= high)) for low, high in strata]
     left_out = sizes.size - sum(group.size for group in groups)
     if left_out:
-        warnings.warn(f"`strata` leaves out the sizes of {left_out} sets", NapsetsWarning, stacklevel=stacklevel)
+        warn(f"`strata` leaves out the sizes of {left_out} sets")
     return worst_violation(covered, groups, alpha)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from torch import nn
 from napsets.checks.arguments import ArrayLike, as_array, check_index, check_integers, count_trained
 from napsets.checks.names import choose
 from napsets.checks.values import check_alpha, check_kind
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.gnn.trainer import evaluating
 from napsets.graph import Graph
 from napsets.methods import Auto, make_method
@@ -90,7 +89,7 @@ def predict_sets(
     labels = np.full(size, -1, dtype=np.int64)
     labels[calibration] = _labels(data, size)[calibration]
     method = _method(predictor, alpha)
-    count_trained(getattr(data, "train_mask", None), calibration, size, stacklevel=2)
+    count_trained(getattr(data, "train_mask", None), calibration, size)
     if within is None:
         return method.calibrate_rows(graph, probabilities, labels, calibration).predict(chosen, alpha)
     kept = np.unique(check_index("within", within, size))
@@ -136,7 +135,7 @@ def probabilities_of(
         return np.asarray(values.numpy())
     if values.numel() and bool((values >= 0).all()) and bool(((values.sum(dim=1) - 1).abs() < 1e-4).all()):
         message = "the model's outputs look like probabilities; say outputs='probabilities' if they are"
-        warnings.warn(message, NapsetsWarning, stacklevel=3)
+        warn(message)
     return np.asarray(torch.softmax(values, dim=1).numpy())
 
 

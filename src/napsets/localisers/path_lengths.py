@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from napsets.checks.arguments import FloatArray, IntArray, check_node, check_numbers
 from napsets.checks.names import choose
 from napsets.checks.values import check_number, check_progress, check_threads, shown
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction, check_direction
 from napsets.localisers.base import LOCALISERS, Cut, LocalThresholds, Reference, check_cuts, with_graph
 from napsets.localisers.hops import Counts, Sizes, Weighting, pooled_counts, pooled_sizes, reach_of
@@ -85,11 +84,9 @@ class PathLengths:
         """Return the localiser of these reference nodes."""
         reference = with_graph(reference)
         if reference.graph is not None and reference.graph.lengths is None:
-            warnings.warn(
+            warn(
                 "the edges of `graph` have no lengths, so that every edge counts as 1 and distances are hops. Pass "
-                "lengths to Graph.from_edge_index, or weights_are= to the other constructors",
-                NapsetsWarning,
-                stacklevel=2,
+                "lengths to Graph.from_edge_index, or weights_are= to the other constructors"
             )
         if self.alike and reference.probabilities is None:
             raise InvalidInputError("`alike` needs predicted labels, which scores of intervals do not have")

@@ -28,7 +28,7 @@ from napsets.checks.values import (
     is_several,
     shown,
 )
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, NapsetsWarning, warn
 from napsets.graph import Graph
 from napsets.kernels.threads import stages
 from napsets.levels import FittedLevel, Full, few_labels
@@ -153,7 +153,7 @@ class Calibrated(Predicts):
 
         grown = with_new_nodes(self, probabilities, edges, ids)
         nodes = np.arange(self.num_nodes, grown.num_nodes)
-        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress, stacklevel=3)
+        return grown._predict(None, nodes, self._rates(alpha), allow_empty, threads, progress)
 
     def _predict(
         self,
@@ -163,20 +163,19 @@ class Calibrated(Predicts):
         allow_empty: bool | None,
         threads: int | None,
         progress: Any,
-        stacklevel: int,
     ) -> Any:
         several, alphas = check_rates(alpha)
         check_threads(threads)
-        rows = frozen(self.check_nodes(nodes, positions, stacklevel=stacklevel))
+        rows = frozen(self.check_nodes(nodes, positions))
         labels = self.scored.level_nodes if self.is_exact else self.scored.calibration
         caution = few_labels(labels.size, min(alphas))
         if caution is not None:
-            warnings.warn(caution, NapsetsWarning, stacklevel=stacklevel)
+            warn(caution)
         allowed = None if allow_empty is None else check_flag("allow_empty", allow_empty)
         thresholds = find_thresholds([self], rows, alphas, threads=threads, progress=progress)[0]
         caveat = None if self.grouped is None else self.grouped.caveat(rows, alphas)
         if caveat is not None:
-            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
+            warn(caveat)
         at_rates = [self.thresholds_at(thresholds, row, rate, allowed) for row, rate in enumerate(alphas)]
         parts: list[list[Prediction]] = [[] for _ in alphas]
         for _, some in predict_in_parts([self], [at_rates], rows):
@@ -200,7 +199,7 @@ class Calibrated(Predicts):
         smoothed : bool
             Whether ties are broken at random: then p-values are uniform, and no longer those of the sets.
         """
-        rows = self.check_nodes(nodes, positions, stacklevel=2)
+        rows = self.check_nodes(nodes, positions)
         return sealed(p_values(self, rows, smoothed=check_flag("smoothed", smoothed)))
 
     def with_p_values(self, prediction: Any, wanted: Wanted = True) -> Any:
@@ -245,7 +244,7 @@ class Calibrated(Predicts):
         rate = check_rates(self._rates(alpha))[1][0]
         with warnings.catch_warnings():  # what they would say is among the verdict's warnings
             warnings.simplefilter("ignore", NapsetsWarning)
-            prediction = self._predict(nodes, None, rate, None, None, None, stacklevel=1)
+            prediction = self._predict(nodes, None, rate, None, None, None)
         outputs, summary = model_outputs(self), prediction.summary()
         # Evaluation comes after methods on the road of data: it is called by name, and only here.
         return import_module("napsets.evaluation.verdict").foresee(
@@ -265,7 +264,7 @@ class Calibrated(Predicts):
 
         save(self, path)
 
-    def check_nodes(self, nodes: ArrayLike | None, positions: ArrayLike | None = None, *, stacklevel: int) -> IntArray:
+    def check_nodes(self, nodes: ArrayLike | None, positions: ArrayLike | None = None) -> IntArray:
         """Return positions of nodes, by default of all that did not calibrate; warn where some of them did."""
         calibrates = np.zeros(self.num_nodes, dtype=bool)
         calibrates[self.scored.calibration] = True
@@ -280,11 +279,9 @@ class Calibrated(Predicts):
             raise InvalidInputError(f"`positions` must be left out where `nodes` are given; got {shown(positions)}")
         both = int(calibrates[rows].sum())
         if both:
-            warnings.warn(
+            warn(
                 f"`nodes` holds {both} calibration nodes; a node's own label is left out of its own set"
-                + (", though it helped to set the level" if self.is_exact else ""),
-                NapsetsWarning,
-                stacklevel=stacklevel + 1,
+                + (", though it helped to set the level" if self.is_exact else "")
             )
         return rows
 

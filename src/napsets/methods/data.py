@@ -232,7 +232,7 @@ class CalibrationData:
             names,
             check_class_names(class_names, classes, score),
             prediction,
-            count_trained(mask, known, rows.shape[0], stacklevel=5),
+            count_trained(mask, known, rows.shape[0]),
             named,
         )
 

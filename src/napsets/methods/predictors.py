@@ -207,7 +207,7 @@ class SplitConformal(Predictor["SplitConformal"]):
         if nodes is not None and probabilities is not None:
             raise InvalidInputError("`nodes` must be given, or else `probabilities` of rows that are new; not both")
         if probabilities is None:
-            return self._predicted(nodes, alpha, stacklevel=3, **options)
+            return super().predict(nodes, alpha, **options)
         return self.predict_new(probabilities, None, alpha, ids=ids, **options)
 
 

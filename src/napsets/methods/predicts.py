@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 
 from napsets.checks.arguments import ArrayLike
 from napsets.checks.values import check_flag, check_progress, shown
-from napsets.errors import InvalidInputError, NapsetsWarning, NotCalibratedError
+from napsets.errors import InvalidInputError, NotCalibratedError, warn
 from napsets.graph import check_graph
 from napsets.methods.data import CalibrationData
 from napsets.predictions import Predicted
@@ -176,34 +175,13 @@ class Predicts:
         threads, progress
             As in `hop_thresholds`.
         """
-        prediction: Predicted | list[Predicted] = self._predicted(
-            nodes, alpha, positions=positions, allow_empty=allow_empty, p_values=p_values, threads=threads,
-            progress=progress, stacklevel=3,
-        )  # fmt: skip
-        return prediction
-
-    def _predicted(
-        self,
-        nodes: ArrayLike | None,
-        alpha: Any,
-        *,
-        stacklevel: int,
-        positions: ArrayLike | None = None,
-        allow_empty: bool | None = None,
-        p_values: Wanted = False,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> Any:
-        """Do what `predict` does; `stacklevel` says whose line warnings name, as in `warnings.warn`."""
         calibrated = self._present("predict")
-        prediction = calibrated._predict(
-            nodes, positions, self._rates(alpha), allow_empty, threads, progress, stacklevel=stacklevel + 1
-        )
-        prediction = calibrated.with_p_values(prediction, p_values)
+        prediction = calibrated._predict(nodes, positions, self._rates(alpha), allow_empty, threads, progress)
         caveat = self._caveat()
         if caveat is not None:
-            warnings.warn(caveat, NapsetsWarning, stacklevel=stacklevel)
-        return prediction
+            warn(caveat)
+        valued: Predicted | list[Predicted] = calibrated.with_p_values(prediction, p_values)
+        return valued
 
     @abstractmethod
     def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> Any:

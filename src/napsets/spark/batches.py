@@ -13,7 +13,6 @@ import hashlib
 import math
 import re
 import uuid
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import reduce
@@ -23,7 +22,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.localisers import Hops
 from napsets.localisers.decay import hop_weights
 from napsets.spark.session import plain_errors
@@ -163,11 +162,9 @@ def report_caps(table: DataFrame, count: int, cap: int) -> None:
     row = table.agg(sf.count("capped_at")).first()
     cut = int(row[0]) if row else 0
     if cut:
-        warnings.warn(
+        warn(
             f"`max_neighbourhood` = {cap} has cut the neighbourhoods of {cut} of {count} nodes; the column capped_at "
-            f"says which",
-            NapsetsWarning,
-            stacklevel=5,
+            f"says which"
         )
 
 

@@ -10,7 +10,6 @@ import os
 import socket
 import sys
 import uuid
-import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from napsets.checks.names import choose
 from napsets.checks.text import percent
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
 from napsets.levels import Exact, Nominal
 from napsets.localisers import Everyone, Hops
@@ -159,7 +158,7 @@ def choose_plan(
 
 
 def _joins(reason: str) -> PlanChoice:
-    warnings.warn(f"joins are the slow plan: {_COST}. They are taken because {reason}", NapsetsWarning, stacklevel=5)
+    warn(f"joins are the slow plan: {_COST}. They are taken because {reason}")
     return PlanChoice(JOINS, reason)
 
 

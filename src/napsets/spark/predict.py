@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from napsets.checks.names import choose
 from napsets.checks.values import check_alpha, check_count, check_progress
-from napsets.errors import InvalidInputError, NapsetsWarning
+from napsets.errors import InvalidInputError, warn
 from napsets.graph import Direction
 from napsets.groups import make_groups
 from napsets.localisers import Everyone
@@ -271,7 +270,7 @@ def _job(
 ) -> Job:
     """Return the job of joins."""
     if str(spark.conf.get("spark.sql.adaptive.enabled", "true")).lower() != "true":
-        warnings.warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks", NapsetsWarning, stacklevel=4)
+        warn("spark.sql.adaptive.enabled is off; it evens out skewed tasks")
     if tables.may_be_labelled:
         tables = replace(tables, nodes=tables.nodes.distinct())
     localiser: Any = method.localiser
