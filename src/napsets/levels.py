@@ -67,15 +67,83 @@ def fewest_ranks(alpha: float) -> int:
 TAILS = 0.5 - 0.5 * 0.95, 0.5 + 0.5 * 0.95
 
 
-def coverage_spread(labels: int, alpha: float) -> tuple[float, float]:
-    """Return where the coverage of infinitely many nodes lies in 95 of 100 draws of the labels: a Beta law."""
+#: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
+_MANY = 1_000_000
+
+
+def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple[float, float]:
+    """Return where coverage lies in 95 of 100 draws of the labels that set the level, if a method is exact.
+
+    With n labels, of which the k-th smallest sets the level, the coverage of infinitely many nodes follows the Beta law
+    of k and n + 1 − k. Where it is counted on `judged` nodes, the hits follow the beta-binomial law.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in coverage_band(1000, 0.1)]
+    [0.881, 0.918]
+    >>> [round(end, 3) for end in coverage_band(1000, 0.1, judged=500)]
+    [0.866, 0.93]
+    """
     from scipy.special import betaincinv
 
     place = rank_place(labels, alpha)
     if place > labels:  # thresholds are infinite
         return 1.0, 1.0
-    low, high = (float(betaincinv(place, labels + 1 - place, tail)) for tail in TAILS)
+    if judged is None or judged > _MANY:
+        a, b = (place, labels + 1 - place) if judged is None else _beta_law(labels, alpha, judged)
+        low, high = (float(betaincinv(a, b, tail)) for tail in TAILS)
+        return low, high
+    below = _hits_law(labels, alpha, judged)
+    low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in TAILS)
     return low, high
+
+
+def chance_band(count: int, target: float) -> tuple[float, float]:
+    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
+
+    Examples
+    --------
+    >>> chance_band(20, 0.9)
+    (0.75, 1.0)
+    """
+    from scipy.special import bdtr, bdtrik  # scipy.stats takes far longer to import
+
+    tails = np.array([0.025, 0.975])
+    hits = np.ceil(bdtrik(tails, count, target))
+    fewer = np.maximum(hits - 1, 0)  # rounding may have gone one too far
+    low, high = np.where(bdtr(fewer, count, target) >= tails, fewer, hits) / count
+    return float(low), float(high)
+
+
+def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
+    """Return how often an exact method would cover this few of the judged nodes, or fewer."""
+    from scipy.special import betainc
+
+    if rank_place(labels, alpha) > labels:
+        return float(hits >= judged)
+    if judged > _MANY:
+        return float(betainc(*_beta_law(labels, alpha, judged), hits / judged))
+    return float(_hits_law(labels, alpha, judged)[hits])
+
+
+def _beta_law(labels: int, alpha: float, judged: int) -> tuple[float, float]:
+    """Return the Beta law with the mean and the variance of the coverage of many nodes."""
+    mean, total = rank_place(labels, alpha) / (labels + 1), labels + 1.0
+    # Of a beta-binomial share the variance is m(1−m)(n+1+judged)/(judged·(n+2)), with n labels.
+    total = judged * (total + 1.0) / (total + judged) - 1.0
+    return mean * total, (1.0 - mean) * total
+
+
+def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
+    """Return P(hits ≤ each of 0..judged): the beta-binomial law."""
+    from scipy.special import betaln, gammaln
+
+    a = rank_place(labels, alpha)
+    b = labels + 1 - a
+    hits = np.arange(judged + 1)
+    ways = gammaln(judged + 1) - gammaln(hits + 1) - gammaln(judged - hits + 1)
+    law: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))
+    return law
 
 
 def few_labels(labels: int, alpha: float) -> str | None:
@@ -83,7 +151,7 @@ def few_labels(labels: int, alpha: float) -> str | None:
     needed = fewest_ranks(alpha)
     if labels < needed:
         return f"{labels:,} labels are too few to set a level at alpha = {alpha:g}, which takes {needed:,}"
-    low, high = coverage_spread(labels, alpha)
+    low, high = coverage_band(labels, alpha)
     if low >= 1.0 - 2.0 * alpha:
         return None
     return (

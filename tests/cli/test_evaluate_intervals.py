@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.cautions import coverage_band
+from napsets.levels import coverage_band
 from number_worlds import ENDS, IDS, REST, SIZE, Y, number_files, number_predictor
 from worlds import write
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.cautions import coverage_band
+from napsets.levels import coverage_band
 from napsets.methods import make_method
 from worlds import CLASSES, make_world, write
 

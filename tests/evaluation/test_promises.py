@@ -10,7 +10,7 @@ from scipy.stats import beta as beta_law
 from scipy.stats import betabinom, binom
 
 import napsets as ns
-from napsets.evaluation.cautions import coverage_band, falls_short
+from napsets.levels import coverage_band, falls_short
 
 
 @pytest.mark.parametrize("labels", [9, 30, 1000])

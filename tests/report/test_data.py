@@ -15,8 +15,8 @@ from scipy.stats import betabinom, binom, binomtest
 
 import napsets as ns
 from napsets.checks.text import percent
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare, compare_intervals
+from napsets.levels import chance_band
 from napsets.report import ReportData, page_data
 from napsets.report.chart_data import wilson
 from napsets.report.summary import Vocabulary, cell, summarise

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
+from napsets.levels import chance_band
 from napsets.methods import METHODS
 from napsets.report import ReportData, page_data
 from napsets.report.sets_page import _weakest_first, size_groups

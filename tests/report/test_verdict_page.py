@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
+from napsets.levels import chance_band
 from napsets.report import ReportData, page_data
 from napsets.report.charts import charts
 from napsets.report.summary import sentence, summarise

@@ -1,8 +1,5 @@
 """What a method promises, and what to watch for: low coverage, labels that are no random sample, little support.
 
-With n labels that set the level, of which the k-th smallest does, k = ⌈(n+1)(1−α)⌉, the coverage of infinitely many
-nodes follows the Beta law of k and n + 1 − k, and the hits among m judged nodes the beta-binomial law.
-
 Some findings withdraw the promise: the model is more confident about the labelled nodes than about the others, because
 it was trained on them or because they are easy; or the labelled nodes differ strongly from the others. Coverage on the
 other nodes is then likely to be lower than on the labelled ones, whatever the method, and the verdict says so first.
@@ -18,18 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray
+from napsets.checks.arguments import IntArray
 from napsets.evaluation.drift import ALARM, Drift, drifts
 from napsets.evaluation.kinds import Kind, kind_of
-from napsets.levels import TAILS, coverage_spread, fewest_ranks, rank_place
+from napsets.levels import coverage_band, falls_short, fewest_ranks
 
 if TYPE_CHECKING:
     from napsets.evaluation.results import Comparison
     from napsets.methods import Calibrated
-
-
-#: Of more judged nodes the beta-binomial law is a Beta law to all digits that are shown.
-_MANY = 1_000_000
 
 
 def level_labels(calibrated: Calibrated) -> int:
@@ -56,86 +49,6 @@ def is_proven(calibrated: Calibrated) -> bool:
 def is_shifted(calibrated: Calibrated) -> bool:
     """Return whether coverage is a theorem for the population that importance weights describe, if these are right."""
     return not calibrated.is_exact and bool(getattr(calibrated.method.localiser, "shifted", False))
-
-
-def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple[float, float]:
-    """Return where coverage lies in 95 of 100 draws, if a method is exact: the Beta or beta-binomial law.
-
-    Parameters
-    ----------
-    labels : int
-        Labels that set the level.
-    alpha : float
-        Error rate.
-    judged : int, optional
-        Nodes on which coverage is counted; without, the coverage of infinitely many.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in coverage_band(1000, 0.1)]
-    [0.881, 0.918]
-    >>> [round(end, 3) for end in coverage_band(1000, 0.1, judged=500)]
-    [0.866, 0.93]
-    """
-    from scipy.special import betaincinv
-
-    if judged is None or rank_place(labels, alpha) > labels:
-        return coverage_spread(labels, alpha)
-    if judged > _MANY:
-        shape = _beta_law(labels, alpha, judged)
-        low, high = (float(betaincinv(*shape, tail)) for tail in TAILS)
-        return low, high
-    below = _hits_law(labels, alpha, judged)
-    low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in TAILS)
-    return low, high
-
-
-def chance_band(count: int, target: float) -> tuple[float, float]:
-    """Return where the coverage of this many nodes lies 95 times in 100, if each is covered with probability `target`.
-
-    Examples
-    --------
-    >>> chance_band(20, 0.9)
-    (0.75, 1.0)
-    """
-    from scipy.special import bdtr, bdtrik  # scipy.stats takes far longer to import
-
-    tails = np.array([0.025, 0.975])
-    hits = np.ceil(bdtrik(tails, count, target))
-    fewer = np.maximum(hits - 1, 0)  # rounding may have gone one too far
-    low, high = np.where(bdtr(fewer, count, target) >= tails, fewer, hits) / count
-    return float(low), float(high)
-
-
-def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
-    """Return how often an exact method would cover this few of the judged nodes, or fewer."""
-    from scipy.special import betainc
-
-    if rank_place(labels, alpha) > labels:
-        return float(hits >= judged)
-    if judged > _MANY:
-        return float(betainc(*_beta_law(labels, alpha, judged), hits / judged))
-    return float(_hits_law(labels, alpha, judged)[hits])
-
-
-def _beta_law(labels: int, alpha: float, judged: int) -> tuple[float, float]:
-    """Return the Beta law with the mean and the variance of the coverage of many nodes."""
-    mean, total = rank_place(labels, alpha) / (labels + 1), labels + 1.0
-    # Of a beta-binomial share the variance is m(1−m)(n+1+judged)/(judged·(n+2)), with n labels.
-    total = judged * (total + 1.0) / (total + judged) - 1.0
-    return mean * total, (1.0 - mean) * total
-
-
-def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
-    """Return P(hits ≤ each of 0..judged): the beta-binomial law."""
-    from scipy.special import betaln, gammaln
-
-    a = rank_place(labels, alpha)
-    b = labels + 1 - a
-    hits = np.arange(judged + 1)
-    ways = gammaln(judged + 1) - gammaln(hits + 1) - gammaln(judged - hits + 1)
-    law: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))
-    return law
 
 
 #: A method is said to fall short where chance would make it cover so little less often than this.
@@ -251,24 +164,8 @@ def find_cautions(
 ) -> Cautions:
     """Return what to watch for with a method.
 
-    Parameters
-    ----------
-    calibrated : Calibrated
-        The method.
-    alpha : float
-        Error rate.
-    infinite, nodes : int
-        Nodes that lack support, of this many.
-    looks : sequence of Drift
-        Differences between labelled nodes and others that were looked at.
-    hits : int, optional
-        Nodes that are covered, where all were judged.
-    accuracy : Accuracy, optional
-        How often the model is right about the labelled nodes.
-    trained : int
-        Labelled nodes that the model is known to have been trained on.
-    weak : sequence of str
-        What is said of classes and groups that are covered too little.
+    Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered. `trained` labelled nodes are
+    known to have been trained on, and `weak` says which classes and groups are covered too little.
     """
     count, kind = level_labels(calibrated), kind_of(calibrated.prediction)
     short = []

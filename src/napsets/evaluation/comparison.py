@@ -307,16 +307,19 @@ def _predict(
     ]
     parts: list[list[Prediction]] = [[] for _ in calibrated]
     hits = np.zeros((len(calibrated), len(rates)), dtype=np.int64)
-    points = [[kind.curve() for _ in rates] for _ in calibrated]
+    kept: list[list[list[npt.NDArray[Any]]]] = [[[] for _ in rates] for _ in calibrated]
     for rows, by_method in predict_in_parts(calibrated, at_rates, nodes):
         for m, predictions in by_method.items():
             parts[m].append(predictions[0])
             for r in range(1, len(rates)):
                 hits[m, r] += predictions[r].covers(truth[rows]).sum()
-                points[m][r].add(predictions[r].sizes)
+                kept[m][r].append(kind.curve_part(predictions[r].sizes))
     curves = []
     for m in range(len(calibrated)):
-        values = [{"coverage": hits[m, r] / nodes.size} | points[m][r].values(nodes.size) for r in range(1, len(rates))]
+        values = [
+            {"coverage": hits[m, r] / nodes.size} | kind.curve_point(np.concatenate(kept[m][r]), nodes.size)
+            for r in range(1, len(rates))
+        ]
         names = ("coverage", *kind.curves)
         curves.append({name: sealed(np.array([value[name] for value in values], dtype=np.float64)) for name in names})
     whole = [method.name_rows(type(pieces[0]).concat(pieces)) for method, pieces in zip(calibrated, parts, strict=True)]

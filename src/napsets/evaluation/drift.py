@@ -105,25 +105,7 @@ def drifts(
     score: Any = None,
     outputs: npt.NDArray[Any] | None = None,
 ) -> tuple[Drift, ...]:
-    """Compare two sets of nodes in degree, in the predictions, and in the model's confidence.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where degrees are counted; nodes are cut into fifths.
-    predicted : array of shape (nodes,)
-        What the model alone predicts of each node.
-    first, second : arrays of integers
-        The nodes.
-    kind : Kind
-        How predictions are grouped: by class, or numbers in fifths.
-    between : (str, str)
-        What the two sets are called.
-    class_names : sequence of str, optional
-        What classes are called.
-    score, outputs
-        The score, and the model's outputs for every node; without `outputs`, confidence is not compared.
-    """
+    """Compare two sets of nodes in degree, in the predictions, and in the model's confidence."""
     if not (first.size and second.size):
         return ()
     first, second = _some(first), _some(second)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
-from napsets.evaluation.cautions import chance_band, coverage_band
 from napsets.evaluation.gaps import coverage_gap, describe_weak, weak_groups
 from napsets.evaluation.groups import groups_by_class, groups_by_degree, groups_of_partition
 from napsets.evaluation.judgement import Judgement, judge
@@ -30,6 +29,7 @@ from napsets.files.labels import read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph
+from napsets.levels import chance_band, coverage_band
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
 PathLike = str | os.PathLike[str]

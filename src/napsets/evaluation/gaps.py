@@ -25,10 +25,9 @@ from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray,
 from napsets.checks.names import choose
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
-from napsets.evaluation.cautions import falls_short
 from napsets.evaluation.metrics import check_prediction, mean
 from napsets.groups import group_names
-from napsets.levels import fewest_ranks
+from napsets.levels import falls_short, fewest_ranks
 from napsets.predictions import Per, Prediction
 
 
@@ -264,21 +263,7 @@ class WeakGroup:
 def weak_groups(
     gap: CoverageGap, what: str, names: Sequence[str], *, level_labels: int | None, labels: IntArray | None = None
 ) -> list[WeakGroup]:
-    """Return the groups that are covered less than the target by more than chance, the worst first.
-
-    Parameters
-    ----------
-    gap : CoverageGap
-        Coverage within the groups.
-    what : str
-        By what nodes are grouped.
-    names : sequence of str
-        What the groups are called, in the order of `gap`.
-    level_labels : int or None
-        How many other labels set the level; None where the counted labels did.
-    labels : numpy.ndarray, optional
-        How many labels of each group calibrated.
-    """
+    """Return the groups that are covered less than the target by more than chance, the worst first."""
     from scipy.special import bdtr
 
     alpha, weak = gap.alpha, []
@@ -297,19 +282,7 @@ def weak_groups(
 
 
 def describe_weak(weak: Sequence[WeakGroup], alpha: float, groups: int, *, by_group: bool = False) -> str:
-    """Say which groups of one grouping are covered too little, and what would help.
-
-    Parameters
-    ----------
-    weak : sequence of WeakGroup
-        The groups, all of one grouping.
-    alpha : float
-        Error rate.
-    groups : int
-        How many groups there are in total.
-    by_group : bool
-        Whether the method has a threshold for each group already.
-    """
+    """Say which groups of one grouping are covered too little, and what would help."""
     what = weak[0].what
     named = ", ".join(str(group) for group in weak[:_NAMED])
     more = f", and {len(weak) - _NAMED} more" if len(weak) > _NAMED else ""

@@ -99,15 +99,6 @@ def usual_groups(
 
     They are neighbourhoods of two hops with at least 30 of the nodes, classes, and fifths of the nodes by degree and by
     the model's confidence.
-
-    Parameters
-    ----------
-    graph, probabilities, labels
-        With one entry per node.
-    nodes : array
-        The nodes that are evaluated.
-    seed : int
-        Draws the neighbourhoods.
     """
     partition = neighbourhood_partition(graph, nodes, seed=seed)
     return {

@@ -28,18 +28,6 @@ from napsets.scores import CQR, prediction_type
 Strata = list[tuple[int, int]]
 
 
-class Curve(ABC):
-    """What a calibration curve shows of the sizes at one error rate, of nodes that come in parts."""
-
-    @abstractmethod
-    def add(self, sizes: npt.NDArray[Any]) -> None:
-        """Add the sizes of some nodes."""
-
-    @abstractmethod
-    def values(self, nodes: int) -> dict[str, float]:
-        """Return what the curve shows of this many nodes, by name."""
-
-
 class Kind(ABC):
     """What differs between kinds of predictions."""
 
@@ -71,9 +59,9 @@ class Kind(ABC):
     def measures(self, prediction: Any, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
         """Return the metrics that only this kind has, by name."""
 
-    @abstractmethod
     def own_groups(self, prediction: Any) -> dict[str, npt.NDArray[Any]]:
         """Return the groups of rows that follow from the prediction itself, by name."""
+        return {}
 
     @abstractmethod
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
@@ -93,17 +81,21 @@ class Kind(ABC):
     def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
         """Return what says how easy each node is for the model."""
 
-    @abstractmethod
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float] | None:
-        """Return how often the model is right about these nodes, and how often its outputs promise it to be."""
+        """Return how often the model is right about these nodes, and its outputs promise it to be; None if never."""
+        return None
 
     @abstractmethod
-    def curve(self) -> Curve:
-        """Return an empty point of a calibration curve."""
+    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what a point of a calibration curve keeps of the sizes of some nodes."""
 
     @abstractmethod
+    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+        """Return what the curve shows of this many nodes, by name, from what was kept of all of them."""
+
     def endless(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
         """Return what a verdict says of predictions without a finite size: their share, and that of the baseline."""
+        return {}
 
 
 class SetKind(Kind):
@@ -122,18 +114,17 @@ class SetKind(Kind):
     adviser = "`napsets recommend` tries methods on these labels"
 
     def check_strata(self, strata: Any, prediction: Any) -> Strata:
-        """Return the ranges of sizes that SSCV compares, by default `size_strata` of the number of classes."""
         return size_strata(prediction.num_classes) if strata is None else check_strata(strata)
 
     def check_methods(self, names: Sequence[str]) -> None:
         """Accept all: every method of the table makes sets."""
 
     def measures(self, prediction: PredictionSets, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
-        """Return sizes, SSCV and the shares of sets with one label, none and all."""
-        sizes, count = prediction.sizes, len(prediction)
+        sizes = prediction.sizes
+        mean_size, error = mean_and_error(sizes)
         return {
-            "mean_size": mean(sizes),
-            "mean_size_se": float(sizes.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
+            "mean_size": mean_size,
+            "mean_size_se": error,
             "size_given_coverage": mean(sizes[covered]),
             "sscv": size_violation(sizes, covered, strata or [], prediction.alpha),
             "singleton_rate": mean(sizes == 1),
@@ -141,12 +132,7 @@ class SetKind(Kind):
             "full_rate": mean(sizes == prediction.num_classes),
         }
 
-    def own_groups(self, prediction: PredictionSets) -> dict[str, npt.NDArray[Any]]:
-        """Return none."""
-        return {}
-
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Return classes, and fifths of the nodes by degree and by the model's confidence."""
         return {
             "class": data.truth,
             "degree": by_quantiles(_graph(data).degrees, FIFTHS, nodes),
@@ -154,32 +140,26 @@ class SetKind(Kind):
         }
 
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> IntArray:
-        """Return the most probable class of each node."""
         return predicted_classes(outputs)
 
     def predicted_groups(
         self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
     ) -> tuple[str, IntArray, list[str]]:
-        """Return the predicted classes."""
         count = int(predicted[nodes].max()) + 1
         names = [f"class {y}" for y in range(count)] if class_names is None else class_names
         return "predicted class", predicted, [f"predicted to be {names[y]}" for y in range(count)]
 
     def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
-        """Return the top probability, and the share of neighbours that are predicted alike."""
         return ease_of_labels(graph, predicted, outputs)
 
     def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> tuple[int, float]:
-        """Return how many labels are the most probable ones, and the sum of the top probabilities."""
         return int((outputs.argmax(axis=1) == truth).sum()), float(outputs.max(axis=1).sum(dtype=np.float64))
 
-    def curve(self) -> Curve:
-        """Return a point that counts labels."""
-        return _LabelCurve()
+    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.array([sizes.sum()])
 
-    def endless(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
-        """Return nothing: every set has a size."""
-        return {}
+    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+        return {"size": int(kept.sum()) / nodes}
 
 
 class IntervalKind(Kind):
@@ -198,12 +178,10 @@ class IntervalKind(Kind):
     adviser = "`napsets report --task regression` compares methods on half of the targets"
 
     def check_strata(self, strata: Any, prediction: Any) -> None:
-        """Refuse ranges of sizes: widths are groups of their own."""
         if strata is not None:
             raise InvalidInputError("`strata` must be None for intervals: widths are compared in fifths")
 
     def check_methods(self, names: Sequence[str]) -> None:
-        """Refuse methods that make sets of labels alone."""
         for name in names:
             if isinstance(name, str) and name in METHODS and not _makes_intervals(name):
                 raise InvalidInputError(
@@ -212,12 +190,11 @@ class IntervalKind(Kind):
                 )
 
     def measures(self, prediction: PredictionIntervals, covered: BoolArray, strata: Strata | None) -> dict[str, float]:
-        """Return widths, and the shares of intervals that are the whole line and a single point."""
         widths = prediction.widths
         finite = np.isfinite(widths)
-        centre, error = mean_and_error(widths)
+        mean_width, error = mean_and_error(widths)
         return {
-            "mean_width": centre,
+            "mean_width": mean_width,
             "mean_width_se": error,
             "median_width": float(np.median(widths)) if widths.size else math.nan,
             "finite_width": mean(widths[finite]),
@@ -226,18 +203,15 @@ class IntervalKind(Kind):
         }
 
     def own_groups(self, prediction: PredictionIntervals) -> dict[str, npt.NDArray[Any]]:
-        """Return fifths of the intervals by their own width, the widest last."""
         return {"width": groups_by_width(prediction.widths)}
 
     def groups(self, data: CalibrationData, score: Any, nodes: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """Return fifths of the nodes by degree and by the model's best guess."""
         return {
             "degree": by_quantiles(_graph(data).degrees, FIFTHS, nodes),
             "prediction": by_quantiles(self.predicted(score, data.outputs), FIFTHS, nodes),
         }
 
     def predicted(self, score: Any, outputs: npt.NDArray[Any]) -> FloatArray:
-        """Return the model's own best guess: that of the score that no evidence has shifted."""
         base = getattr(score, "base", score)
         centre: FloatArray = base.centre(base.check(outputs))
         return centre
@@ -245,49 +219,22 @@ class IntervalKind(Kind):
     def predicted_groups(
         self, predicted: npt.NDArray[Any], nodes: IntArray, class_names: Sequence[str] | None
     ) -> tuple[str, IntArray, list[str]]:
-        """Return fifths by the number predicted."""
         return "prediction", *named_fifths(
             predicted, nodes, lambda some: f"predicted to have {some.min():.3g} to {some.max():.3g}"
         )
 
     def eases(self, graph: Graph, predicted: npt.NDArray[Any], score: Any, outputs: npt.NDArray[Any]) -> Iterable[Ease]:
-        """Return how narrow the model's own interval is, where it gives one."""
         return ease_of_numbers(score, outputs)
 
-    def accuracy(self, outputs: npt.NDArray[Any], truth: npt.NDArray[Any]) -> None:
-        """Return None: outputs do not say how often they are right."""
+    def curve_part(self, sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return sizes
 
-    def curve(self) -> Curve:
-        """Return a point that keeps widths."""
-        return _WidthCurve()
+    def curve_point(self, kept: npt.NDArray[Any], nodes: int) -> dict[str, float]:
+        finite = np.isfinite(kept)
+        return {"size": mean(kept[finite]), "median": float(np.median(kept)), "infinite": mean(~finite)}
 
     def endless(self, infinite: float, baseline: float = 0.0, median: float = math.nan) -> dict[str, Any]:
-        """Return the median width, and the shares of whole lines."""
         return {"median": median, "infinite": infinite, "baseline_infinite": baseline}
-
-
-class _LabelCurve(Curve):
-    def __init__(self) -> None:
-        self.labels = 0
-
-    def add(self, sizes: npt.NDArray[Any]) -> None:
-        self.labels += int(sizes.sum())
-
-    def values(self, nodes: int) -> dict[str, float]:
-        return {"size": self.labels / nodes}
-
-
-class _WidthCurve(Curve):
-    def __init__(self) -> None:
-        self.parts: list[FloatArray] = []
-
-    def add(self, sizes: npt.NDArray[Any]) -> None:
-        self.parts.append(sizes)
-
-    def values(self, nodes: int) -> dict[str, float]:
-        widths = np.concatenate(self.parts)
-        finite = np.isfinite(widths)
-        return {"size": mean(widths[finite]), "median": float(np.median(widths)), "infinite": mean(~finite)}
 
 
 SETS, INTERVALS = SetKind(), IntervalKind()

@@ -23,9 +23,7 @@ from napsets.evaluation.cautions import (
     SHORT,
     accuracy_on,
     checked,
-    coverage_band,
     drifts_in,
-    falls_short,
     find_cautions,
     is_proven,
     is_shifted,
@@ -38,6 +36,7 @@ from napsets.evaluation.judgement import MISS, Interval, endless_change, evennes
 from napsets.evaluation.kinds import kind_of
 from napsets.evaluation.metrics import mean
 from napsets.evaluation.verdict_words import Alternative, Verdict
+from napsets.levels import coverage_band, falls_short
 from napsets.methods import title
 
 if TYPE_CHECKING:
@@ -58,13 +57,6 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
     is recommended, because it chose without the labels that judge; otherwise the smallest of the others, then the most
     even one, then the baseline. A method that covers too little is never recommended. A method that gives the whole
     line clearly more often than the baseline counts as wider.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What `compare` returned; the first method is the baseline.
-    class_names : sequence of str, optional
-        What classes are called.
     """
     over, gaps = gaps_of(comparison)
     looks = drifts_in(comparison, class_names)
@@ -257,27 +249,7 @@ def foresee(
     outputs: npt.NDArray[Any],
     class_names: Sequence[str] | None = None,
 ) -> Verdict:
-    """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised.
-
-    Parameters
-    ----------
-    calibrated : Calibrated
-        The method, calibrated.
-    method : str
-        Its name in the table of methods.
-    alpha : float
-        Error rate.
-    nodes : numpy.ndarray
-        The nodes that were predicted.
-    size : float
-        The average size of their predictions; of intervals, that of the finite ones.
-    infinite : int
-        How many of the nodes lack support.
-    outputs : numpy.ndarray
-        What the model says of every node.
-    class_names : sequence of str, optional
-        What classes are called.
-    """
+    """Return the verdict on predictions that no truth judges: what was chosen, is expected and is promised."""
     kind, score, labelled = kind_of(calibrated.prediction), calibrated.method.score, calibrated.scored.calibration
     looks: tuple[Drift, ...] = ()
     if calibrated.graph is not None:

@@ -16,9 +16,9 @@ from napsets.advice.evidence import EvidenceExplainer
 from napsets.checks.arguments import BoolArray, IntArray
 from napsets.checks.text import percent, shown_name
 from napsets.errors import InvalidInputError
-from napsets.evaluation.cautions import chance_band
 from napsets.evaluation.metrics import coverage_by_class, coverage_by_degree
 from napsets.evaluation.results import MethodResult, finite_together
+from napsets.levels import chance_band
 from napsets.report.chart_data import (
     Ends,
     Row,
