@@ -15,10 +15,9 @@ from napsets.cli._options import Only
 from napsets.cli._output import Output, wrong_use
 from napsets.errors import FileFormatError, InvalidInputError, arrow
 from napsets.files import NodeProbabilities, check_writable, describe_settings, read_probabilities, write_prediction
-from napsets.files.classes import class_indices
 from napsets.files.ids import NodeIds
 from napsets.files.inputs import Inputs, read_edges, read_inputs
-from napsets.files.labels import read_label_rows, read_nodes
+from napsets.files.labels import class_indices, read_label_rows, read_nodes
 from napsets.files.reading import Reading
 
 if TYPE_CHECKING:

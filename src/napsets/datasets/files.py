@@ -19,12 +19,11 @@ from napsets.checks.values import check_path
 from napsets.datasets.dataset import SPLIT_NAMES, NodeDataset, random_split
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
-from napsets.files.cells import check_width, number_rows
-from napsets.files.classes import class_indices
 from napsets.files.formats import TableFile, open_table
-from napsets.files.ids import NodeIds, id_column, joined_ids
+from napsets.files.ids import NodeIds
 from napsets.files.inputs import read_edges
-from napsets.files.labels import read_label_rows
+from napsets.files.labels import class_indices, read_label_rows
+from napsets.files.outputs import read_rows
 from napsets.files.reading import IdKind, Reading
 
 PathLike = str | os.PathLike[str]
@@ -106,20 +105,7 @@ def _read_features(path: Path, reading: Reading) -> tuple[NodeIds, Any]:
         return NodeIds(arrow().array(np.arange(matrix.shape[0])), "features"), matrix
     table.require("node")
     columns = [_MATRIX] if _MATRIX in table.columns else [column for column in table.columns if column != "node"]
-    return _feature_rows(table, columns)
-
-
-def _feature_rows(table: TableFile, columns: list[str]) -> tuple[NodeIds, npt.NDArray[np.float32]]:
-    parts, blocks, filled = [], [], 0
-    for batch in table.batches(["node", *columns]):
-        parts.append(id_column(table, batch, "node"))
-        block = number_rows(table, batch, columns, filled, list_column=_MATRIX, booleans=True)
-        blocks.append(block.astype(np.float32, copy=False))
-        check_width(table, block, blocks[0].shape[1])
-        filled += batch.num_rows
-    if not parts:
-        raise FileFormatError(f"`features` must have at least one row; {table.path} has none")
-    return NodeIds(joined_ids(table, parts), "features", table.path), np.concatenate(blocks)
+    return read_rows(table, columns, list_column=_MATRIX, dtype=np.float32)
 
 
 # -- labels --------------------------------------------------------------------------------------------------------

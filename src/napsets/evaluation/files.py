@@ -24,8 +24,7 @@ from napsets.evaluation.metrics import (
     finite_mean,
     neighbourhood_partition,
 )
-from napsets.files.classes import ClassNames
-from napsets.files.labels import read_labels, read_targets
+from napsets.files.labels import ClassNames, read_labels, read_targets
 from napsets.files.prediction_file import PredictionFile
 from napsets.files.reading import PLAIN, Reading
 from napsets.graph import Graph

@@ -130,13 +130,6 @@ def class_codes(table: TableFile, labels: Any, class_names: list[str], what: str
     return indices
 
 
-def are_set_offsets(offsets: npt.NDArray[Any], sets: int, labels: int) -> bool:
-    """Whether offsets cut this many labels into this many sets."""
-    if offsets.dtype.kind not in "iu" or offsets.size != sets + 1:
-        return False
-    return bool(offsets[0] == 0 and offsets[-1] == labels and (offsets[1:] >= offsets[:-1]).all())
-
-
 #: Columns that a file of predictions may have in addition to node and probabilities.
 _COMPANIONS = ("label", "split")
 
@@ -146,20 +139,8 @@ def number_rows(
 ) -> npt.NDArray[Any]:
     """Return a batch's rows of numbers: float32 where the file has float32, otherwise float64.
 
-    Parameters
-    ----------
-    table : TableFile
-        Where the batch comes from.
-    batch : pyarrow.RecordBatch
-        Some of its rows.
-    columns : sequence of str
-        One column per number, or the list column alone.
-    first : int
-        The row of the file that the batch begins with.
-    list_column : str
-        What the list column is called.
-    booleans : bool
-        Whether true and false count as numbers.
+    They are in one column per number, or in the list column alone; `first` is the row of the file that the batch begins
+    with. With `booleans`, true and false count as numbers.
     """
     if list(columns) == [list_column]:
         return _list_rows(table, batch.column(list_column), list_column, first)

@@ -19,7 +19,7 @@ from typing import Any
 from napsets.checks.values import shown
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
-from napsets.files.npz_format import METADATA_KEY, npz_batches, npz_header
+from napsets.files.npz_format import METADATA_KEY, is_nested_beyond, npz_batches, npz_header
 from napsets.files.reading import COLUMNS, PLAIN, Format, Reading, key_of
 from napsets.files.text_formats import csv_batches, csv_header, jsonl_batches, jsonl_header
 
@@ -43,32 +43,15 @@ SIDECAR = "_napsets.json"
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of rows.
-
-    Attributes
-    ----------
-    name : str
-        The argument it came from, such as edges, probabilities, labels or sets; messages start with it.
-    path : Path
-        Where it is.
-    format : {"parquet", "csv", "jsonl", "npz"}
-        What it is.
-    columns : tuple of str
-        Its columns, by napsets' names.
-    metadata : dict
-        What a Parquet file carries in addition to its rows.
-    reading : Reading
-        How it is read.
-    column_names : dict
-        What the file calls a column, where that is not napsets' name.
-    """
+    """A file of rows; `name` is the argument that it came from, with which messages start."""
 
     name: str
     path: Path
     format: Format
-    columns: tuple[str, ...]
-    metadata: dict[bytes, bytes]
+    columns: tuple[str, ...]  # by napsets' names
+    metadata: dict[bytes, bytes]  # what the file has in addition to its rows
     reading: Reading = PLAIN
+    #: What the file calls a column, where that is not napsets' name.
     column_names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -169,18 +152,9 @@ class TableFile:
 def open_table(
     name: str, path: str | os.PathLike[str], reading: Reading = PLAIN, *, kind: Format | None = None
 ) -> TableFile:
-    """Open a file far enough to know its columns.
+    """Open a file, or a folder of Parquet files, far enough to know its columns.
 
-    Parameters
-    ----------
-    name : str
-        The argument that it came from.
-    path : path
-        The file, or a folder of Parquet files.
-    reading : Reading
-        How it is read.
-    kind : {"parquet", "csv", "jsonl", "npz"}, optional
-        Its format, where its name need not say it.
+    `name` is the argument that it came from; `kind` its format, where its name need not say it.
     """
     source, kind = Path(path), kind or reading.format_of(name, path)
     with places.reading(source, name, folder=kind == "parquet"):
@@ -215,7 +189,7 @@ def about_fault(about: Any) -> str | None:
     """Return why something cannot be what napsets writes in addition to rows, None where it can."""
     if not isinstance(about, dict):
         return f"holds no JSON object; it is {shown(about)}"
-    if not _is_flat(about):
+    if is_nested_beyond(about, _DEEPEST):
         return f"is nested deeper than {_DEEPEST} levels"
     names = about.get("class_names")
     listed = isinstance(names, (list, tuple)) and names and all(isinstance(name, str) for name in names)
@@ -224,19 +198,6 @@ def about_fault(about: Any) -> str | None:
     if names is not None and len(set(names)) < len(names):
         return f"has class_names that repeat a name: {shown(names)}"
     return None
-
-
-def _is_flat(value: Any) -> bool:
-    """Whether JSON is nested at most `_DEEPEST` levels deep."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for item in level
-            if isinstance(item, (dict, list))
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-    return not level
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------------

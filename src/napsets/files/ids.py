@@ -52,7 +52,7 @@ class NodeIds:
         self.values = values
         self.name = name
         self.is_string = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-        self.keys: UInt64Array = _keys(values)
+        self.keys: UInt64Array = id_keys(values)
         self._texts: TextTable | None = None
         self._table: IntArray | None = None
         self._order: IntArray | None = None
@@ -80,7 +80,7 @@ class NodeIds:
         if self.is_string:
             from napsets.kernels.texts import TextTable
 
-            self._texts = TextTable(_texts(self.values), self.keys)
+            self._texts = TextTable(id_texts(self.values), self.keys)
             return self._texts.repeated
         if size:
             low, high = (int(end) for end in _ends(self.values))
@@ -114,9 +114,9 @@ class NodeIds:
         """Return the place of each id, −1 where it is unknown."""
         if len(self) == 0 or len(values) == 0:
             return np.full(len(values), -1, dtype=np.int64)
-        keys = _keys(values)
+        keys = id_keys(values)
         if self._texts is not None:
-            return self._texts.places(_texts(values), keys)
+            return self._texts.places(id_texts(values), keys)
         if self._table is not None:
             offset = self._offsets(keys)
             inside = offset < self._table.size
@@ -163,15 +163,16 @@ def _integers(values: Any) -> npt.NDArray[Any]:
     return array if array.dtype == np.uint64 else array.astype(np.int64, copy=False)
 
 
-def _keys(values: Any) -> UInt64Array:
+def id_keys(values: Any) -> UInt64Array:
+    """Return the 64-bit key of each id of an Arrow array."""
     if arrow().types.is_integer(values.type):
         return hash_ids(_integers(values))
     from napsets.kernels.texts import hash_texts
 
-    return hash_texts(_texts(values))
+    return hash_texts(id_texts(values))
 
 
-def _texts(values: Any) -> Texts:
+def id_texts(values: Any) -> Texts:
     """Return an Arrow array of strings as the arrays that it is made of, without a copy where offsets have 64 bits."""
     from napsets.kernels.texts import Texts
 
@@ -229,12 +230,7 @@ class UnknownIds:
 class NodeRows:
     """The rows of a file with a column ``node``, matched with the nodes that are known.
 
-    Parameters
-    ----------
-    table : TableFile
-        The file.
-    nodes : NodeIds
-        The nodes. Rows of any other are refused, or left out where the file is read so.
+    Rows of any other node are refused, or left out where the file is read so.
     """
 
     def __init__(self, table: TableFile, nodes: NodeIds) -> None:

@@ -167,21 +167,20 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be written")
 
 
+def is_nested_beyond(value: Any, depth: int) -> bool:
+    """Whether JSON is nested more than this many levels deep: what walks through it later could exhaust the stack."""
+    layer = [value]
+    for _ in range(depth):
+        nested = [part for part in layer if isinstance(part, dict | list | tuple)]
+        layer = [inner for part in nested for inner in (part.values() if isinstance(part, dict) else part)]
+    return bool(layer)
+
+
 _COUNT = 2**63 - 1
 
 
 def check_recorded(name: str, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Refuse settings of a kind or size that napsets does not write; those that it does not know are passed over.
-
-    Parameters
-    ----------
-    name : str
-        The argument that the file came from.
-    path : path
-        The file.
-    settings : mapping
-        What it records, as JSON has it.
-    """
+    """Refuse settings of a kind or size that napsets does not write; those that it does not know are passed over."""
     for key, (fine, wanted) in _RULES.items():
         if key in settings and not fine(settings[key]):
             raise _refused(name, path, key, wanted, settings[key])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,19 +103,28 @@ def read_numbers(path: str | os.PathLike[str], reading: Reading = PLAIN) -> Node
             f"regression; {table.path} has {', '.join(table.columns)}. If they have other names, say so with --columns "
             "prediction=…"
         )
-    parts, blocks, filled = [], [], 0
-    for batch in table.batches(["node", *score.columns]):
-        parts.append(id_column(table, batch, "node"))
-        blocks.append(number_rows(table, batch, score.columns, filled, list_column=""))
-        filled += batch.num_rows
-    if not parts:
-        raise FileFormatError(f"`probabilities` must have at least one row; {table.path} has none")
+    ids, rows = read_rows(table, score.columns)
     try:
-        values = score.check(np.concatenate(blocks))
+        values = score.check(rows)
     except InvalidInputError as error:
         raise FileFormatError(f"`probabilities` cannot be used: {table.path}: {error}") from error
-    ids = NodeIds(joined_ids(table, parts), "probabilities", table.path)
     return NodeOutputs(ids, values, None, score, _crossed(table, values) if isinstance(score, CQR) else [])
+
+
+def read_rows(
+    table: TableFile, columns: Sequence[str], *, list_column: str = "", dtype: npt.DTypeLike | None = None
+) -> tuple[NodeIds, npt.NDArray[Any]]:
+    """Read the ids of a table, and its rows of numbers as one array, of some type where one is named."""
+    parts, blocks, filled = [], [], 0
+    for batch in table.batches(["node", *columns]):
+        parts.append(id_column(table, batch, "node"))
+        block = number_rows(table, batch, columns, filled, list_column=list_column, booleans=table.name == "features")
+        blocks.append(block.astype(dtype or block.dtype, copy=False))
+        check_width(table, block, blocks[0].shape[1])
+        filled += batch.num_rows
+    if not parts:
+        raise FileFormatError(f"`{table.name}` must have at least one row; {table.path} has none")
+    return NodeIds(joined_ids(table, parts), table.name, table.path), np.concatenate(blocks)
 
 
 def _crossed(table: TableFile, values: FloatArray) -> list[str]:

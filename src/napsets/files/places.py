@@ -171,23 +171,10 @@ def note_written(path: AnyPath) -> None:
 
 @contextmanager
 def reading(path: AnyPath, name: str | None = None, *, folder: bool = False) -> Iterator[Path]:
-    """Turn what a missing, truncated or mistyped file makes its reader raise into an error that names the file.
+    """Turn what a missing, truncated or mistyped file makes its reader raise into a `FileFormatError` that names it.
 
-    The disk's own errors, such as a file that may not be read, stay what they are.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    name : str, optional
-        The argument that it came from: it opens the message.
-    folder : bool
-        Whether a folder of parts will do.
-
-    Raises
-    ------
-    FileFormatError
-        Where there is no such file, its reader fails, or what it holds is refused.
+    The disk's own errors, such as a file that may not be read, stay what they are. `name` is the argument that the file
+    came from, which opens the message; with `folder`, a folder of parts will do.
     """
     source = check_path(name or "path", path)
     if not source.is_file() and not (folder and source.is_dir()):
@@ -227,17 +214,8 @@ def check_output(
 ) -> Path:
     """Refuse, before any work is done, a file that must not or cannot be written; one rule for all commands.
 
-    Parameters
-    ----------
-    path : path
-        The file to write. One that is there is replaced, unless it is an input or no plain file.
-    inputs : iterable of path or None
-        What is read: `path` may be none of these, under whatever name, and lie inside none of them. What is
-        protected (see `recording`) counts too.
-    suffixes : iterable of str
-        Endings of which the name must have one, in capital letters or small; any where there are none.
-    name : str
-        The argument that the path came from.
+    One that is there is replaced, unless it is no plain file, or one of the `inputs` or inside one; what is protected
+    (see `recording`) counts as such. Where there are `suffixes`, its name must have one, in capital letters or small.
     """
     named, endings = Path(path), tuple(suffixes)
     if endings and not named.name.lower().endswith(endings):

@@ -23,7 +23,6 @@ from napsets.checks.values import check_size
 from napsets.errors import FileFormatError, arrow
 from napsets.files import places
 from napsets.files.cells import (
-    are_set_offsets,
     class_codes,
     label_lists,
     named_fields,
@@ -31,8 +30,8 @@ from napsets.files.cells import (
     p_value_matrix,
     predicted_names,
 )
-from napsets.files.classes import sorted_names
 from napsets.files.formats import TableFile
+from napsets.files.labels import sorted_names
 from napsets.files.npz_format import METADATA_KEY, npz_array
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
@@ -58,7 +57,6 @@ class PredictionRows:
 class PredictionColumns(ABC):
     """What one kind of prediction is in a table."""
 
-    prediction: ClassVar[type[Prediction]]
     #: The columns that every file has.
     required: ClassVar[tuple[str, ...]]
     #: Further columns, each of which a file may lack.
@@ -140,10 +138,9 @@ class PredictionColumns(ABC):
         """Return the prediction, from what is its own and what all have in common."""
 
 
-class SetColumns(PredictionColumns):
+class _SetColumns(PredictionColumns):
     """Sets of labels."""
 
-    prediction = PredictionSets
     required = ("node", "labels", "size", "threshold", "support", "effective_size", "alpha")
     optional = ("prediction", "probability")
     on_request = ("p_values",)
@@ -151,7 +148,6 @@ class SetColumns(PredictionColumns):
     endless: ClassVar[Mapping[str, float]] = {"threshold": np.inf}
 
     def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
-        """Return the Arrow type of each column but the ids."""
         pa = arrow()
         label, number, count = pa.int64() if integer_labels else pa.string(), pa.float64(), pa.int64()
         return {
@@ -160,11 +156,9 @@ class SetColumns(PredictionColumns):
         }  # fmt: skip
 
     def guessing(self, calibrated: Any) -> bool:
-        """Return whether a method's score has probabilities, which predict labels."""
-        return _probabilities(calibrated) is not None
+        return _probabilities(calibrated) is not None  # which predict labels
 
     def with_guesses(self, table: Any, calibrated: Any, nodes: IntArray, class_names: list[str] | None) -> Any:
-        """Return a table of sets with the most probable label of each node, and its probability."""
         return with_first_choices(table, _probabilities(calibrated), nodes, class_names or [])
 
     def batches(self, table: TableFile, columns: Sequence[str]) -> Iterator[Any]:
@@ -186,7 +180,8 @@ class SetColumns(PredictionColumns):
                 f"`sets` must have arrays of one length, at least 1, except for labels and offsets; {table.path} has "
                 f"{lengths}"
             )
-        if not are_set_offsets(offsets, arrays["node"].size, labels.size):
+        whole = offsets.dtype.kind in "iu" and offsets.size == arrays["node"].size + 1
+        if not whole or offsets[0] or offsets[-1] != labels.size or (offsets[1:] < offsets[:-1]).any():
             raise FileFormatError(
                 f"`sets` must have offsets that cut its {labels.size} labels into {arrays['node'].size} sets: integers "
                 f"that rise from 0 to {labels.size}, one more than there are sets. Those of {table.path} do not."
@@ -199,17 +194,14 @@ class SetColumns(PredictionColumns):
         yield pa.RecordBatch.from_arrays([typed[name] for name in columns], names=list(columns))
 
     def other(self, table: TableFile, column: Any, name: str) -> Any:
-        """Return lists of labels, predicted labels, as text, or the p-values of all classes."""
         kinds = {"labels": label_lists, "prediction": predicted_names, "p_values": p_value_fields}
         return kinds[name](table, column)
 
     def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        """Return which sets are empty."""
         empty: BoolArray = numbers["size"] == 0
         return empty
 
     def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
-        """Return what sizes, thresholds and probabilities must be."""
         size, threshold = numbers["size"], numbers["threshold"]
         rules: dict[str, Rule] = {
             "size": ((size == np.floor(size)) & (size >= 0), "an integer of at least 0"),
@@ -225,7 +217,6 @@ class SetColumns(PredictionColumns):
         return rules
 
     def check(self, table: TableFile, rows: PredictionRows) -> None:
-        """Refuse sizes that do not fit their lists."""
         lengths, sizes = _lengths(rows), rows.numbers["size"]
         fits = lengths == sizes
         if not fits.all():
@@ -236,7 +227,6 @@ class SetColumns(PredictionColumns):
             )
 
     def class_names(self, rows: PredictionRows) -> list[str]:
-        """Return the classes that have p-values; without these, those that some set has, or that are predicted."""
         if "p_values" in rows.others:
             return [field.name for field in rows.others["p_values"].type]
         names = set(rows.others["labels"].flatten().unique().to_pylist())
@@ -247,17 +237,14 @@ class SetColumns(PredictionColumns):
     def guesses(
         self, table: TableFile, rows: PredictionRows, class_names: list[str]
     ) -> tuple[npt.NDArray[Any] | None, FloatArray | None]:
-        """Return the most probable label of each node, a class index, and its probability."""
         if "prediction" not in rows.others:
             return None, None
-        return class_codes(table, rows.others["prediction"], class_names, "predictions"), rows.numbers.get(
-            "probability"
-        )
+        codes = class_codes(table, rows.others["prediction"], class_names, "predictions")
+        return codes, rows.numbers.get("probability")
 
     def build(
         self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
     ) -> Prediction:
-        """Return the sets."""
         lengths = _lengths(rows)
         codes = class_codes(table, rows.others["labels"].flatten(), class_names, "labels")
         member = np.zeros((len(rows), len(class_names)), dtype=bool)
@@ -272,33 +259,28 @@ class SetColumns(PredictionColumns):
         return PredictionSets(member=member, class_names=class_names, **common)
 
 
-class IntervalColumns(PredictionColumns):
+class _IntervalColumns(PredictionColumns):
     """Intervals of numbers."""
 
-    prediction = PredictionIntervals
     required = ("node", "lower", "upper", "width", "threshold", "support", "effective_size", "alpha")
     optional = ("prediction",)
     endless: ClassVar[Mapping[str, float]] = {"lower": -np.inf, "upper": np.inf, "width": np.inf, "threshold": np.inf}
 
     def types(self, *, integer_labels: bool = False) -> dict[str, Any]:
-        """Return the Arrow type of each column but the ids."""
         pa = arrow()
         names = (*self.required, *self.optional)
         return {name: pa.int64() if name == "support" else pa.float64() for name in names}
 
     def bounded(self, numbers: Mapping[str, FloatArray]) -> BoolArray:
-        """Return which intervals are finite."""
         return np.isfinite(numbers["width"])
 
     def rules(self, numbers: Mapping[str, FloatArray]) -> dict[str, Rule]:
-        """Return what ends, thresholds and best guesses must be."""
         rules = {name: (~np.isnan(numbers[name]), "a number or infinite") for name in ("lower", "upper", "threshold")}
         if "prediction" in numbers:
             rules["prediction"] = (np.isfinite(numbers["prediction"]), "a finite number")
         return rules
 
     def check(self, table: TableFile, rows: PredictionRows) -> None:
-        """Refuse ends that cross, and widths that do not fit their ends."""
         lower, upper, width = (rows.numbers[name] for name in ("lower", "upper", "width"))
         crossed = lower > upper
         if crossed.any():
@@ -321,7 +303,6 @@ class IntervalColumns(PredictionColumns):
     def build(
         self, table: TableFile, rows: PredictionRows, class_names: list[str], common: dict[str, Any]
     ) -> Prediction:
-        """Return the intervals."""
         numbers = rows.numbers
         return PredictionIntervals(
             lower=numbers["lower"], upper=numbers["upper"], centre=numbers.get("prediction"), **common
@@ -329,9 +310,9 @@ class IntervalColumns(PredictionColumns):
 
 
 #: The columns of a sets file.
-SETS = SetColumns()
+SETS = _SetColumns()
 
-COLUMNS_OF: dict[type[Prediction], PredictionColumns] = {PredictionSets: SETS, PredictionIntervals: IntervalColumns()}
+COLUMNS_OF: dict[type[Prediction], PredictionColumns] = {PredictionSets: SETS, PredictionIntervals: _IntervalColumns()}
 
 
 def columns_of(table: TableFile) -> PredictionColumns:

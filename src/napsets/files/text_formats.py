@@ -71,21 +71,7 @@ def _not_utf8(name: str, path: Path, reason: object) -> FileFormatError:
 def csv_batches(
     name: str, path: Path, columns: Sequence[str], text: Sequence[str], rows: int, separator: str = ","
 ) -> Iterator[Any]:
-    """Give record batches of the columns, of at most this many rows.
-
-    Parameters
-    ----------
-    name, path
-        The argument and the file, for messages.
-    columns : sequence of str
-        What to read.
-    text : sequence of str
-        Which of them hold text; the others hold numbers.
-    rows : int
-        Rows of a batch.
-    separator : str
-        What separates the cells.
-    """
+    """Give record batches of the columns, of at most this many rows: `text` as text, all others as numbers."""
     pa = arrow()
     types = {column: pa.string() if column in text else pa.float64() for column in columns}
     try:

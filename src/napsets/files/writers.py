@@ -50,16 +50,7 @@ def writing_rows(
 ) -> Iterator[Writer]:
     """Give a writer of rows; the file appears under its name when all went well, and otherwise not at all.
 
-    Parameters
-    ----------
-    path : path
-        Where to; the ending chooses the format.
-    schema : pyarrow.Schema
-        What rows are like.
-    metadata : mapping
-        What JSON can hold: version and settings. Parquet has it in the schema.
-    reading : Reading
-        Its format, where the name does not say it, and its separator.
+    Its ending chooses the format, or else `reading`. The metadata, what JSON can hold, is in the schema of Parquet too.
     """
     target = Path(path)
     kind = reading.format_of("output", target)

@@ -12,7 +12,7 @@ from napsets.checks.arguments import FloatArray, IntArray, as_column, check_inde
 from napsets.checks.names import choose
 from napsets.checks.values import check_flag, shown
 from napsets.errors import FileFormatError, InvalidInputError
-from napsets.files.npz_format import read_archive, write_archive
+from napsets.files.npz_format import is_nested_beyond, read_archive, write_archive
 from napsets.graph import Graph
 from napsets.groups import ByGroup, Grouping
 from napsets.levels import Full, Level
@@ -171,13 +171,10 @@ def _auto(header: dict[str, Any], method: Method) -> AutoMethod | None:
 
 def _check_depth(header: Any) -> None:
     """Refuse a header that is nested deeper than scores ever are: it would exhaust the stack, now or later."""
-    layer = [header]
-    for _ in range(_DEEPEST):
-        nested = [part for part in layer if isinstance(part, dict | list | tuple)]
-        layer = [inner for part in nested for inner in (part.values() if isinstance(part, dict) else part)]
-        if not layer:
-            return
-    raise InvalidInputError(f"`score` must be nested less deep to be in a file; the header has over {_DEEPEST} layers")
+    if is_nested_beyond(header, _DEEPEST):
+        raise InvalidInputError(
+            f"`score` must be nested less deep to be in a file; the header has over {_DEEPEST} layers"
+        )
 
 
 def _from_first_format(header: dict[str, Any]) -> dict[str, Any]:

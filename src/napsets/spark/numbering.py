@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from pyspark import TaskContext
 
 from napsets.checks.arguments import IntArray
 from napsets.errors import InvalidInputError
+from napsets.files.ids import id_keys, id_texts
 from napsets.spark import arrow
 from napsets.spark.mapped import Folder, PartWriter, draft_folder, part_name, read_part
 
@@ -49,26 +50,6 @@ class RowsPart(NamedTuple):
     entry: int = 0
 
 
-def keys_of(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the 64-bit key of each id, signed: an integer is its own, a text has a hash."""
-    if not pa.types.is_integer(column.type):
-        from napsets.kernels.texts import hash_texts
-
-        return hash_texts(_texts(column)).view(np.int64)
-    keys: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
-    return keys
-
-
-def _texts(column: pa.Array) -> Any:
-    from napsets.kernels.texts import Texts
-
-    values = column.cast(pa.large_string())
-    _, offsets, letters = values.buffers()
-    first, count = values.offset, len(values)
-    ends = np.frombuffer(offsets, dtype=np.int64)[first : first + count + 1] if count else np.zeros(1, dtype=np.int64)
-    return Texts(ends, np.frombuffer(letters or b"", dtype=np.uint8))
-
-
 def _own_part() -> int:
     context = TaskContext.get()
     return 0 if context is None else int(context.partitionId())  # the driver's own part is the only one
@@ -92,7 +73,7 @@ def write_nodes(batches: Batches, folder: str, settings: arrow.SparkSettings, bu
             if not batch.num_rows:
                 continue
             column = batch.column("node")
-            keys = keys_of(column)
+            keys = id_keys(column).view(np.int64)
             ascending &= bool((keys[1:] > keys[:-1]).all()) and (not ends or int(keys[0]) > ends[-1])
             ends = [ends[0] if ends else int(keys[0]), int(keys[-1])]
             if "probabilities" in batch.schema.names:
@@ -102,7 +83,7 @@ def write_nodes(batches: Batches, folder: str, settings: arrow.SparkSettings, bu
                 writer.add(keys=keys)
             rows += batch.num_rows
             if not pa.types.is_integer(column.type):
-                texts = _texts(column)
+                texts = id_texts(column)
                 written = texts.letters[texts.offsets[0] : texts.offsets[-1]]
                 writer.add(lengths=np.diff(texts.offsets), letters=written)
                 letters += written.size
@@ -170,7 +151,7 @@ class Numbers:
 
     def of(self, column: pa.Array) -> IntArray:
         """Return the number of each id, −1 where it is unknown."""
-        keys = keys_of(column)
+        keys = id_keys(column).view(np.int64)
         if not self.size:
             return np.full(keys.size, -1, dtype=np.int64)
         if self.dense:
