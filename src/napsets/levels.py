@@ -29,7 +29,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_scores, frozen
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_scores
 from napsets.checks.names import Registry
 from napsets.checks.values import check_alpha, check_count, check_list, check_share, plain, shown
 from napsets.errors import InvalidInputError
@@ -312,10 +312,6 @@ class FittedExact(Sealed):
 
     shares: FloatArray
     scores: FloatArray
-
-    def __post_init__(self) -> None:
-        for name in ("shares", "scores"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def quantile(self, alpha: float) -> Rank | None:
         """Return T̂, or None where there are too few labels for it."""

@@ -54,7 +54,13 @@ def sealed(array: Array) -> Array:
 
 
 class Sealed:
-    """A frozen dataclass that goes through its constructor in other processes too: unpickled arrays are writeable."""
+    """A frozen dataclass whose arrays are read-only, in other processes too: there it goes through its constructor."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, field.name, frozen(value))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self) if field.init)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, Sealed, frozen
+from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray, IntArray, Sealed
 from napsets.checks.names import choose
 from napsets.checks.text import percent
 from napsets.errors import InvalidInputError
@@ -57,10 +57,6 @@ class CoverageGap(Sealed):
     alpha: float
     chance: float
     share: float
-
-    def __post_init__(self) -> None:
-        for name in ("groups", "sizes", "coverage"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def gap(self) -> float:

@@ -8,7 +8,6 @@ candidate would change replaced by their new values (`napsets.methods.full` says
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
 from napsets.predictions import NodeThresholds, PredictionSets
 from napsets.predictions.thresholds import members
 from napsets.scores import ByLabel, Informed
-from napsets.scores.base import BoundRows, unchecked_form
+from napsets.scores.base import BoundRows, score_rows
 from napsets.scores.evidence import label_weights, normalised
 from napsets.scores.exponents import Learned
 from napsets.scores.informed import Change
@@ -165,13 +164,8 @@ class Hearing:
             entries["fixed"][rows] = fixed
 
     def _at(self, probabilities: Array, labels: IntArray, u: FloatArray) -> FloatArray:
-        scores: FloatArray = self._form("at", probabilities)(probabilities, labels, u) + 0.0
+        scores: FloatArray = score_rows(self._base, "at", probabilities, labels, u) + 0.0
         return scores
-
-    def _form(self, name: str, probabilities: Array) -> Any:
-        """Return a method of the score without its checks, where there is such a form."""
-        unchecked = unchecked_form(self._base, name, probabilities)
-        return getattr(self._base, name) if unchecked is None else partial(unchecked, self._base)
 
     # -- thresholds ----------------------------------------------------------------------------------------------------
 
@@ -303,7 +297,7 @@ class Hearing:
         fixed = self.ear.fixed(slots, tables[4], self.learned) if ahead is None else ahead[:1]
         self._judged = (int(slots[0]), (*tables, fixed)) if slots.size == 1 else None
         probabilities, u = self.ear.probabilities(self.learned, fixed, *tables[2:4]), self.state.u.values[slots]
-        matrix = self._form("matrix", probabilities)(probabilities, u)
+        matrix = score_rows(self._base, "matrix", probabilities, u)
         if self._mix >= 0.0:
             matrix = self._lists.ranked(np.arange(matrix.size) % matrix.shape[1], matrix)
         bound = None if self.method.allow_empty else BoundRows(self._base, probabilities, u)

@@ -21,7 +21,6 @@ from napsets.checks.arguments import (
     check_row_count,
     check_scores,
     count_trained,
-    frozen,
     sealed,
 )
 from napsets.checks.frames import align, counts_from_0, find_nodes, has_own_index, named_columns
@@ -84,12 +83,6 @@ class Scored(Sealed):
     ids: npt.NDArray[Any] | None = None
     class_names: tuple[str, ...] | None = None
     alone: Any = None
-
-    def __post_init__(self) -> None:
-        for name in ("u", "level_nodes", "level_scores", "labels", "level_labels"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        if self.ids is not None:
-            object.__setattr__(self, "ids", frozen(self.ids))
 
     def without_held_out_evidence(self) -> Scored:
         """Return the same nodes without the held-out labels as evidence, for an exact level that is not full."""

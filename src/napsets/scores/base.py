@@ -54,8 +54,8 @@ class Labelled(Sealed):
         nodes, labels = check_integers("nodes", self.nodes), as_array("labels", self.labels)
         if labels.shape != nodes.shape:
             raise InvalidInputError(f"`labels` must have one entry per node, {nodes.size}; got shape {labels.shape}")
-        for name, array in (("nodes", nodes), ("labels", labels)):
-            object.__setattr__(self, name, frozen(array))
+        object.__setattr__(self, "nodes", frozen(nodes))
+        object.__setattr__(self, "labels", frozen(labels))
 
 
 class BoundScore(Protocol):
@@ -206,6 +206,15 @@ def unchecked_form(score: Any, name: str, rows: npt.NDArray[Any]) -> Callable[..
     return getattr(getattr(type(score), name, None), "unchecked", None)
 
 
+def score_rows(score: Any, name: str, rows: npt.NDArray[Any], *arguments: Any) -> FloatArray:
+    """Call `matrix` or `at` of a score on rows that were checked, without its checks where that is possible."""
+    unchecked = unchecked_form(score, name, rows)
+    if unchecked is not None:
+        return unchecked(score, rows, *arguments)
+    scores: FloatArray = getattr(score, name)(rows, *arguments)
+    return scores
+
+
 #: Bound scores by the name that files call them by.
 BOUND: Registry[Any] = Registry("BOUND")
 
@@ -221,8 +230,8 @@ class BoundRows(Sealed, BoundLabels):
 
     def __post_init__(self) -> None:
         rows, u = check_outputs(self.probabilities, self.u)
-        for name, array in (("probabilities", rows), ("u", u)):
-            object.__setattr__(self, name, frozen(array))
+        object.__setattr__(self, "probabilities", frozen(rows))
+        object.__setattr__(self, "u", frozen(u))
 
     def at(self, nodes: IntArray, truth: IntArray) -> FloatArray:
         """Scores of the nodes at their labels."""
@@ -231,10 +240,7 @@ class BoundRows(Sealed, BoundLabels):
 
     def at_rows(self, rows: npt.NDArray[Any], truth: IntArray, u: FloatArray) -> FloatArray:
         """Scores of other rows of probabilities at these labels."""
-        if (unchecked := unchecked_form(self.score, "at", rows)) is not None:
-            return unchecked(self.score, rows, known_labels(truth, rows), u)
-        scores: FloatArray = self.score.at(rows, truth, u)
-        return scores
+        return score_rows(self.score, "at", rows, known_labels(truth, rows), u)
 
     def matrix(self, nodes: IntArray) -> FloatArray:
         """Scores of the given nodes at every label."""
@@ -265,18 +271,6 @@ class BoundRows(Sealed, BoundLabels):
         if u.size and not (u.min() >= 0 and u.max() <= 1):
             raise InvalidInputError(f"`u` must lie in [0, 1]; got values from {u.min():g} to {u.max():g}")
         return cls(SCORES.rebuild("score", described["score"]), p, u)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """A foreign object with the methods `matrix` and `at`, as a score."""
-
-    score: Any
-
-    def bind(
-        self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None = None, reference: Labelled | None = None
-    ) -> BoundScore:
-        return BoundRows(self.score, outputs, u)
 
 
 #: Scores by the name that settings, files and the command line call them by.
@@ -313,7 +307,8 @@ def score_name(score: Any) -> str:
 
 def bind(score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None) -> Any:
     """Bind any score that `make_score` takes, also one that has only the methods `matrix` and `at`."""
-    bound: Any = (score if isinstance(score, Score) else _Rows(score)).bind(outputs, u, graph, reference)
+    rows_alone = not isinstance(score, Score)
+    bound: Any = BoundRows(score, outputs, u) if rows_alone else score.bind(outputs, u, graph, reference)
     return bound if hasattr(bound, "predict") else _ForeignLabels(bound)
 
 
@@ -367,29 +362,37 @@ def check_outputs(outputs: object, u: object) -> tuple[npt.NDArray[Any], FloatAr
     return rows, check_scores("u", u, size=rows.shape[0], each="node")
 
 
-def check_around(outputs: object, graph: object, reference: object, *, numbers: bool = False) -> npt.NDArray[Any]:
-    """Return the outputs, or refuse a graph or labelled nodes that do not belong to them.
+def check_reference(reference: object) -> Labelled:
+    """Return the labelled nodes that a score learns from, or refuse what is none."""
+    if reference is None:
+        raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
+    return check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
 
-    Parameters
-    ----------
-    outputs : array
-        One row per node; with `numbers`, of a model of numbers.
-    graph : Graph
-        The graph that a score looks at.
-    reference : Labelled or None
-        Whose labels it may look at.
-    numbers : bool
-        Whether labels are numbers.
-    """
+
+def check_around(
+    outputs: object, graph: object, reference: object, *, numbers: bool = False
+) -> tuple[npt.NDArray[Any], Graph]:
+    """Return outputs and graph, or refuse those that do not belong together; with `numbers`, labels are numbers."""
+    if graph is None:
+        raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
     rows = as_array("outputs", outputs)
     if rows.ndim not in ((1, 2) if numbers else (2,)) or rows.dtype.kind not in "fiub":
         raise InvalidInputError(f"`outputs` must be numbers, one row per node; got {rows.dtype} of shape {rows.shape}")
-    check_row_count("outputs", rows, check_graph(graph).num_nodes)
+    known = check_graph(graph)
+    check_row_count("outputs", rows, known.num_nodes)
     if reference is not None:
-        labelled = check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
+        labelled = check_reference(reference)
         check_index("reference", labelled.nodes, rows.shape[0], unique=True)
         if not numbers:
             check_known(labelled.labels, size=labelled.nodes.size, num_classes=rows.shape[1])
         elif not np.isfinite(check_scores("reference", labelled.labels, size=labelled.nodes.size)).all():
             raise InvalidInputError("`reference` must have finite targets; some are not")
-    return rows
+    return rows, known
+
+
+def means_around(graph: Graph, values: npt.NDArray[Any]) -> FloatArray:
+    """Return the mean of the neighbours' rows of `values`, and the own row of a node without neighbours."""
+    means = graph.neighbour_means(values)
+    alone = graph.degrees == 0
+    means[alone] = values[alone]
+    return means

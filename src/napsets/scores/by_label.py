@@ -20,11 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_integers, check_labels, check_scores, frozen
-from napsets.checks.values import check_kind, check_share
-from napsets.errors import InvalidInputError
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, check_integers, check_labels, check_scores
+from napsets.checks.values import check_share
 from napsets.graph import Graph
-from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, make_score
+from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_reference, make_score
 from napsets.scores.rows import APS
 
 #: So many reference nodes of a label count as much as all others do for it.
@@ -63,7 +62,7 @@ class ByLabel:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
     ) -> BoundByLabel:
         """Return the ranked score, from the scores of the reference nodes at their labels."""
-        known = _known(reference)
+        known = check_reference(reference)
         inner = bind(self.base, outputs, u, graph, known)
         return BoundByLabel(inner, inner.at(known.nodes, known.labels), known.labels, self.mix)
 
@@ -71,16 +70,10 @@ class ByLabel:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None, *more: Any
     ) -> tuple[BoundByLabel, BoundByLabel]:
         """Return the score with the reference labels as evidence, and with those of a bag too; see `InformedScore`."""
-        known = _known(reference)
+        known = check_reference(reference)
         alone, with_bag = self.base.bind_with_bag(outputs, u, graph, known, *more)
         ranked = BoundByLabel(alone, alone.at(known.nodes, known.labels), known.labels, self.mix)
         return ranked, replace(ranked, inner=with_bag)
-
-
-def _known(reference: Labelled | None) -> Labelled:
-    if reference is None:
-        raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
-    return check_kind("reference", reference, Labelled, way="Make one with Labelled(nodes, labels).")
 
 
 @BOUND.add("by-label")
@@ -92,10 +85,6 @@ class BoundByLabel(Sealed, BoundAround):
     scores: FloatArray
     labels: IntArray
     mix: float
-
-    def __post_init__(self) -> None:
-        for name in ("scores", "labels"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def at(self, nodes: IntArray, labels: IntArray) -> FloatArray:
         """Scores of the given nodes at the given labels."""

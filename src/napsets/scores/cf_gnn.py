@@ -40,7 +40,17 @@ from napsets.checks.values import check_alpha, check_count, check_flag, check_nu
 from napsets.errors import InvalidInputError, imported
 from napsets.graph import Graph
 from napsets.quantile import ROUNDING
-from napsets.scores.base import BOUND, SCORES, BoundAround, BoundScore, Labelled, bind, check_around, make_score
+from napsets.scores.base import (
+    BOUND,
+    SCORES,
+    BoundAround,
+    BoundScore,
+    Labelled,
+    bind,
+    check_around,
+    check_reference,
+    make_score,
+)
 from napsets.scores.rows import APS
 
 #: Share of the reference labels that validate.
@@ -153,10 +163,8 @@ class CFGNN:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
     ) -> BoundCorrected:
         """Train the network on the reference labels, and return the score of the corrected probabilities."""
-        if graph is None or reference is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
-        outputs = check_around(outputs, graph, reference)
-        probabilities, correction = _corrected(self, outputs, u, graph, reference)
+        outputs, graph = check_around(outputs, graph, reference)
+        probabilities, correction = _corrected(self, outputs, u, graph, check_reference(reference))
         return BoundCorrected(bind(self.base, probabilities, u, graph, reference), correction)
 
 

@@ -28,7 +28,19 @@ from napsets.checks.values import check_alpha, check_count, check_list, check_sh
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.quantile import weighted_quantile
-from napsets.scores.base import BOUND, SCORES, BoundLabels, BoundScore, Labelled, bind, check_around, learns, make_score
+from napsets.scores.base import (
+    BOUND,
+    SCORES,
+    BoundLabels,
+    BoundScore,
+    Labelled,
+    bind,
+    check_around,
+    check_reference,
+    learns,
+    make_score,
+    means_around,
+)
 from napsets.scores.rows import APS
 
 _ROWS = 1 << 16  # nodes scored at a time
@@ -70,24 +82,24 @@ class Diffused:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None = None
     ) -> BoundScore:
         """Return the diffused scores of all nodes."""
-        if graph is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
-        outputs = check_around(outputs, graph, reference)
-        inner = bind(self.base, outputs, u, graph, reference)
-        scores = matrix_of(inner, outputs.shape[0])
+        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
         alone = graph.degrees == 0
         for _ in range(self.steps):
-            mean = graph.neighbour_means(scores)
-            mixed = (1.0 - self.strength) * scores + self.strength * mean
+            mixed = _mix(scores, graph.neighbour_means(scores), self.strength)
             mixed[alone] = scores[alone]
             scores = mixed
         return BoundMatrix(inner.probabilities, sealed(scores), inner)
 
 
-def matrix_of(bound: Any, size: int) -> FloatArray:
-    """Return the scores of all nodes at every label, made some nodes at a time."""
-    nodes = np.arange(size)
-    return np.concatenate([bound.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, size), _ROWS)])
+def bind_around(
+    score: Any, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
+) -> tuple[Any, FloatArray, Graph]:
+    """Bind a score that is to be averaged over neighbours; return its scores of all nodes and labels, and the graph."""
+    rows, known = check_around(outputs, graph, reference)
+    inner = bind(score, rows, u, known, reference)
+    nodes = np.arange(len(rows))
+    parts = [inner.matrix(nodes[i : i + _ROWS]) for i in range(0, max(1, nodes.size), _ROWS)]  # to bound the memory
+    return inner, np.concatenate(parts), known
 
 
 @BOUND.add("matrix")
@@ -174,17 +186,10 @@ class TunedDiffused:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None
     ) -> BoundMatrix:
         """Return the scores diffused with the strength that reference labels choose."""
-        if graph is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
-        if reference is None:
-            raise InvalidInputError("`reference` must be given to a score that learns from labels; got None")
-        outputs = check_around(outputs, graph, reference)
-        inner = bind(self.base, outputs, u, graph, reference)
-        scores = matrix_of(inner, outputs.shape[0])
-        means = graph.neighbour_means(scores)
-        alone = graph.degrees == 0
-        means[alone] = scores[alone]
-        strength = self._choose(scores, means, reference)
+        known = check_reference(reference)
+        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
+        means = means_around(graph, scores)
+        strength = self._choose(scores, means, known)
         return BoundMatrix(inner.probabilities, sealed(_mix(scores, means, strength)), inner)
 
     def _choose(self, scores: FloatArray, means: FloatArray, reference: Labelled) -> float:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.graph import Graph
-from napsets.scores.base import Labelled
+from napsets.scores.base import Labelled, means_around
 from napsets.scores.exponents import (
     PRIOR,
     Exponents,
@@ -150,12 +150,8 @@ class Evidence:
     @cached_property
     def neighbour_outputs(self) -> FloatArray:
         """The model's mean output for the neighbours and for their neighbours; its own output for isolated nodes."""
-        alone = self.graph.degrees == 0
-        means = self.graph.neighbour_means(self.outputs.astype(np.float64, copy=False))
-        means[alone] = self.outputs[alone]
-        further = self.graph.neighbour_means(means)
-        further[alone] = self.outputs[alone]
-        return 0.5 * (means + further)
+        means = means_around(self.graph, self.outputs.astype(np.float64, copy=False))
+        return 0.5 * (means + means_around(self.graph, means))
 
     @cached_property
     def passed_shares(self) -> FloatArray:

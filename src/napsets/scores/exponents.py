@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, frozen, sealed
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, sealed
 from napsets.errors import InvalidInputError
 from napsets.scores.base import Labelled
 
@@ -89,11 +89,6 @@ class Learned(Sealed):
     shares: FloatArray
     table: FloatArray
     recalibration: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("shares", "table", "recalibration"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def parts(self) -> tuple[dict[str, float], dict[str, Any]]:
         """Return what a file keeps of it: the exponents, and arrays."""

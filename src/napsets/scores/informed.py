@@ -41,7 +41,6 @@ from napsets.checks.arguments import (
     check_index,
     check_labels,
     check_probabilities,
-    frozen,
     sealed,
 )
 from napsets.checks.values import check_count, check_flag
@@ -55,6 +54,7 @@ from napsets.scores.base import (
     RowScore,
     bind,
     check_around,
+    check_reference,
     known_labels,
     make_score,
 )
@@ -74,6 +74,7 @@ class InformedScore(ABC, Generic[BoundT]):
         """Learn from the reference labels, and return the score with their evidence."""
         return self.bind_with_bag(outputs, u, graph, reference)[0]
 
+    @abstractmethod
     def bind_with_bag(
         self,
         outputs: npt.NDArray[Any],
@@ -94,21 +95,6 @@ class InformedScore(ABC, Generic[BoundT]):
         learned : Learned or numpy.ndarray, optional
             What was learned before; by default the reference teaches.
         """
-        if graph is None or reference is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at the labels around a node; got None")
-        return self._bind_with_bag(outputs, u, graph, reference, bag, learned)
-
-    @abstractmethod
-    def _bind_with_bag(
-        self,
-        outputs: npt.NDArray[Any],
-        u: FloatArray,
-        graph: Graph,
-        reference: Labelled,
-        bag: Labelled | None,
-        learned: Any,
-    ) -> tuple[BoundT, BoundT]:
-        """Do what `bind_with_bag` does, once there are a graph and a reference."""
 
 
 @SCORES.add("informed")
@@ -140,16 +126,17 @@ class Informed(InformedScore["BoundInformed"]):
         """Whether held-out labels may be evidence: the score of a node must look at its own row alone."""
         return isinstance(self.base, RowScore)
 
-    def _bind_with_bag(
+    def bind_with_bag(  # noqa: D102
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
-        graph: Graph,
-        reference: Labelled,
-        bag: Labelled | None,
-        learned: Learned | None,
+        graph: Graph | None,
+        reference: Labelled | None,
+        bag: Labelled | None = None,
+        learned: Learned | None = None,
     ) -> tuple[BoundInformed, BoundInformed]:
-        outputs = check_around(outputs, graph, reference)
+        outputs, graph = check_around(outputs, graph, reference)
+        reference = check_reference(reference)
         evidence = Evidence(outputs, graph, reference, self.hops, wide=self.wide, learned=learned)
         if learned is None:
             learned = evidence.fit()
@@ -240,10 +227,6 @@ class Bag(Sealed):
     far: FloatArray
     crowded: IntArray
 
-    def __post_init__(self) -> None:
-        for name in ("fixed", "near", "far", "crowded"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
 
 @BOUND.add("informed")
 @dataclass(frozen=True, eq=False)
@@ -269,9 +252,6 @@ class BoundInformed(Sealed, BoundAround):
     learned: Learned
     reference: Labelled
     bag: Bag | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", frozen(self.outputs))
 
     @property
     def exponents(self) -> Exponents:

@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array, check_index, check_scores, frozen, sealed
+from napsets.checks.arguments import FloatArray, IntArray, Sealed, as_array, check_index, check_scores, sealed
 from napsets.checks.values import check_count, check_share, plain
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
 from napsets.predictions import Prediction, PredictionIntervals
-from napsets.scores.base import BOUND, SCORES, Labelled, check_around, make_score
+from napsets.scores.base import BOUND, SCORES, Labelled, check_around, check_reference, make_score
 from napsets.scores.evidence import CROWD, sums_over_way_back
 from napsets.scores.informed import InformedScore
 from napsets.scores.residuals import CQR, BoundIntervals, IntervalScore
@@ -76,16 +76,17 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
         """
         return bool(self.base.linear)
 
-    def _bind_with_bag(
+    def bind_with_bag(  # noqa: D102
         self,
         outputs: npt.NDArray[Any],
         u: FloatArray,
-        graph: Graph,
-        reference: Labelled,
-        bag: Labelled | None,
-        learned: FloatArray | None,
+        graph: Graph | None,
+        reference: Labelled | None,
+        bag: Labelled | None = None,
+        learned: FloatArray | None = None,
     ) -> tuple[BoundInformedIntervals, BoundInformedIntervals]:
-        own = self.base.check(check_around(outputs, graph, reference, numbers=True))
+        outputs, graph = check_around(outputs, graph, reference, numbers=True)
+        own, reference = self.base.check(outputs), check_reference(reference)
         centre = self.base.centre(own)
         sums = residual_sums(graph, centre, reference, self.hops)
         features = _features(own, sums)
@@ -140,10 +141,6 @@ class ResidualBag(Sealed):
     sums: FloatArray
     crowded: IntArray
 
-    def __post_init__(self) -> None:
-        for name in ("sums", "crowded"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-
 
 @BOUND.add("informed-intervals")
 @dataclass(frozen=True, eq=False)
@@ -171,11 +168,6 @@ class BoundInformedIntervals(BoundIntervals):
     coefficients: FloatArray
     reference: Labelled
     bag: ResidualBag | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("model", "coefficients"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     @property
     def hops(self) -> int:

@@ -21,7 +21,6 @@ from napsets.checks.arguments import (
     as_array,
     check_index,
     check_scores,
-    frozen,
 )
 from napsets.checks.values import check_size
 from napsets.errors import InvalidInputError
@@ -222,9 +221,6 @@ class BoundIntervals(Sealed):
     #: There are no classes, and so no probabilities of them.
     probabilities: ClassVar[None] = None
     num_labels: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", frozen(self.outputs))
 
     @property
     def num_nodes(self) -> int:

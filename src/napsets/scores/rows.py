@@ -16,7 +16,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, check_probabilities
 from napsets.checks.values import check_count, check_flag, check_number, plain
 from napsets.errors import InvalidInputError
-from napsets.scores.base import SCORES, RowScore, checks, known_labels, make_score, unchecked_form
+from napsets.scores.base import SCORES, RowScore, checks, known_labels, make_score, score_rows
 
 #: A larger price of a rank would drown the probabilities, and in the end overflow.
 LARGEST_PENALTY = 1e100
@@ -263,16 +263,10 @@ class Sharpened(RowScore):
         object.__setattr__(self, "power", plain(self.power))
 
     def _matrix(self, p: npt.NDArray[Any], u: FloatArray) -> FloatArray:
-        rows = self._sharpened(p)
-        unchecked = unchecked_form(self.base, "matrix", rows)
-        scores: FloatArray = self.base.matrix(rows, u) if unchecked is None else unchecked(self.base, rows, u)
-        return scores
+        return score_rows(self.base, "matrix", self._sharpened(p), u)
 
     def _at(self, p: npt.NDArray[Any], y: IntArray, u: FloatArray) -> FloatArray:
-        rows = self._sharpened(p)
-        unchecked = unchecked_form(self.base, "at", rows)
-        scores: FloatArray = self.base.at(rows, y, u) if unchecked is None else unchecked(self.base, rows, y, u)
-        return scores
+        return score_rows(self.base, "at", self._sharpened(p), y, u)
 
     @checks(_matrix)
     def matrix(self, probabilities: ArrayLike, u: ArrayLike | None = None) -> FloatArray:

@@ -18,8 +18,8 @@ from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, as_array, 
 from napsets.checks.values import check_count, check_share, check_threads, shown
 from napsets.errors import InvalidInputError
 from napsets.graph import Graph
-from napsets.scores.base import SCORES, Labelled, bind, check_around, learns, make_score
-from napsets.scores.diffused import BoundMatrix, matrix_of
+from napsets.scores.base import SCORES, Labelled, learns, make_score, means_around
+from napsets.scores.diffused import BoundMatrix, bind_around
 from napsets.scores.rows import APS
 
 
@@ -139,17 +139,12 @@ class Similarity:
         self, outputs: npt.NDArray[Any], u: FloatArray, graph: Graph | None, reference: Labelled | None = None
     ) -> BoundMatrix:
         """Return the mixed scores of all nodes."""
-        if graph is None:
-            raise InvalidInputError("`graph` must be given to a score that looks at neighbours; got None")
-        outputs = check_around(outputs, graph, reference)
-        inner = bind(self.base, outputs, u, graph, reference)
-        scores = matrix_of(inner, outputs.shape[0])
-        near = graph.neighbour_means(scores)
-        alone = graph.degrees == 0
-        near[alone] = scores[alone]
-        mixed = (1.0 - self.near - self.similar) * scores + self.near * near
+        inner, scores, graph = bind_around(self.base, outputs, u, graph, reference)
+        mixed = (1.0 - self.near - self.similar) * scores + self.near * means_around(graph, scores)
         if self.similar:
-            mixed += self.similar * _similar_means(scores, *similar_nodes(self._table(outputs), self.neighbours))
+            mixed += self.similar * _similar_means(
+                scores, *similar_nodes(self._table(np.asarray(outputs)), self.neighbours)
+            )
         return BoundMatrix(inner.probabilities, sealed(mixed), inner)
 
     def _table(self, outputs: npt.NDArray[Any]) -> Any:
