@@ -134,7 +134,7 @@ def evaluate(
         result["in_order"] = over_time = follow_labels(labelled, labels, in_order, reading, made)
         shown.append(order_table(over_time, noun))
         if page is not None:
-            from napsets.report.over_time import write_over_time
+            from napsets.report.page import write_over_time
 
             write_over_time(page, over_time, float(file.prediction.alpha), noun, order_rows(over_time, noun))
     run.result(result, *shown)

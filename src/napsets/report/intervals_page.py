@@ -77,7 +77,6 @@ class IntervalsPage(PageKind):
     recorded: ClassVar[Mapping[str, str]] = {"task": "regression"}
 
     def check_names(self, names: Sequence[str] | None) -> None:
-        """Refuse names of classes: there are none."""
         if names is not None:
             raise InvalidInputError(f"`class_names` must be left out of a page about intervals; got {len(names)} names")
 
@@ -90,7 +89,6 @@ class IntervalsPage(PageKind):
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
-        """Return the interval of the width, single points counted, and quartiles of the widths."""
         width, error = row["shared_width"], row["shared_width_se"]
         room = 0.0 if math.isnan(error) else Z * error
         return {
@@ -102,7 +100,6 @@ class IntervalsPage(PageKind):
         }
 
     def front_sizes(self) -> list[Ends]:
-        """Return the median widths, which whole lines leave finite as long as most intervals are."""
         return [median_ends(result.sizes) for result in self.comparison]
 
     def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
@@ -148,17 +145,14 @@ class IntervalsPage(PageKind):
         return rows
 
     def ball_row(self, inside: BoolArray) -> Row:
-        """Return the mean target."""
         return {"target": float(self.comparison.truth[self.comparison.nodes[inside]].mean())}
 
     def ball_text(self, ball: Row) -> str:
-        """Return the mean target in words."""
         return f"mean target {wide(ball['target'])}"
 
     # -- the first screen ----------------------------------------------------------------------------------------------
 
     def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
-        """Return how wide the intervals are, and that each node got one."""
         widths = prediction.widths[np.isfinite(prediction.widths)]
         width = f"of width {prediction.size_text(float(widths.mean()))} on average" if widths.size else ""
         return (
@@ -168,7 +162,6 @@ class IntervalsPage(PageKind):
         )
 
     def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
-        """Return a node whose interval is about as wide as most and contains the truth."""
         truth = self.comparison.truth[prediction.nodes]
         fits = prediction.covers(truth) & np.isfinite(prediction.widths)
         if not fits.any():
@@ -182,19 +175,16 @@ class IntervalsPage(PageKind):
     # -- the explorer --------------------------------------------------------------------------------------------------
 
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-        """Return the targets that shifted outputs rest on."""
         informed = [bound if isinstance(bound, BoundInformedIntervals) else None for bound in bounds]
         places, once = each_once(informed, operator.is_)
         return places, [IntervalEvidenceExplainer(bound, self.comparison.graph) for bound in once]
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
-        """Of each labelled node that is evidence: its target minus the best guess, and how far it moves each output."""
         shifts = VoiceColumn("shifts", shape=(len(self.columns),))
         return {"voice_residual": VoiceColumn("residual"), "voice_shifts": shifts}
 
     def node_bytes(self, scored: int, evidence: int) -> int:
-        """Return how many bytes the intervals of a node, their explanation and their evidence take."""
         columns = len(self.columns)
         own = len(self.methods) * (SENTENCE + 16) + 8 * (scored + 1) * (columns + 1)
         return own + evidence * VOICES * (16 + 4 * columns)
@@ -226,13 +216,11 @@ class IntervalsPage(PageKind):
         }
 
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
-        """Return the range of the scores of calibration nodes; own targets further out are drawn at the ends."""
         return float(explorer.edges.min()), float(explorer.edges.max())
 
     # -- charts and tables ---------------------------------------------------------------------------------------------
 
     def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
-        """Return the charts of widths, best guesses and degrees, and a node's number line."""
         fifths = "Fifth of the intervals, the narrowest first"
         ends = [("from", "Widths from", None), ("to", "to", None)]
         return {
@@ -244,7 +232,6 @@ class IntervalsPage(PageKind):
         }
 
     def cards(self, data: ReportData) -> list[Row]:
-        """Return coverage, widths, the worst neighbourhood and whole lines."""
         headline = Headline.of(data)
         base, focus, beside = headline.base, headline.focus, headline.beside
         # Where both means are finite, no further note is needed.
@@ -263,7 +250,6 @@ class IntervalsPage(PageKind):
         ]
 
     def method_table(self, data: ReportData) -> Cells:
-        """Return coverage, widths and gaps of each method."""
         return [
             [
                 (row["method"], ""),
@@ -279,7 +265,6 @@ class IntervalsPage(PageKind):
         ]
 
     def size_table(self, data: ReportData) -> Cells:
-        """Return how wide intervals are and how many say nothing."""
         return [
             [
                 (row["method"], ""),

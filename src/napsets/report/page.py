@@ -1,8 +1,9 @@
-"""From `ReportData` to one HTML file: template, style sheet, script and charts library in one text."""
+"""One HTML file, with template, style sheet, script and charts library in one text: a report, or a page over time."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from napsets.evaluation.comparison import CURVE_ALPHAS, compare
 from napsets.evaluation.results import Comparison
 from napsets.files.places import check_output, replacing
 from napsets.graph import Graph
+from napsets.report.chart_data import Row
 from napsets.report.charts import charts
 from napsets.report.data import ReportData, page_data
-from napsets.report.encodings import LOOKS
+from napsets.report.encodings import LOOKS, Spec, coverage, number_axis, reach, target_rule, tips
 from napsets.report.neighbourhoods import DRAWN_SIZE, JUDGED_SIZE
 from napsets.report.record import as_json
 from napsets.report.summary import cell, code, sentence, summarise, unbroken
@@ -80,11 +82,13 @@ def write_page(path: str | os.PathLike[str], comparison: Comparison, **shown: An
         The file.
     """
     check_place(path)
-    text = render(page_data(comparison, **shown))
-    target = Path(path)
-    with replacing(target) as temporary:
+    return _write(path, render(page_data(comparison, **shown)))
+
+
+def _write(path: str | os.PathLike[str], text: str) -> Path:
+    with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return target
+    return Path(path)
 
 
 def check_place(path: str | os.PathLike[str]) -> None:
@@ -97,22 +101,9 @@ def check_place(path: str | os.PathLike[str]) -> None:
 
 def render(data: ReportData) -> str:
     """Return the page as one text."""
-    jinja2 = imported("jinja2", "report")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(ASSETS),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        # Text is made visible before the template writes it; markup, which the template itself made, is let alone.
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.filters["cell"] = cell
-    environment.filters["sentence"] = sentence
-    environment.filters["code"] = code
-    environment.filters["unbroken"] = unbroken
     noun = data.comparison.prediction.noun
-    page: str = environment.get_template(f"{noun}s.html.j2").render(
+    return _filled(
+        f"{noun}s.html.j2",
         data=data,
         kind=data.kind,
         prediction=data.comparison.prediction,
@@ -126,10 +117,25 @@ def render(data: ReportData) -> str:
         specs=as_json(charts(data)),
         explorer=as_json(_explorer(data)),
         record=as_json(data.record),
-        style=(ASSETS / "report.css").read_text(encoding="utf-8"),
         script=_script(f"{noun}s"),
-        library=library(),
     )
+
+
+def _filled(template: str, **values: Any) -> str:
+    """Return a template with its values, the style sheet and the charts library."""
+    jinja2 = imported("jinja2", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ASSETS),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Text is made visible before the template writes it; markup, which the template itself made, is let alone.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.filters |= {"cell": cell, "sentence": sentence, "code": code, "unbroken": unbroken}
+    style = (ASSETS / "report.css").read_text(encoding="utf-8")
+    page: str = environment.get_template(template).render(style=style, library=library(), **values)
     return page
 
 
@@ -162,3 +168,115 @@ def _explorer(data: ReportData) -> dict[str, Any]:
         "hops": data.hops,
         "start": data.explorer.start,
     }
+
+
+# -- over time --------------------------------------------------------------------------------------------------------
+
+#: The decimal logarithm of the capital at which an alarm rings.
+_RINGS = 2.0
+_TIPS = tips(
+    ("labels", "Labels", ",d"), ("coverage", "Coverage", ".1%"), ("low", "95 % from", ".1%"), ("high", "to", ".1%"),
+    ("recent_coverage", "Of the last labels", ".1%"), ("recent_size", "Mean size of these", ".3~f"),
+)  # fmt: skip
+
+
+def over_time_charts(result: dict[str, Any], alpha: float, noun: str = "set") -> dict[str, Spec]:
+    """Return the charts of what ``evaluate --in-order`` found (figures and ``over_time``) by their names."""
+    rows: list[Row] = []
+    for point in result["over_time"]:
+        low, high = point["coverage_interval"]
+        rows.append(point | {"low": low, "high": high})
+    window, size = result["window"], "Mean size" if noun == "set" else "Mean width"
+    x = number_axis("labels", "Labels so far", form="~s")
+    share = coverage("coverage", reach(rows, "coverage", "recent_coverage", include=1.0 - alpha), target=1.0 - alpha)
+    # The interval is wide at first: it is cut where the axis ends.
+    ends = {"y": share | {"field": "low"}, "y2": {"field": "high"}}
+    pictures = {
+        "coverage": [
+            _drawn("area", {"x": x, **ends}, color="var(--band)", clip=True),
+            target_rule(1.0 - alpha, "y"),
+            _drawn("line", {"x": x, "y": share | {"field": "recent_coverage"}}, color="var(--method-1)", opacity=0.7),
+            _drawn("line", {"x": x, "y": share, "tooltip": _TIPS}, color="var(--method-0)", strokeWidth=2, point=True),
+        ],
+        "size": _lines(x, rows, ("mean_size", "recent_size"), f"{size} so far, and of the last {window}"),
+        "alarms": [
+            target_rule(_RINGS, "y"),
+            *_lines(x, rows, ("log10_coverage", "log10_exchangeability"), "Evidence, powers of ten", _RINGS),
+        ],
+    }
+    if rows and rows[-1]["label_delay"] is not None:
+        known = [row for row in rows if row["label_delay"] is not None]
+        pictures["delay"] = _lines(x, known, ("label_delay",), f"Median delay of the last {window} labels", include=0.0)
+    return {name: _chart(layers, rows) for name, layers in pictures.items()}
+
+
+def _lines(x: Spec, rows: list[Row], fields: tuple[str, ...], title: str, include: float | None = None) -> list[Spec]:
+    """Return one line for each of some columns."""
+    domain = reach(rows, *fields, include=rows[0][fields[0]] if include is None else include)
+    return [
+        _drawn(
+            "line",
+            {
+                "x": x,
+                "y": number_axis(field, title, domain=domain),
+                "tooltip": tips(("labels", "Labels", ",d"), (field, title, ".3~f")),
+            },
+            color=f"var(--method-{place})", strokeWidth=2, point=place == 0,
+        )
+        for place, field in enumerate(fields)
+    ]  # fmt: skip
+
+
+def _drawn(mark: str, encoding: Spec, **style: Any) -> Spec:
+    if style.get("point"):
+        style["point"] = {"filled": True, "size": 16, "color": style["color"]}
+    return {"mark": {"type": mark} | style, "encoding": encoding}
+
+
+def _chart(layers: list[Spec], rows: list[Row]) -> Spec:
+    fit = {"type": "fit-x", "contains": "padding"}
+    return {"width": "container", "height": 260, "autosize": fit, "layer": layers, "data": {"values": rows}}
+
+
+#: What each picture over time shows: a heading, and a sentence or two.
+_TIME_WORDS = {
+    "coverage": (
+        "Coverage",
+        "The line with dots is the share of {noun}s so far that contain their label; the shaded interval holds at all "
+        "times together with 95 % confidence. The plain line is the share among the last {window}. The dashed line is "
+        "the target.",
+    ),
+    "size": ("Size", "The line with dots is the mean {size} so far, the plain line that of the last {window} {noun}s."),
+    "alarms": (
+        "Alarms",
+        "The line with dots is the evidence that {noun}s miss more often than {alpha:.3g} of the time, the plain line "
+        "the evidence that the order of the labels matters. An alarm is raised where a line reaches 2, the dashed "
+        "line. A false alarm has a chance of at most 1 %, over all time.",
+    ),
+    "delay": (
+        "Delay of labels",
+        "How many labels came between a {noun} and its own label: the median over the last {window}.",
+    ),
+}
+
+
+def write_over_time(
+    path: str | os.PathLike[str],
+    result: dict[str, Any],
+    alpha: float,
+    noun: str,
+    figures: Sequence[tuple[str, str]],
+) -> Path:
+    """Write a page about coverage over time, in the report's style; `figures` stand beside the pictures.
+
+    The other parameters are those of `over_time_charts`.
+    """
+    check_place(path)
+    pictures, size = over_time_charts(result, alpha, noun), "size" if noun == "set" else "width"
+    words = {
+        name: (title, text.format(noun=noun, window=result["window"], size=size, alpha=alpha))
+        for name, (title, text) in _TIME_WORDS.items()
+        if name in pictures
+    }
+    title, specs = f"{noun.capitalize()}s over time", as_json(pictures)
+    return _write(path, _filled("over_time.html.j2", title=title, words=words, figures=figures, specs=specs))

@@ -25,7 +25,6 @@ from napsets.files.places import reading
 from napsets.localisers.decay import hop_weights
 from napsets.methods import Method
 from napsets.randomness import UInt64Array, hash_ids
-from napsets.report.kind import focus
 from napsets.scores.base import score_name
 from napsets.version import __version__
 
@@ -81,24 +80,12 @@ def _plain(value: object) -> object:
 _START, _END = '<script type="application/json" id="data-record">', "</script>"
 
 
-def record_of(comparison: Comparison, settings: Mapping[str, Any], method: str | None = None) -> dict[str, Any]:
-    """Return the record of a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The comparison.
-    settings : mapping
-        More settings, which only the caller knows.
-    method : str, optional
-        The method that is explained where no other is named; without, the one that the page is about.
-    """
+def record_of(comparison: Comparison, settings: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """Return the record of a comparison, with more settings of the caller; `method` is explained by default."""
     nodes, shared = comparison.graph.num_nodes, comparison.settings
     calibrates = np.zeros(nodes, dtype=bool)
     calibrates[comparison.data.calibration] = True
     keys = hash_ids(np.arange(nodes) if comparison.ids is None else comparison.ids)
-    if method is None:
-        method = comparison.results[focus(comparison, comparison.verdict())].name
     return {
         "napsets": __version__,
         "method": method,

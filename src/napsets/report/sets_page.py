@@ -82,11 +82,9 @@ class SetsPage(PageKind):
 
     @property
     def graph_fact(self) -> str:
-        """How many classes there are."""
         return f", {len(self.class_names)} classes"
 
     def check_names(self, names: Sequence[str] | None) -> list[str]:
-        """Return what classes are called on the page: by number where they have no names."""
         count = self.comparison.data.outputs.shape[1]
         if names is None:
             return [f"class {y}" for y in range(count)]
@@ -102,7 +100,6 @@ class SetsPage(PageKind):
         return finite_together([result.prediction.thresholds for result in self.comparison])
 
     def method_columns(self, result: MethodResult, covered: BoolArray, row: Row) -> Row:
-        """Return the interval of the size, sets counted, and what holds where all methods have support."""
         sets: Any = result.prediction
         summary, supported = sets.summary(), self.supported
         # A method that has support nowhere is passed over, and has no size where it has.
@@ -119,11 +116,9 @@ class SetsPage(PageKind):
         }
 
     def front_sizes(self) -> list[Ends]:
-        """Return the average set sizes."""
         return [mean_ends(result.sizes) for result in self.comparison]
 
     def rows(self, place: int, weak: Sequence[str]) -> dict[str, Any]:
-        """Return coverage by set size, class (the worst covered first) and degree, and what classes are called."""
         truth, graph, alpha = self.comparison.truth, self.comparison.graph, self.comparison.alpha
         by_class = [coverage_by_class(result.prediction, truth) for result in self.comparison]
         by_degree = [coverage_by_degree(result.prediction, truth, graph) for result in self.comparison]
@@ -147,19 +142,16 @@ class SetsPage(PageKind):
         return rows
 
     def ball_row(self, inside: BoolArray) -> Row:
-        """Return which class most nodes have, and how many of them."""
         labels = self.comparison.truth[self.comparison.nodes[inside]]
         counts = np.bincount(labels, minlength=len(self.class_names))
         return {"class": self.class_names[int(counts.argmax())], "class_share": float(counts.max() / counts.sum())}
 
     def ball_text(self, ball: Row) -> str:
-        """Return which class most nodes have."""
         return f"mostly {ball['class']}"
 
     # -- the first screen ----------------------------------------------------------------------------------------------
 
     def in_words(self, prediction: Any, words: Vocabulary) -> tuple[str, str]:
-        """Return how long the lists are, and that each node got one."""
         most, average = size_range(prediction.sizes), prediction.size_text(float(prediction.sizes.mean()))
         often = "usually" if prediction.sizes.max(initial=0) > 1 else "at most"
         many = f"{most} {words.labels}" if most != "1" else f"{often} 1 {words.label}"
@@ -171,7 +163,6 @@ class SetsPage(PageKind):
         )
 
     def example(self, prediction: Any, names: npt.NDArray[Any], words: Vocabulary) -> str:
-        """Return a node whose set is of a usual size and contains the truth."""
         truth = self.comparison.truth[prediction.nodes]
         usual = max(2, round(float(np.median(prediction.sizes))))
         fits = prediction.covers(truth) & (prediction.sizes > 0)
@@ -187,17 +178,14 @@ class SetsPage(PageKind):
     # -- the explorer --------------------------------------------------------------------------------------------------
 
     def evidence(self, bounds: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-        """Return the labels that informed scores rest on."""
         places, informed = each_once([evidence_of(bound) for bound in bounds], _same_evidence)
         return places, [EvidenceExplainer(bound, self.comparison.graph) for bound in informed]
 
     @property
     def voice_columns(self) -> Mapping[str, VoiceColumn]:
-        """By how much each labelled node that is evidence multiplies the odds of its label."""
         return {"voice_odds": VoiceColumn("odds", fill=1.0)}
 
     def node_bytes(self, scored: int, evidence: int) -> int:
-        """Return how many bytes the labels of a node take."""
         return node_bytes(len(self.class_names), len(self.methods), scored, evidence)
 
     def explained(self, rows: IntArray, neighbours: IntArray, calibrates: BoolArray, bounds: Sequence[Any]) -> Row:
@@ -221,14 +209,12 @@ class SetsPage(PageKind):
         }
 
     def score_range(self, explorer: Explorer) -> tuple[float, float]:
-        """Return the range of the scores of labels and of calibration nodes."""
         scores, edges = explorer.scores, explorer.edges
         return float(min(scores.min(), edges.min())), float(max(scores.max(), edges.max()))
 
     # -- charts and tables ---------------------------------------------------------------------------------------------
 
     def charts(self, data: ReportData, looks: Looks, target: float) -> dict[str, Spec]:
-        """Return the charts of set sizes, classes and degrees."""
         sizes = size_groups(data.by_size, len(self.class_names), target)
         columns = [("degree", "Degree", None), ("nodes", "Nodes", ",d"), ("mean_size", "Mean size", ".2f")]
         degrees = ordinal(data.by_degree, "degree", "Neighbours of the node")
@@ -241,7 +227,6 @@ class SetsPage(PageKind):
         }
 
     def cards(self, data: ReportData) -> list[Row]:
-        """Return coverage, size, the worst neighbourhood, sets of one label and missing support."""
         headline = Headline.of(data)
         base, focus, beside = headline.base, headline.focus, headline.beside
         supported = f"{number(focus['supported_size'])} where all methods have support"
@@ -263,7 +248,6 @@ class SetsPage(PageKind):
         ]
 
     def method_table(self, data: ReportData) -> Cells:
-        """Return coverage, sizes and violations of each method."""
         return [
             [
                 (row["method"], ""),
@@ -279,7 +263,6 @@ class SetsPage(PageKind):
         ]
 
     def size_table(self, data: ReportData) -> Cells:
-        """Return empty, one-label and full sets and missing support, counted."""
         return [
             [
                 (row["method"], ""),

@@ -102,7 +102,7 @@ def summarise(data: ReportData, words: Vocabulary) -> FirstScreen:
     what, done = kind.in_words(result.prediction, words)
     among = " labelled" if verdict.withdrawn else ""
     labels_are = " (their labels)" if kind.label == Vocabulary.label else ""
-    empty = round(100 * Headline.of(data).focus.get("empty_rate", 0.0))
+    empty = round(100 * result.measures.get("empty_rate", 0.0))
     empties = f" {empty} of 100 {kind.noun}s are empty, because no {words.label} fits well enough." if empty else ""
     target = 100 * (1 - data.alpha)
     low, high = verdict.band
