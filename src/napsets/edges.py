@@ -42,30 +42,17 @@ _MANY_NODES = 1 << 28  # rows of 2 GiB
 
 @dataclass(frozen=True, eq=False)
 class EdgeList:
-    """Edges as two columns of node ids.
+    """Edges as two columns of node ids."""
 
-    Attributes
-    ----------
-    name : str
-        The argument that they came in, for messages.
-    source, target : numpy.ndarray
-        Integers of any width, not yet checked.
-    num_nodes : int or None
-        Number of nodes; None for the largest id plus one.
-    lengths : numpy.ndarray or None
-        The length of each edge, float64.
-    directed : bool
-        Whether the graph that they came from says that they go one way.
-    both_ways : bool
-        Whether such a holder of graphs has an undirected edge in both directions, so that a single one has a direction.
-    """
-
-    name: str
+    name: str  #: the argument that they came in, for messages
+    #: Integers of any width, not yet checked.
     source: npt.NDArray[Any]
     target: npt.NDArray[Any]
-    num_nodes: int | None = None
-    lengths: FloatArray | None = None
-    directed: bool = False
+    num_nodes: int | None = None  #: number of nodes; None for the largest id plus one
+    lengths: FloatArray | None = None  #: the length of each edge, float64
+    directed: bool = False  #: whether the graph that they came from says that they go one way
+    #: Whether such a holder of graphs has an undirected edge in both directions, so that a single one has a
+    #: direction.
     both_ways: bool = False
 
     def warn_of_direction(self, stored: int) -> None:

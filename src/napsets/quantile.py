@@ -29,26 +29,12 @@ def required_mass(total: float, alpha: float) -> float:
 
 
 def effective_size(weights: FloatArray, hop_counts: IntArray) -> FloatArray:
-    """Return (Σw)²/Σw² of each neighbourhood, 0 where it has no weight.
+    """Return (Σw)²/Σw² of each neighbourhood, 0 where it has no weight, shape (decays, nodes).
 
-    Parameters
-    ----------
-    weights : array of shape (decays, hops)
-        Weights by hop.
-    hop_counts : array of shape (nodes, hops)
-        Calibration nodes by hop.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (decays, nodes).
+    Weights are given by decay and hop, calibration nodes by node and hop.
     """
     shape = (weights.shape[0], hop_counts.shape[0])
-    return _effective_size([(weights[:, k, None], count) for k, count in enumerate(hop_counts.T)], shape)
-
-
-def _effective_size(parts: list[tuple[FloatArray, IntArray]], shape: tuple[int, ...]) -> FloatArray:
-    """Return (Σw)²/Σw² of nodes counted by weight: weights of shape (decays, nodes or 1), counts of shape (nodes,)."""
+    parts = [(weights[:, k, None], count) for k, count in enumerate(hop_counts.T)]
     largest = np.zeros(shape)
     for weight, count in parts:
         np.maximum(largest, weight * (count > 0), out=largest)

@@ -82,28 +82,16 @@ class FeatureTable:
 
 @dataclass(frozen=True)
 class Batch:
-    """One CSR over local ids, of which layer after layer reads fewer rows.
+    """One CSR over local ids, of which layer after layer reads fewer rows."""
 
-    Attributes
-    ----------
-    seeds : numpy.ndarray
-        The nodes whose logits are computed; they are the first local ids.
-    x : torch.Tensor
-        Features of all local nodes; with a `source`, of those that the first layer computes.
-    offsets, columns, values : numpy.ndarray
-        The sampled adjacency; values may be None, for ones.
-    sizes : sequence of int
-        ``sizes[h]`` local nodes are needed h layers before the last.
-    source, source_columns : optional
-        Features of the whole graph, and the first layer's columns as their rows.
-    """
-
-    seeds: npt.NDArray[np.int64]
-    x: Tensor
+    seeds: npt.NDArray[np.int64]  #: the nodes whose logits are computed; they are the first local ids
+    x: Tensor  #: features of all local nodes; with a `source`, of those that the first layer computes
+    #: The sampled adjacency; values may be None, for ones.
     offsets: npt.NDArray[Any]
     columns: npt.NDArray[Any]
     values: npt.NDArray[Any] | None
-    sizes: Sequence[int]
+    sizes: Sequence[int]  #: ``sizes[h]`` local nodes are needed h layers before the last
+    #: Features of the whole graph, and the first layer's columns as their rows.
     source: Tensor | None = None
     source_columns: npt.NDArray[Any] | None = None
 

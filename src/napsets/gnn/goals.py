@@ -195,17 +195,10 @@ class QuantileGoal:
 
     The model's first number is the lowest quantile; each further one is how much the next lies above it, made positive.
     Targets are brought to mean 0 and spread 1 by what the training nodes show.
-
-    Attributes
-    ----------
-    dataset : NodeDataset
-        With `targets`.
-    quantiles : tuple of float
-        Ascending, between 0 and 1.
     """
 
-    dataset: NodeDataset
-    quantiles: tuple[float, ...]
+    dataset: NodeDataset  #: with `targets`
+    quantiles: tuple[float, ...]  #: ascending, between 0 and 1
     merit_name: str = "validation_merit"
 
     def __post_init__(self) -> None:

@@ -147,13 +147,8 @@ class AutoMethod(Calibrates[Calibrated]):
     def fit(self, data: CalibrationData, *, followed: bool = False) -> Calibrated:
         """Choose, and calibrate what was chosen, with arguments that were checked.
 
-        Parameters
-        ----------
-        data : CalibrationData
-            What was checked.
-        followed : bool
-            Choose only what can be kept up to date in a graph that changes: no walks through all of it, and one
-            threshold for all where every label is evidence.
+        If it is to be `followed` in a graph that changes, only what can be kept up to date is chosen: no walks through
+        all of the graph, and one threshold for all where every label is evidence.
         """
         if data.graph is None:
             raise InvalidInputError("`graph` must be given to a method that looks at neighbourhoods; got None")

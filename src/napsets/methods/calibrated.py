@@ -302,23 +302,10 @@ def check_rates(alpha: Any) -> tuple[bool, list[float]]:
 def predict_in_parts(
     calibrated: Sequence[Calibrated], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
 ) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
-    """Turn thresholds into predictions, some nodes at a time.
+    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
 
-    Methods of one score share its matrix, and no more of it is held than a part.
-
-    Parameters
-    ----------
-    calibrated : sequence of Calibrated
-        The methods.
-    thresholds : sequence of sequences of NodeThresholds
-        For each method, those of all nodes at each error rate.
-    nodes : numpy.ndarray
-        The nodes.
-
-    Yields
-    ------
-    tuple
-        Which rows, and by the place of each method that shares a score its predictions at each error rate.
+    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
+    each method that shares a score its predictions at each error rate.
     """
     by_score: dict[int, list[int]] = {}
     for place, method in enumerate(calibrated):

@@ -43,45 +43,24 @@ def _no_nodes() -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Scored(Sealed):
-    """Labelled nodes with their scores: those from which thresholds are computed, and those held out for the level.
+    """Labelled nodes with their scores: those from which thresholds are computed, and those held out for the level."""
 
-    Attributes
-    ----------
-    score : Score
-        What they were scored with.
-    seed : int
-        Seed of the uniform numbers and of the split.
-    u : numpy.ndarray
-        The uniform number of every node.
-    bound : BoundScore
-        The score of every node.
-    reference : Reference
-        Nodes, scores and graph.
-    level_nodes, level_scores : numpy.ndarray
-        The nodes held out for the level, and the score of each at its truth.
-    labels, level_labels : numpy.ndarray
-        The truth of the reference nodes and of the level nodes; empty where it is not known any more: a file keeps it
-        only for methods that have groups.
-    ids : numpy.ndarray or None
-        What the user calls all nodes, where they have names of their own.
-    class_names : tuple of str or None
-        What the classes are called.
-    alone : BoundScore or None
-        The score with the evidence of the reference alone, where the held-out labels are evidence too in `bound`;
-        None where it is not known any more, as in a method from a file.
-    """
-
-    score: Any
-    seed: int
-    u: FloatArray
-    bound: Any
-    reference: Reference
+    score: Any  #: what they were scored with
+    seed: int  #: seed of the uniform numbers and of the split
+    u: FloatArray  #: the uniform number of every node
+    bound: Any  #: the score of every node
+    reference: Reference  #: nodes, scores and graph
+    #: The nodes held out for the level, and the score of each at its truth.
     level_nodes: IntArray
     level_scores: FloatArray
+    #: The truth of the reference nodes and of the level nodes; empty where it is not known any more: a file keeps it
+    #: only for methods that have groups.
     labels: npt.NDArray[Any] = field(default_factory=_no_nodes)
     level_labels: npt.NDArray[Any] = field(default_factory=_no_nodes)
-    ids: npt.NDArray[Any] | None = None
-    class_names: tuple[str, ...] | None = None
+    ids: npt.NDArray[Any] | None = None  #: what the user calls all nodes, where they have names of their own
+    class_names: tuple[str, ...] | None = None  #: what the classes are called
+    #: The score with the evidence of the reference alone, where the held-out labels are evidence too in `bound`; None
+    #: where it is not known any more, as in a method from a file.
     alone: Any = None
 
     def without_held_out_evidence(self) -> Scored:
@@ -111,42 +90,18 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationData:
-    """The arguments of a calibration, checked once for all methods that use them.
+    """The arguments of a calibration, checked once for all methods that use them."""
 
-    Attributes
-    ----------
-    graph : Graph or None
-        The graph whose neighbourhoods count.
-    outputs : numpy.ndarray
-        The model's probabilities, or what else its scores are made of, one row per node.
-    truth : numpy.ndarray
-        One label per node, −1 where unknown; or one number, NaN where unknown.
-    calibration : numpy.ndarray
-        The nodes whose truth may be used, in ascending order.
-    ids : numpy.ndarray
-        What the nodes are called; their random numbers are drawn from it.
-    class_names : tuple of str or None
-        What the classes are called.
-    prediction : type
-        What is to be predicted: `PredictionSets` or `PredictionIntervals`.
-    trained : int
-        How many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric.
-    named : bool
-        Whether `ids` are the user's names for nodes, which predictions are to know.
-    progress : callable or None
-        Where to report how far the calibration is.
-    """
-
-    graph: Graph | None
-    outputs: npt.NDArray[Any]
-    truth: npt.NDArray[Any]
-    calibration: IntArray
-    ids: npt.NDArray[Any]
-    class_names: tuple[str, ...] | None = None
-    prediction: type[Prediction] = PredictionSets
-    trained: int = 0
-    named: bool = False
-    progress: Any = None
+    graph: Graph | None  #: the graph whose neighbourhoods count
+    outputs: npt.NDArray[Any]  #: the model's probabilities, or what else its scores are made of, one row per node
+    truth: npt.NDArray[Any]  #: one label per node, −1 where unknown; or one number, NaN where unknown
+    calibration: IntArray  #: the nodes whose truth may be used, in ascending order
+    ids: npt.NDArray[Any]  #: what the nodes are called; their random numbers are drawn from it
+    class_names: tuple[str, ...] | None = None  #: what the classes are called
+    prediction: type[Prediction] = PredictionSets  #: what is to be predicted: `PredictionSets` or `PredictionIntervals`
+    trained: int = 0  #: how many calibration nodes are in the `train_mask` of a graph of PyTorch Geometric
+    named: bool = False  #: whether `ids` are the user's names for nodes, which predictions are to know
+    progress: Any = None  #: where to report how far the calibration is
     #: The reference and the level nodes, where they are given instead of drawn from the ids.
     split: tuple[IntArray, IntArray] | None = None
     _scored: dict[Any, Scored] = field(default_factory=dict, repr=False)
@@ -265,20 +220,10 @@ class CalibrationData:
         learned: Any = None,
         u: FloatArray | None = None,
     ) -> Scored:
-        """Return the nodes scored, with the labelled nodes in two parts that are given.
+        """Return the nodes scored, with the labelled nodes in two parts that are given, each in ascending order.
 
-        Parameters
-        ----------
-        score, seed
-            Those of the method.
-        reference, held_out : arrays
-            The reference nodes and the level nodes, both in ascending order.
-        level : Level, optional
-            The level of the method: at a full one, the held-out labels are evidence too.
-        learned : Learned, optional
-            What an informed score learned from other reference labels; by default it learns from these.
-        u : array, optional
-            The uniform number of each node; by default drawn from the ids.
+        At a full `level` the held-out labels are evidence too. What an informed score `learned` from other reference
+        labels may be passed, and the uniform numbers `u` if they are not to be drawn from the ids.
         """
         u = sealed(node_uniforms(self.ids, seed)) if u is None else u
         known, held = (Labelled(nodes, self.truth[nodes]) for nodes in (reference, held_out))

@@ -48,21 +48,11 @@ def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | N
 
 @dataclass(frozen=True, eq=False)
 class BagLevel:
-    """The scores of the held-out labels, or targets, where these are evidence too.
+    """The scores of the held-out labels, or targets, where these are evidence too."""
 
-    Attributes
-    ----------
-    scored : Scored
-        The nodes and their scores.
-    informed : BoundInformed or BoundInformedIntervals
-        The score that uses them as evidence.
-    judges : numpy.ndarray
-        Which of the level nodes set the threshold; all of them are evidence.
-    """
-
-    scored: Any
-    informed: Any
-    judges: IntArray
+    scored: Any  #: the nodes and their scores
+    informed: Any  #: the score that uses them as evidence
+    judges: IntArray  #: which of the level nodes set the threshold; all of them are evidence
 
     @classmethod
     def of(cls: type[Self], calibrated: Any, informed: Any, judges: IntArray | None) -> Self | None:
@@ -160,21 +150,7 @@ class FullLevel(BagLevel):
         threads: int | None = None,
         progress: Any = None,
     ) -> FloatArray:
-        """Return the threshold of each candidate, shape (alphas, nodes, labels).
-
-        Parameters
-        ----------
-        nodes : numpy.ndarray
-            The nodes.
-        alphas : sequence of float
-            Error rates.
-        labels : numpy.ndarray, optional
-            The candidates; by default all labels.
-        threads : int, optional
-            How many threads work; their number changes no bit.
-        progress : callable, optional
-            Called with the nodes done, and their number.
-        """
+        """Return the threshold of each candidate, by default of all labels, shape (alphas, nodes, labels)."""
         candidates = np.arange(self.informed.num_labels) if labels is None else labels
         report = check_progress(progress)
         values = np.full((len(alphas), nodes.size, candidates.size), np.inf)
@@ -212,15 +188,7 @@ class FullLevel(BagLevel):
     def compared(
         self, nodes: IntArray, scores: FloatArray, labels: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how many judges are above and at each candidate, in the bag with it, and how many there are.
-
-        Parameters
-        ----------
-        nodes, labels : numpy.ndarray
-            The nodes, and their candidates.
-        scores : numpy.ndarray
-            The scores of these candidates, shape (nodes, labels).
-        """
+        """Return how many judges are above and at each candidate, in the bag with it, and how many there are."""
         rows = self._rows(nodes)
         find = self._search.counts if self._pays(nodes.size, labels.size) else self._count_in_bags
         below, equal = find(rows, scores, labels)

@@ -275,12 +275,7 @@ class _Sorted(NamedTuple):
     def last(self, scores: FloatArray, needed: IntArray) -> FloatArray:
         """Return the last t of each row at which the function and the scores ≥ t are `needed` together; −∞ for none.
 
-        Parameters
-        ----------
-        scores : numpy.ndarray
-            Scores in ascending order.
-        needed : numpy.ndarray
-            One number per row.
+        Scores ascend.
         """
         missing = needed[self.row] - self.height  # so many of the scores must be at least t
         places = np.clip(scores.size - missing, 0, max(scores.size - 1, 0))

@@ -33,25 +33,14 @@ Find = Callable[..., list[LocalThresholds]]
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Sealed):
-    """The groups of a calibrated method.
+    """The groups of a calibrated method."""
 
-    Attributes
-    ----------
-    grouping : Grouping
-        Which group each label or node is in.
-    everyone : Calibrated
-        The same method without groups.
-    members, level_members : numpy.ndarray
-        The group of each reference node, and of each level node.
-    ranks : numpy.ndarray
-        The ranks of the level nodes.
-    """
-
-    grouping: Grouping
-    everyone: Any
+    grouping: Grouping  #: which group each label or node is in
+    everyone: Any  #: the same method without groups
+    #: The group of each reference node, and of each level node.
     members: IntArray
     level_members: IntArray
-    ranks: FloatArray
+    ranks: FloatArray  #: the ranks of the level nodes
     _parts: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -45,24 +45,14 @@ class Rows(NamedTuple):
 
 
 class _Moves(NamedTuple):
-    """What the kernel listed: judges that may have left their places.
+    """What the kernel listed: judges that may have left their places."""
 
-    Attributes
-    ----------
-    group : numpy.ndarray
-        Row × candidates + candidate.
-    judge, lowest, highest : numpy.ndarray
-        Which judge, and between what positions it is now.
-    near, far : numpy.ndarray
-        What the row's node adds to its counts.
-    rows, candidates
-        The rows and the candidates.
-    """
-
-    group: IntArray
+    group: IntArray  #: row × candidates + candidate
+    #: Which judge, and between what positions it is now.
     judge: IntArray
     lowest: IntArray
     highest: IntArray
+    #: What the row's node adds to its counts.
     near: FloatArray
     far: FloatArray
     rows: Rows
@@ -77,27 +67,18 @@ class _Moves(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is known before any candidate is considered.
+    """What is known before any candidate is considered."""
 
-    Attributes
-    ----------
-    scores, order : numpy.ndarray
-        The judges' scores in ascending order, and each judge's number in that order.
-    heard, judges, rule
-        Which nodes are evidence for which, what the kernel must know of the judges, and how scores are computed.
-    bounds : callable
-        For each group of judges, between what two numbers their scores are if they are ranked at some values.
-    compute : callable
-        Returns the scores of judges that change.
-    """
-
+    #: The judges' scores in ascending order, and each judge's number in that order.
     scores: FloatArray
     order: IntArray
+    #: Which nodes are evidence for which, what the kernel must know of the judges, and how scores are computed.
     heard: Heard
     judges: Judges
     rule: Rule
+    #: For each group of judges, between what two numbers their scores are if they are ranked at some values.
     bounds: Callable[[FloatArray], FloatArray]
-    compute: Callable[[Change], FloatArray]
+    compute: Callable[[Change], FloatArray]  #: returns the scores of judges that change
 
     def thresholds(self, rows: Rows, needed: IntArray, candidates: IntArray, threads: int | None) -> FloatArray:
         """Return the needed-th smallest score of the judges for each row and candidate."""

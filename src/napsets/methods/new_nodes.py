@@ -23,18 +23,8 @@ Array = npt.NDArray[Any]
 def with_new_nodes(calibrated: Any, outputs: ArrayLike, edges: ArrayLike | None, ids: ArrayLike | None) -> Any:
     """Return the same method calibrated on the same labels, split alike, with new nodes and edges in the graph.
 
-    What was chosen stays chosen; what is fitted is fitted on the graph as it is then.
-
-    Parameters
-    ----------
-    calibrated : Calibrated
-        The method.
-    outputs : array of shape (new nodes, …)
-        What the model says of the new nodes.
-    edges : array of shape (2, edges), optional
-        The new edges: n, n+1, … are the new nodes, where n were there.
-    ids : array, optional
-        What the new nodes are called; by default n, n+1, …
+    What was chosen stays chosen; what is fitted is fitted on the graph as it is then. In `edges`, n, n+1, … are the new
+    nodes where n were there; by default they are also called so.
     """
     scored: Scored = calibrated.scored
     before = model_outputs(calibrated)

@@ -24,17 +24,10 @@ _ENTRIES = 1 << 20
 
 
 def p_values(calibrated: Any, nodes: IntArray, *, smoothed: bool = False) -> FloatArray:
-    """Return the p-value of every label of some nodes, shape (nodes, labels).
+    """Return the p-value of every label of some nodes, shape (nodes, labels); smoothed, ties are broken at random.
 
-    Parameters
-    ----------
-    calibrated : Calibrated
-        A method of labels whose sets come from an exchangeable comparison: one threshold for all, or an exact or full
-        level, with groups or without.
-    nodes : numpy.ndarray
-        The nodes.
-    smoothed : bool
-        Whether ties are broken at random, which makes them uniform.
+    The method must compare exchangeable nodes: one threshold for all, or an exact or full level, with groups or
+    without.
     """
     _check(calibrated)
     values = np.empty((nodes.size, calibrated.score.num_labels))

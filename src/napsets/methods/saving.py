@@ -44,21 +44,11 @@ _CHECKED_ROWS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    kind : str
-        The class that wrote it.
-    calibrated : Calibrated
-        The calibrated method.
-    auto : AutoMethod or None
-        The settings that chose the method, where one was chosen.
-    """
-
-    kind: str
-    calibrated: Calibrated
-    auto: AutoMethod | None = None
+    kind: str  #: the class that wrote it
+    calibrated: Calibrated  #: the calibrated method
+    auto: AutoMethod | None = None  #: the settings that chose the method, where one was chosen
 
 
 def save(

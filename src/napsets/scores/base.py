@@ -39,14 +39,9 @@ from napsets.predictions import NodeThresholds, Prediction, PredictionSets
 
 @dataclass(frozen=True, eq=False)
 class Labelled(Sealed):
-    """Nodes whose labels may be looked at.
+    """Nodes whose labels may be looked at."""
 
-    Attributes
-    ----------
-    nodes, labels : numpy.ndarray
-        The nodes, and the label of each.
-    """
-
+    #: The nodes, and the label of each.
     nodes: IntArray
     labels: IntArray
 

@@ -82,17 +82,10 @@ def training_progress(progress: Callable[[int, int], None] | None) -> Iterator[N
 
 @dataclass(frozen=True)
 class Correction:
-    """What became of a training.
+    """What became of a training."""
 
-    Attributes
-    ----------
-    epochs : int
-        The epoch that was kept; 0 where the model's own probabilities were.
-    size_before, size_after : float
-        Mean size of the sets of the validation nodes without the correction, and with it.
-    """
-
-    epochs: int
+    epochs: int  #: the epoch that was kept; 0 where the model's own probabilities were
+    #: Mean size of the sets of the validation nodes without the correction, and with it.
     size_before: float
     size_after: float
 
@@ -171,18 +164,10 @@ class CFGNN:
 @BOUND.add("cf-gnn")
 @dataclass(frozen=True, eq=False)
 class BoundCorrected(Sealed, BoundAround):
-    """A score of corrected probabilities, and what became of the training.
+    """A score of corrected probabilities, and what became of the training."""
 
-    Attributes
-    ----------
-    inner : BoundScore
-        The score of the corrected probabilities.
-    correction : Correction
-        What became of the training.
-    """
-
-    inner: Any
-    correction: Correction
+    inner: Any  #: the score of the corrected probabilities
+    correction: Correction  #: what became of the training
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file keeps of it: a description, and arrays."""

@@ -123,20 +123,10 @@ class Evidence:
         counts: dict[str, FloatArray],
         learned: Learned,
     ) -> Evidence:
-        """Return the evidence of some nodes, whose surroundings were counted elsewhere.
+        """Return the evidence of some nodes, whose surroundings were counted elsewhere: outputs around them and labels.
 
-        Parameters
-        ----------
-        outputs, neighbour_outputs : numpy.ndarray
-            What the model says of them, and of their surroundings.
-        label_of : numpy.ndarray
-            Their labels where they are in the reference, −1 elsewhere.
-        degrees : numpy.ndarray
-            How many neighbours each has.
-        counts : dict of arrays
-            The labels counted near, and far, as far as they are looked at.
-        learned : Learned
-            Shares and table, and the exponents where they are known.
+        `label_of` has their labels where they are in the reference, −1 elsewhere; `counts` those near, and far, as far
+        as they are looked at.
         """
         some = object.__new__(cls)
         some.outputs, some.hops = outputs, len(counts)
@@ -337,16 +327,9 @@ def passed_shares(graph: Graph) -> FloatArray:
 def label_weights(
     learned: Learned, fixed: FloatArray, near: FloatArray, far: FloatArray, labels: IntArray | None = None
 ) -> FloatArray:
-    """Return w(y|v) of nodes and labels, entry by entry.
+    """Return w(y|v), entry by entry: what is `fixed` of nodes and labels, times the labels counted near and far.
 
-    Parameters
-    ----------
-    learned : Learned
-        The exponents, and the shares of labels.
-    fixed, near, far : numpy.ndarray
-        For each node and label: what no other label changes, and the labels counted near and far.
-    labels : numpy.ndarray, optional
-        Which label each entry is of, where it is not the column.
+    Where an entry is not of the label of its column, `labels` says of which.
     """
     exponents, shares = learned.exponents, learned.shares if labels is None else learned.shares[labels]
     total = fixed

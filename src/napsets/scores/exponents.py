@@ -71,23 +71,12 @@ class Exponents:
 
 @dataclass(frozen=True, eq=False)
 class Learned(Sealed):
-    """What is learned from the reference labels, once: the part of an informed score that no other label changes.
+    """What is learned from the reference labels, once: the part of an informed score that no other label changes."""
 
-    Attributes
-    ----------
-    exponents : Exponents
-        How much each source counts.
-    shares : numpy.ndarray
-        The shares of labels, π.
-    table : numpy.ndarray
-        For each predicted label, how many reference nodes with that prediction have each label.
-    recalibration : numpy.ndarray or None
-        What `fit_recalibration` gave; None where nothing was recalibrated, as in files of before version 3.1.
-    """
-
-    exponents: Exponents
-    shares: FloatArray
-    table: FloatArray
+    exponents: Exponents  #: how much each source counts
+    shares: FloatArray  #: the shares of labels, π
+    table: FloatArray  #: for each predicted label, how many reference nodes with that prediction have each label
+    #: What `fit_recalibration` gave; None where nothing was recalibrated, as in files of before version 3.1.
     recalibration: FloatArray | None = None
 
     def parts(self) -> tuple[dict[str, float], dict[str, Any]]:
@@ -171,23 +160,9 @@ def fit_recalibration(inputs: FloatArray, labels: IntArray, offsets: FloatArray,
     """Return nearly the B that minimise −Σ log softmax(offset + (x, 1) B)[label] + ridge/2·|B|², x with deviation 1.
 
     Dirichlet calibration (Kull et al., 2019) with an offset. Böhning's bound on the curvature, ½ XᵀX, is the same for
-    all labels and steps; Nesterov's momentum, begun again wherever it leads uphill, makes up for its caution.
-
-    Parameters
-    ----------
-    inputs : numpy.ndarray
-        Shape (nodes, inputs).
-    labels : numpy.ndarray
-        The label of each node.
-    offsets : numpy.ndarray
-        Shape (nodes, labels): what the logarithms of weights are without.
-    start : numpy.ndarray
-        Where to start from, in the shape of what is returned.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (inputs + 1, labels): the coefficients of the inputs as they came, and constants last.
+    all labels and steps; Nesterov's momentum, begun again wherever it leads uphill, makes up for its caution. What is
+    returned, like `start`, has the shape (inputs + 1, labels): the coefficients of the inputs as they came, and
+    constants last.
     """
     centre, spread = inputs.mean(axis=0), inputs.std(axis=0)
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 1e-9)

@@ -181,25 +181,15 @@ def informed_probabilities(
 
 
 class Change(NamedTuple):
-    """What one node's label adds to the counts of nodes of a bag, one entry for each of them and each candidate.
+    """What one node's label adds to the counts of nodes of a bag, one entry for each of them and each candidate."""
 
-    Attributes
-    ----------
-    places : numpy.ndarray
-        Which nodes of the bag.
-    near, far : numpy.ndarray
-        What it adds to the counts near and far of each.
-    before : numpy.ndarray
-        The label that the node has in the bag already, and that the candidate stands in for; −1 where it has none.
-    candidates : numpy.ndarray
-        The label that it would have.
-    """
-
-    places: IntArray
+    places: IntArray  #: which nodes of the bag
+    #: What it adds to the counts near and far of each.
     near: FloatArray
     far: FloatArray
+    #: The label that the node has in the bag already, and that the candidate stands in for; −1 where it has none.
     before: IntArray
-    candidates: IntArray
+    candidates: IntArray  #: the label that it would have
 
     def part(self, which: slice) -> Change:
         """Return some of the entries."""
@@ -209,49 +199,26 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bag(Sealed):
-    """Labelled nodes outside the reference whose labels are evidence, and what their own evidence is made of.
+    """Labelled nodes outside the reference whose labels are evidence, and what their own evidence is made of."""
 
-    Attributes
-    ----------
-    labelled : Labelled
-        The nodes and their labels.
-    fixed, near, far : numpy.ndarray
-        For each of them and each label: what no other label changes, and the labels counted near and far.
-    crowded : numpy.ndarray
-        The nodes of the graph that pass on no labels but those of the reference.
-    """
-
-    labelled: Labelled
+    labelled: Labelled  #: the nodes and their labels
+    #: For each of them and each label: what no other label changes, and the labels counted near and far.
     fixed: FloatArray
     near: FloatArray
     far: FloatArray
-    crowded: IntArray
+    crowded: IntArray  #: the nodes of the graph that pass on no labels but those of the reference
 
 
 @BOUND.add("informed")
 @dataclass(frozen=True, eq=False)
 class BoundInformed(Sealed, BoundAround):
-    """A score of corrected probabilities, and how they were corrected.
+    """A score of corrected probabilities, and how they were corrected."""
 
-    Attributes
-    ----------
-    inner : BoundScore
-        The score of the corrected probabilities.
-    outputs : numpy.ndarray
-        What the model itself said.
-    learned : Learned
-        What was learned from the reference.
-    reference : Labelled
-        The labels that are evidence, and from which the exponents were learned.
-    bag : Bag or None
-        The further labels that are evidence.
-    """
-
-    inner: Any
-    outputs: npt.NDArray[Any]
-    learned: Learned
-    reference: Labelled
-    bag: Bag | None = None
+    inner: Any  #: the score of the corrected probabilities
+    outputs: npt.NDArray[Any]  #: what the model itself said
+    learned: Learned  #: what was learned from the reference
+    reference: Labelled  #: the labels that are evidence, and from which the exponents were learned
+    bag: Bag | None = None  #: the further labels that are evidence
 
     @property
     def exponents(self) -> Exponents:
@@ -280,13 +247,7 @@ class BoundInformed(Sealed, BoundAround):
         return self.bag
 
     def scores_with(self, change: Change) -> FloatArray:
-        """Return the scores of nodes of the bag at their labels if another node had some label.
-
-        Parameters
-        ----------
-        change : Change
-            Which nodes of the bag, what that other node adds to their counts, and to which label's.
-        """
+        """Return the scores of nodes of the bag at their labels if another node had some label."""
         bag, rows = self.required_bag, change.places
         weights = self.weights[rows]
         # Whatever label the node has now is taken out; where it is the candidate, nothing changes.

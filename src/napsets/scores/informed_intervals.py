@@ -125,49 +125,25 @@ class InformedIntervals(InformedScore["BoundInformedIntervals"]):
 
 @dataclass(frozen=True, eq=False)
 class ResidualBag(Sealed):
-    """Labelled nodes outside the reference whose targets are evidence, and their own evidence.
+    """Labelled nodes outside the reference whose targets are evidence, and their own evidence."""
 
-    Attributes
-    ----------
-    labelled : Labelled
-        The nodes and their targets.
-    sums : numpy.ndarray
-        For each of them and each hop, the sum of residuals and how many there are, shape (nodes, hops, 2).
-    crowded : numpy.ndarray
-        The nodes of the graph that pass on no targets but those of the reference.
-    """
-
-    labelled: Labelled
+    labelled: Labelled  #: the nodes and their targets
+    #: For each of them and each hop, the sum of residuals and how many there are, shape (nodes, hops, 2).
     sums: FloatArray
-    crowded: IntArray
+    crowded: IntArray  #: the nodes of the graph that pass on no targets but those of the reference
 
 
 @BOUND.add("informed-intervals")
 @dataclass(frozen=True, eq=False)
 class BoundInformedIntervals(BoundIntervals):
-    """A score of shifted outputs, and how they were shifted.
+    """A score of shifted outputs, and how they were shifted."""
 
-    Attributes
-    ----------
-    score : IntervalScore
-        The score of the shifted outputs.
-    outputs : numpy.ndarray
-        The shifted outputs.
-    model : numpy.ndarray
-        The model's own outputs.
-    coefficients : numpy.ndarray
-        A row for each output: c, then a_j of each of the model's outputs, then b_1 and, with two hops, b_2. An output
-        that was left as it is has a_j = 1 of itself, and 0 of all else.
-    reference : Labelled
-        The targets that are evidence, and from which the coefficients were learned.
-    bag : ResidualBag or None
-        The further targets that are evidence.
-    """
-
-    model: FloatArray
+    model: FloatArray  #: the model's own outputs
+    #: A row for each output: c, then a_j of each of the model's outputs, then b_1 and, with two hops, b_2. An output
+    #: that was left as it is has a_j = 1 of itself, and 0 of all else.
     coefficients: FloatArray
-    reference: Labelled
-    bag: ResidualBag | None = None
+    reference: Labelled  #: the targets that are evidence, and from which the coefficients were learned
+    bag: ResidualBag | None = None  #: the further targets that are evidence
 
     @property
     def hops(self) -> int:

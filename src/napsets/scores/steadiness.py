@@ -46,25 +46,10 @@ _MARGIN = {"f": 1e-6, "d": 1e-9}
 def judge_tables(
     informed: BoundInformed, places: IntArray, groups: IntArray, order: IntArray, scores: FloatArray | None = None
 ) -> tuple[Judges, Rule]:
-    """Return what a kernel must know of some nodes of the bag, and how their scores are made.
+    """Return what a kernel must know of the nodes at some places of the bag, and how their scores are made.
 
-    Parameters
-    ----------
-    informed : BoundInformed
-        The score.
-    places : numpy.ndarray
-        Which nodes of the bag.
-    groups : numpy.ndarray
-        Whose cuts are those of each.
-    order : numpy.ndarray
-        The number of each in the order of scores.
-    scores : numpy.ndarray, optional
-        The score of each at its label, where it is known already.
-
-    Returns
-    -------
-    tuple
-        The `Judges` and the `Rule` of `napsets.kernels.candidates`.
+    `groups` says whose cuts are those of each node, `order` gives its number in the order of scores, and `scores` its
+    score at its label, where that is known already.
     """
     bag, score, exponents = informed.required_bag, informed.inner.score, informed.exponents
     nodes, labels = bag.labelled.nodes[places], bag.labelled.labels[places]

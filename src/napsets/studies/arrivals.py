@@ -40,21 +40,11 @@ RIDGE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """What the model says of the nodes after training, in the order of their arrival.
+    """What the model says of the nodes after training, in the order of their arrival."""
 
-    Attributes
-    ----------
-    scores : array of shape (nodes, classes)
-        One less the probability (THR).
-    labels : array of shape (nodes,)
-        The truth.
-    calibration : int
-        How many nodes, the first, calibrate; the others are the stream.
-    """
-
-    scores: FloatArray
-    labels: IntArray
-    calibration: int
+    scores: FloatArray  #: one less the probability (THR)
+    labels: IntArray  #: the truth
+    calibration: int  #: how many nodes, the first, calibrate; the others are the stream
 
     @property
     def at_truth(self) -> FloatArray:
@@ -137,18 +127,7 @@ def _fit(features: Any, labels: IntArray, classes: int) -> tuple[FloatArray, Flo
 def follow(arrivals: Arrivals, strategy: str, *, alpha: float, delay: int = 0, labelled: str = "all") -> Stream:
     """Make the set of each node of the stream from the labels that had come before it.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-        What the model says.
-    strategy : str
-        A name from `STRATEGIES`.
-    alpha : float
-        Error rate.
-    delay : int
-        How many more sets are made before the label of a set comes.
-    labelled : {"all", "small"}
-        Whether the label of every set comes, or only of those of at most two labels.
+    A label comes `delay` sets late; of `labelled` "small" only those of sets of at most two labels come at all.
     """
     scores, at_truth = arrivals.scores[arrivals.calibration :], arrivals.at_truth
     known = _Known(at_truth[: arrivals.calibration].tolist(), strategy)

@@ -43,23 +43,7 @@ _ENOUGH_NEIGHBOURS = 50
 
 @dataclass(frozen=True)
 class BlockCell(Cell):
-    """One point of the grid.
-
-    Attributes
-    ----------
-    n : int
-        Nodes in each block.
-    p_in, p_out : float
-        Probability of an edge within a block, and between the blocks.
-    tv : float
-        Total variation distance between the blocks' laws.
-    alpha : float
-        Error rate.
-    draws : int
-        Graphs drawn.
-    seed : int
-        Draws everything.
-    """
+    """One point of the grid."""
 
     study: ClassVar[str] = "sbm"
     measured: ClassVar = {
@@ -69,13 +53,14 @@ class BlockCell(Cell):
         **columns("aps_bound naps_bound lemma_exact lemma_favours_naps", SHARE),
         **columns("lemma_mean_field neighbours seconds", POSITIVE),
     }
-    n: int
+    n: int  #: nodes in each block
+    #: Probability of an edge within a block, and between the blocks.
     p_in: float
     p_out: float
-    tv: float
-    alpha: float = 0.1
-    draws: int = 100
-    seed: int = 0
+    tv: float  #: total variation distance between the blocks' laws
+    alpha: float = 0.1  #: error rate
+    draws: int = 100  #: graphs drawn
+    seed: int = 0  #: draws everything
 
     @property
     def title(self) -> str:  # noqa: D102

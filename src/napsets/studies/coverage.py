@@ -81,29 +81,7 @@ class DatasetCell(Cell):
 
 @dataclass(frozen=True)
 class CoverageCell(ModelCell):
-    """One method on one trained model: an entry of Tables 2 and 3 and of the ablation.
-
-    Attributes
-    ----------
-    dataset, model : str
-        Names from `SETUPS` and `MODELS`.
-    seed : int
-        Draws the split, trains the model, and draws u and the repetitions.
-    protocol : {"strict", "as-published"}
-        What may calibrate what.
-    method : str
-        One of `METHODS`.
-    hops : int
-        The paper's K; 0 for the baseline, which has none.
-    alpha : float
-        Error rate.
-    repetitions, evaluated : int
-        How often this many evaluation nodes are drawn.
-    preset : str
-        Training settings.
-    inference : {"sampled", "exact"}
-        Whether predictions draw neighbours as in training, as the paper's released code did, or count every one.
-    """
+    """One method on one trained model: an entry of Tables 2 and 3 and of the ablation."""
 
     study: ClassVar[str] = "coverage"
     suffix: ClassVar[str] = ".parquet"
@@ -114,13 +92,15 @@ class CoverageCell(ModelCell):
     }
     #: No neighbourhood was large enough, nothing was covered, nothing was trained.
     may_lack: ClassVar = ("pccv", "sscv", "size_given_coverage", "coverage_sd", "train_seconds")
-    protocol: str
-    method: str
-    hops: int
-    alpha: float = 0.1
+    protocol: str  #: what may calibrate what
+    method: str  #: one of `METHODS`
+    hops: int  #: the paper's K; 0 for the baseline, which has none
+    alpha: float = 0.1  #: error rate
+    #: How often this many evaluation nodes are drawn.
     repetitions: int = 100
     evaluated: int = 1000
-    preset: str = "released-code"
+    preset: str = "released-code"  #: training settings
+    #: Whether predictions draw neighbours as in training, as the paper's released code did, or count every one.
     inference: str = "sampled"
 
     @property

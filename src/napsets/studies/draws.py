@@ -57,22 +57,12 @@ _FEW_FEATURES = 50
 
 @dataclass(frozen=True, eq=False)
 class PredictedGraph:
-    """A graph induced on test nodes, with a model's predictions for them.
+    """A graph induced on test nodes, with a model's predictions for them."""
 
-    Attributes
-    ----------
-    graph : Graph
-        On the test nodes, numbered 0..n−1.
-    probabilities, labels : numpy.ndarray
-        Of these nodes.
-    features : numpy.ndarray or scipy.sparse.csr_array
-        Theirs, as they come with the graph: for methods that compare nodes by them.
-    """
-
-    graph: Graph
+    graph: Graph  #: on the test nodes, numbered 0..n−1
     probabilities: npt.NDArray[Any]
     labels: IntArray
-    features: Any
+    features: Any  #: theirs, as they come with the graph: for methods that compare nodes by them
 
     @classmethod
     def build(cls, data: NodeDataset, predictions: NodePredictions) -> PredictedGraph:
@@ -88,29 +78,13 @@ class PredictedGraph:
 
 @dataclass(frozen=True)
 class DrawCell(ModelCell):
-    """One method on one draw of labelled nodes.
-
-    Attributes
-    ----------
-    dataset, model : str
-        One of the collected graphs or Amazon Computers, and a name from `MODELS`.
-    seed : int
-        Draws the split and trains the model.
-    share : float
-        The share of test nodes that are labelled.
-    repetition : int
-        Which draw of them.
-    method : str
-        A name from the table of methods.
-    alpha : float
-        Error rate.
-    """
+    """One method on one draw of labelled nodes."""
 
     suffix: ClassVar[str] = ".npz"
-    share: float
-    repetition: int
-    method: str
-    alpha: float = 0.1
+    share: float  #: the share of test nodes that are labelled
+    repetition: int  #: which draw of them
+    method: str  #: a name from the table of methods
+    alpha: float = 0.1  #: error rate
 
     @property
     def draw_name(self) -> tuple[object, ...]:
@@ -177,30 +151,18 @@ def has_graph(name: str, root: str | os.PathLike[str]) -> bool:
 
 @dataclass(frozen=True)
 class DrawScope:
-    """How much to compare.
+    """How much to compare."""
 
-    Attributes
-    ----------
-    datasets, models, seeds, shares
-        Every combination is taken.
-    repetitions : int
-        Draws of labelled nodes for each of them.
-    methods : tuple of str or None
-        Names from the table of methods; None for all of the table.
-    sparing : tuple of str
-        Methods that are run on the first model and the first repetition alone, because they take long.
-    alpha : float
-        Error rate.
-    """
-
+    #: Every combination is taken.
     datasets: tuple[str, ...] = GRAPHS
     models: tuple[str, ...] = MODELS
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     shares: tuple[float, ...] = (0.05, 0.3)
-    repetitions: int = 2
-    methods: tuple[str, ...] | None = None
+    repetitions: int = 2  #: draws of labelled nodes for each of them
+    methods: tuple[str, ...] | None = None  #: names from the table of methods; None for all of the table
+    #: Methods that are run on the first model and the first repetition alone, because they take long.
     sparing: tuple[str, ...] = ()
-    alpha: float = 0.1
+    alpha: float = 0.1  #: error rate
 
     @property
     def names(self) -> Sequence[str]:
@@ -209,17 +171,10 @@ class DrawScope:
 
 
 class DrawStudy(Study):
-    """A study that compares methods on drawn labels; a subclass says on what, and what is made of the rows.
+    """A study that compares methods on drawn labels; a subclass says on what, and what is made of the rows."""
 
-    Attributes
-    ----------
-    cell : DrawCell class
-        The kind of its cells.
-    full, quick : DrawScope
-        What is compared by default and with ``--quick``. The cells of the quick version are among the full one's.
-    """
-
-    cell: ClassVar[type[DrawCell]]
+    cell: ClassVar[type[DrawCell]]  #: the kind of its cells
+    #: What is compared by default and with ``--quick``. The cells of the quick version are among the full one's.
     full: ClassVar[DrawScope]
     quick: ClassVar[DrawScope]
 
@@ -268,44 +223,20 @@ class DrawStudy(Study):
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A draw of labelled nodes: the data that methods may use, and the labels that evaluate them.
+    """A draw of labelled nodes: the data that methods may use, and the labels that evaluate them."""
 
-    Attributes
-    ----------
-    inputs : CalibrationData
-        With the labels of the labelled nodes alone, so that no method can see another one.
-    rest : numpy.ndarray
-        The other nodes.
-    truth : numpy.ndarray
-        The labels of all nodes.
-    groups : mapping
-        What coverage is to be even over.
-    settings : Settings
-        Those of all methods.
-    """
-
-    inputs: CalibrationData
-    rest: IntArray
-    truth: IntArray
-    groups: Mapping[str, IntArray]
-    settings: Settings
+    inputs: CalibrationData  #: with the labels of the labelled nodes alone, so that no method can see another one
+    rest: IntArray  #: the other nodes
+    truth: IntArray  #: the labels of all nodes
+    groups: Mapping[str, IntArray]  #: what coverage is to be even over
+    settings: Settings  #: those of all methods
 
 
 def draw(predicted: PredictedGraph, share: float, name: Sequence[object], seed: int, alpha: float = 0.1) -> Draw:
     """Label a share of the nodes at random: the same for every model and method.
 
-    Parameters
-    ----------
-    predicted : PredictedGraph
-        What methods are compared on.
-    share : float
-        Of the nodes; at least one is labelled and one is not.
-    name : sequence
-        What the draw depends on, and nothing else.
-    seed : int
-        Seed of the methods' own choices, and of the neighbourhoods that evaluate them.
-    alpha : float
-        Error rate.
+    The draw depends on `name` alone; `seed` is that of the methods' own choices, and of the neighbourhoods that
+    evaluate them.
     """
     text = "/".join(map(str, name)).encode()
     rng = np.random.default_rng(int.from_bytes(blake2b(text, digest_size=8).digest(), "big"))

@@ -38,25 +38,7 @@ _POINTS = 40
 
 @dataclass(frozen=True)
 class DriftCell(ModelCell):
-    """One strategy on one stream.
-
-    Attributes
-    ----------
-    dataset, model : str
-        A graph with time, and "softmax".
-    seed : int
-        Draws the random order; the order in time does not depend on it.
-    order : {"time", "random"}
-        In which order nodes arrive.
-    strategy : str
-        A name from `arrivals.STRATEGIES`.
-    delay : int
-        How many more sets are made before the label of a set comes.
-    labelled : {"all", "small"}
-        Whether the label of every set comes, or only of those of at most two labels.
-    alpha : float
-        Error rate.
-    """
+    """One strategy on one stream; `seed` draws the random order, and plays no part in the order of time."""
 
     study: ClassVar[str] = "drift"
     suffix: ClassVar[str] = ".npz"
@@ -67,11 +49,11 @@ class DriftCell(ModelCell):
         **columns("seen_coverage seen_share", SHARE),
     }
     may_lack: ClassVar = ("coverage_alarm", "exchangeability_alarm", "seen_coverage")
-    order: str
-    strategy: str
-    delay: int = 0
-    labelled: str = "all"
-    alpha: float = 0.1
+    order: str  #: in which order nodes arrive
+    strategy: str  #: a name from `arrivals.STRATEGIES`
+    delay: int = 0  #: how many more sets are made before the label of a set comes
+    labelled: str = "all"  #: whether the label of every set comes, or only of those of at most two labels
+    alpha: float = 0.1  #: error rate
 
     @property
     def model_names(self) -> tuple[str, ...]:  # noqa: D102
@@ -161,24 +143,12 @@ def _evidence(logs: Any) -> float:
 
 @dataclass(frozen=True)
 class DriftScope:
-    """How much to run.
+    """How much to run."""
 
-    Attributes
-    ----------
-    datasets : tuple of str
-        Graphs with time.
-    seeds : tuple of int
-        Of the random orders.
-    delays : tuple of int
-        Of the labels, in the order of time.
-    alpha : float
-        Error rate.
-    """
-
-    datasets: tuple[str, ...] = tuple(TIMED)
-    seeds: tuple[int, ...] = (0,)
-    delays: tuple[int, ...] = (100, 500)
-    alpha: float = 0.1
+    datasets: tuple[str, ...] = tuple(TIMED)  #: graphs with time
+    seeds: tuple[int, ...] = (0,)  #: of the random orders
+    delays: tuple[int, ...] = (100, 500)  #: of the labels, in the order of time
+    alpha: float = 0.1  #: error rate
 
 
 class DriftStudy(Study):

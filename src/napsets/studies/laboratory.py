@@ -43,13 +43,7 @@ if TYPE_CHECKING:
 
 
 class RowStore:
-    """The rows of all studies, in one folder per study.
-
-    Parameters
-    ----------
-    folder : path
-        Where they live; made when the first row comes.
-    """
+    """The rows of all studies, in one folder per study, made when the first row comes."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -101,13 +95,7 @@ class RowStore:
 
 
 class PredictionCache:
-    """Gives a model's predictions on a dataset's test nodes: from a file, or by training it.
-
-    Parameters
-    ----------
-    folder : path
-        Where the files are, named by what they hold and a hash of the settings.
-    """
+    """Gives a model's predictions on a dataset's test nodes: from a file named by what it holds, or by training it."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)

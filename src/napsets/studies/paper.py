@@ -184,13 +184,7 @@ def _parts(target: str) -> list[str]:
 
 
 class PaperStudy(Study):
-    """One target of the paper's tables and figures, or all of them.
-
-    Parameters
-    ----------
-    target : str
-        One of `TARGETS`.
-    """
+    """One target of the paper's tables and figures (see `TARGETS`), or all of them."""
 
     kinds = (DatasetCell, CoverageCell, BlockCell)
     options = ("protocol", "preset", "inference")

@@ -21,25 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about NAPS compared with APS: `value` is smaller for NAPS.
+    """A claim about NAPS compared with APS: `value` is smaller for NAPS."""
 
-    Attributes
-    ----------
-    name, words : str
-        Column heading, and its wording in a sentence.
-    metric : str
-        The metric it is about.
-    value : callable
-        The compared value, as a function of the metric and alpha.
-    digits : int
-        Digits after the point.
-    """
-
+    #: Column heading, and its wording in a sentence.
     name: str
     words: str
-    metric: str
+    metric: str  #: the metric it is about
+    #: The compared value, as a function of the metric and alpha.
     value: Callable[[float, float], float] = lambda value, alpha: value
-    digits: int = 3
+    digits: int = 3  #: digits after the point
 
 
 CLAIMS = (
@@ -57,27 +47,18 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim for one dataset, model, protocol and method.
-
-    Attributes
-    ----------
-    differences : tuple of float
-        NAPS minus APS, for each seed; the claim is that they are negative.
-    word : str
-        ``holds`` or ``fails`` if the 95 % Student interval of the mean difference excludes 0, else ``open``. With one
-        seed there is no interval, and the sign decides.
-    printed : bool or None
-        Whether the claim holds for the paper's published numbers.
-    """
+    """A claim for one dataset, model, protocol and method."""
 
     claim: Claim
     dataset: str
     model: str
     protocol: str
     method: str
-    differences: tuple[float, ...]
+    differences: tuple[float, ...]  #: NAPS minus APS, for each seed; the claim is that they are negative
+    #: ``holds`` or ``fails`` if the 95 % Student interval of the mean difference excludes 0, else ``open``. With one
+    #: seed there is no interval, and the sign decides.
     word: str
-    printed: bool | None
+    printed: bool | None  #: whether the claim holds for the paper's published numbers
 
     @property
     def text(self) -> str:

@@ -25,33 +25,15 @@ CUTOFF_HOPS = 2
 
 @dataclass(frozen=True)
 class Setup:
-    """How a dataset is used.
+    """How a dataset is used."""
 
-    Attributes
-    ----------
-    name : str
-        What results call it: its name in `napsets.datasets`, or "reddit2-like".
-    title : str
-        What tables call it.
-    cutoff : int
-        A node is eligible (in the paper's N^cal) with this many test nodes within `CUTOFF_HOPS`.
-    strata : tuple of (low, high)
-        Ranges of set sizes for SSCV.
-    largest_balls : int
-        How many neighbourhoods PCCV looks at under `as-published`.
-    geometric_offset : int
-        Under `as-published` the geometric weight is 2^−(k−offset).
-    from_files : bool
-        Whether the dataset is read from files that must be there first.
-    """
-
-    name: str
-    title: str
-    cutoff: int
-    strata: tuple[tuple[int, int], ...]
-    largest_balls: int
-    geometric_offset: int = 0
-    from_files: bool = False
+    name: str  #: what results call it: its name in `napsets.datasets`, or "reddit2-like"
+    title: str  #: what tables call it
+    cutoff: int  #: a node is eligible (in the paper's N^cal) with this many test nodes within `CUTOFF_HOPS`
+    strata: tuple[tuple[int, int], ...]  #: ranges of set sizes for SSCV
+    largest_balls: int  #: how many neighbourhoods PCCV looks at under `as-published`
+    geometric_offset: int = 0  #: under `as-published` the geometric weight is 2^−(k−offset)
+    from_files: bool = False  #: whether the dataset is read from files that must be there first
 
     def settings(self) -> dict[str, Any]:
         """Return everything that can change a result, in a form that JSON can hold."""
@@ -97,17 +79,7 @@ def is_available(dataset: str, root: str | os.PathLike[str] = "data") -> bool:
 
 
 def load_dataset(name: str, seed: int, root: str | os.PathLike[str] = "data") -> NodeDataset:
-    """Load a dataset as the experiments use it.
-
-    Parameters
-    ----------
-    name : str
-        One of `SETUPS`.
-    seed : int
-        Draws the split, and the graph where it is synthetic.
-    root : path
-        Folder with a subfolder for each dataset that is read from files.
-    """
+    """Load one of `SETUPS` as the experiments use it; the seed draws the split, and the graph where it is synthetic."""
     if name == "reddit2-like":
         return reddit2_like(seed)
     if setup_of(name).from_files:

@@ -52,34 +52,17 @@ _EVALUATION, _HALVES = 1, 2
 
 @dataclass(frozen=True, eq=False)
 class ScoredGraph:
-    """One trained model on the subgraph induced on a dataset's test nodes.
+    """One trained model on the subgraph induced on a dataset's test nodes."""
 
-    Attributes
-    ----------
-    setup : Setup
-        The dataset's settings.
-    graph : Graph
-        The test subgraph; its nodes are 0..n−1.
-    labels, score_matrix : numpy.ndarray
-        Truth, and the APS score of every label, of each of those nodes.
-    eligible : numpy.ndarray
-        Nodes that may be evaluated: the paper's N^cal.
-    accuracy : float
-        Of the model on all test nodes.
-    seed : int
-        Draws the repetitions.
-    train_seconds : float
-        How long the training took when it was run; NaN where that is not known.
-    """
-
-    setup: Setup
-    graph: Graph
+    setup: Setup  #: the dataset's settings
+    graph: Graph  #: the test subgraph; its nodes are 0..n−1
+    #: Truth, and the APS score of every label, of each of those nodes.
     labels: IntArray
     score_matrix: FloatArray
-    eligible: IntArray
-    accuracy: float
-    seed: int
-    train_seconds: float = float("nan")
+    eligible: IntArray  #: nodes that may be evaluated: the paper's N^cal
+    accuracy: float  #: of the model on all test nodes
+    seed: int  #: draws the repetitions
+    train_seconds: float = float("nan")  #: how long the training took when it was run; NaN where that is not known
 
     @classmethod
     def build(cls, setup: Setup, data: NodeDataset, predictions: NodePredictions, seed: int) -> ScoredGraph:
@@ -150,21 +133,11 @@ class Thresholds:
 
 
 class Repetitions(NamedTuple):
-    """What is drawn for the repetitions of an experiment.
+    """What is drawn for the repetitions of an experiment."""
 
-    Attributes
-    ----------
-    nodes : list of arrays
-        The nodes to evaluate in each repetition.
-    calibration : boolean array of shape (repetitions, test nodes)
-        Whose labels the repetition may use.
-    alphas : list of float
-        The error rates.
-    """
-
-    nodes: list[IntArray]
-    calibration: BoolArray
-    alphas: list[float]
+    nodes: list[IntArray]  #: the nodes to evaluate in each repetition
+    calibration: BoolArray  #: whose labels the repetition may use
+    alphas: list[float]  #: the error rates
 
 
 class Protocol(ABC):

@@ -31,54 +31,29 @@ _COLUMNS = 3
 
 @dataclass(frozen=True)
 class Standing:
-    """A method on one graph with one share of labels, over models, seeds and draws.
-
-    Attributes
-    ----------
-    dataset, share, method
-        What it is about.
-    draws : int
-        Rows that it rests on.
-    ratio : float
-        Its mean size over the baseline's, on the draws that it has.
-    size : float
-        The baseline's mean size over all draws, times `ratio`: its own mean size where it has all draws.
-    size_error : float
-        Standard error of the mean size over seeds; NaN with one seed.
-    gap : float
-        Mean excess of the gap of coverage over what chance gives, over the kinds of groups that there are: that of the
-        baseline over all draws, plus the mean difference to it on the draws that the method has.
-    gap_error : float
-        Standard error over seeds; NaN with one seed.
-    excess : mapping
-        The same mean excess by kind of group, on the draws that the method has; NaN where there are no groups.
-    under : float
-        Mean excess of what coverage lacks in groups over what it lacks by chance.
-    coverage, empty_rate, full_rate, seconds : float
-        Means, and the median time.
-    coverage_error : float
-        Standard error of the mean coverage by its law: labels and evaluated nodes are draws, and models share them.
-    alpha : float
-        Error rate.
-    """
+    """A method on one graph with one share of labels, over models, seeds and draws."""
 
     dataset: str
     share: float
     method: str
-    draws: int
-    ratio: float
-    size: float
-    size_error: float
+    draws: int  #: rows that it rests on
+    ratio: float  #: its mean size over the baseline's, on the draws that it has
+    size: float  #: the baseline's mean size over all draws, times `ratio`: its own mean size where it has all draws
+    size_error: float  #: standard error of the mean size over seeds; NaN with one seed
+    #: Mean excess of the gap of coverage over what chance gives, over the kinds of groups that there are: that of the
+    #: baseline over all draws, plus the mean difference to it on the draws that the method has.
     gap: float
-    gap_error: float
+    gap_error: float  #: standard error over seeds; NaN with one seed
+    #: The same mean excess by kind of group, on the draws that the method has; NaN where there are no groups.
     excess: Mapping[str, float]
-    under: float
+    under: float  #: mean excess of what coverage lacks in groups over what it lacks by chance
     coverage: float
+    #: Standard error of the mean coverage by its law: labels and evaluated nodes are draws, and models share them.
     coverage_error: float
     empty_rate: float
     full_rate: float
-    seconds: float
-    alpha: float
+    seconds: float  #: the median; coverage and rates are means
+    alpha: float  #: error rate
 
     @property
     def covers(self) -> bool:
@@ -160,46 +135,23 @@ def front(places: Sequence[Standing]) -> list[Standing]:
 
 @dataclass(frozen=True)
 class Overall:
-    """A method over all graphs.
+    """A method over all graphs."""
 
-    Attributes
-    ----------
-    method : str
-        Its name.
-    graphs, draws : int
-        What it rests on.
-    ratio : MeanInterval
-        Geometric mean over graphs of its size over the baseline's.
-    worst, worst_on
-        The largest of these ratios, and the graph.
-    gap : MeanInterval
-        Mean over graphs of the excess gap.
-    gap_difference : MeanInterval
-        Mean over graphs of the excess gap less the baseline's.
-    under : float
-        Mean excess of under-coverage in groups.
-    rank : float
-        Mean rank by size among the methods that cover, 1 for the smallest; NaN where it never does.
-    on_front : int
-        Graphs on whose front it is.
-    fails : list of str
-        Graphs where coverage is clearly below 1 − alpha.
-    coverage, empty_rate, full_rate, seconds : float
-        Means over graphs.
-    """
-
-    method: str
+    method: str  #: its name
+    #: What it rests on.
     graphs: int
     draws: int
-    ratio: MeanInterval
+    ratio: MeanInterval  #: geometric mean over graphs of its size over the baseline's
+    #: The largest of these ratios, and the graph.
     worst: float
     worst_on: str
-    gap: MeanInterval
-    gap_difference: MeanInterval
-    under: float
-    rank: float
-    on_front: int
-    fails: list[str]
+    gap: MeanInterval  #: mean over graphs of the excess gap
+    gap_difference: MeanInterval  #: mean over graphs of the excess gap less the baseline's
+    under: float  #: mean excess of under-coverage in groups
+    rank: float  #: mean rank by size among the methods that cover, 1 for the smallest; NaN where it never does
+    on_front: int  #: graphs on whose front it is
+    fails: list[str]  #: graphs where coverage is clearly below 1 − alpha
+    #: Means over graphs.
     coverage: float
     empty_rate: float
     full_rate: float
@@ -265,13 +217,7 @@ def _error(values: Sequence[float]) -> float:
 
 
 def front_figure(places: Sequence[Standing]) -> Any:
-    """Return one panel per graph: methods by mean size and mean excess gap, with a line along the Pareto front.
-
-    Parameters
-    ----------
-    places : sequence of Standing
-        Of one share of labels.
-    """
+    """Return one panel per graph of one share: methods by mean size and excess gap, and the Pareto front."""
     alt = imported("altair", "report")
     graphs = list(dict.fromkeys(place.dataset for place in places))
     panels = [_panel(alt, [place for place in places if place.dataset == graph], graph) for graph in graphs]

@@ -53,20 +53,12 @@ def columns(names: str, bounds: Bounds) -> dict[str, Bounds]:
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """The settings of one row of results: the fields of a subclass.
+    """The settings of one row of results: the fields of a subclass."""
 
-    Attributes
-    ----------
-    study : str
-        The folder of its rows.
-    measured : mapping
-        The columns that are numbers, with the least and the most that each can be.
-    may_lack : tuple of str
-        Those of them that may be unknown, in addition to standard errors (``*_se``).
-    """
-
-    study: ClassVar[str]
+    study: ClassVar[str]  #: the folder of its rows
+    #: The columns that are numbers, with the least and the most that each can be.
     measured: ClassVar[Mapping[str, Bounds]]
+    #: Those of them that may be unknown, in addition to standard errors (``*_se``).
     may_lack: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -141,21 +133,14 @@ class Cell(ABC):
 
 @dataclass(frozen=True)
 class ModelCell(Cell):
-    """A cell about a trained model, whose predictions are kept in a file.
-
-    Attributes
-    ----------
-    dataset, model : str
-        What is trained on what.
-    seed : int
-        Draws the split and trains the model.
-    """
+    """A cell about a trained model, whose predictions are kept in a file."""
 
     #: How files of predictions end.
     suffix: ClassVar[str]
+    #: What is trained on what.
     dataset: str
     model: str
-    seed: int
+    seed: int  #: draws the split and trains the model
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -190,23 +175,12 @@ class ModelCell(Cell):
 
 @dataclass(frozen=True)
 class Findings:
-    """What the rows of a study say.
+    """What the rows of a study say."""
 
-    Attributes
-    ----------
-    tables : list of Table
-        Those without rows are left out.
-    figures : callable
-        Draws the figures, by name; they need an extra that tables do not need.
-    sentences : sequence of str
-        What stands below the tables on a screen.
-    facts : mapping
-        What the command's JSON output has in addition to the tables.
-    """
-
-    tables: list[Table]
-    figures: Callable[[], dict[str, Any]]
-    sentences: Sequence[str] = ()
+    tables: list[Table]  #: those without rows are left out
+    figures: Callable[[], dict[str, Any]]  #: draws the figures, by name; they need an extra that tables do not need
+    sentences: Sequence[str] = ()  #: what stands below the tables on a screen
+    #: What the command's JSON output has in addition to the tables.
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -219,20 +193,11 @@ class Page:
 
 
 class Study(ABC):
-    """What `napsets reproduce` can be asked for.
+    """What `napsets reproduce` can be asked for."""
 
-    Attributes
-    ----------
-    kinds : tuple of Cell classes
-        The kinds of cells it is made of.
-    options : tuple of str
-        The options of the command that it takes in addition to those that all studies take.
-    activity : str
-        What the command says it is doing while cells are run.
-    """
-
-    activity: ClassVar[str] = "comparing"
-    kinds: ClassVar[tuple[type[Cell], ...]]
+    activity: ClassVar[str] = "comparing"  #: what the command says it is doing while cells are run
+    kinds: ClassVar[tuple[type[Cell], ...]]  #: the kinds of cells it is made of
+    #: The options of the command that it takes in addition to those that all studies take.
     options: ClassVar[tuple[str, ...]]
 
     @abstractmethod

@@ -73,34 +73,18 @@ Entry = str | int | float | Spread | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of numbers and words under a title.
+    """Rows of numbers and words under a title."""
 
-    Attributes
-    ----------
-    name : str
-        File name without suffix.
-    title : str
-        A sentence above it.
-    columns : list of str
-        Heads.
-    rows : list of rows
-        Entries: text is shown as it is, integers with separators, None and NaN as a dash, a spread as mean ± sd, other
-        numbers with `digits`.
-    digits : mapping
-        Digits after the point by column; 3 by default. A sign is shown in columns whose head begins with Δ.
-    notes : list of str
-        Sentences below it.
-    for_screen : bool
-        Whether a terminal is wide and long enough for it; files always are.
-    """
-
-    name: str
-    title: str
-    columns: Sequence[str]
+    name: str  #: file name without suffix
+    title: str  #: a sentence above it
+    columns: Sequence[str]  #: heads
+    #: Entries: text is shown as it is, integers with separators, None and NaN as a dash, a spread as mean ± sd, other
+    #: numbers with `digits`.
     rows: Sequence[Sequence[Entry]]
+    #: Digits after the point by column; 3 by default. A sign is shown in columns whose head begins with Δ.
     digits: dict[str, int] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    for_screen: bool = True
+    notes: Sequence[str] = ()  #: sentences below it
+    for_screen: bool = True  #: whether a terminal is wide and long enough for it; files always are
 
     def text_rows(self) -> list[list[str]]:
         """Return the cells as people read them."""
