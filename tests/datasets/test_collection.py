@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from napsets.datasets import DATASETS, load, read_collected
-from napsets.datasets.collection import COLLECTION, TIMED, by_quantiles, split_seed
+from napsets.datasets.registry import COLLECTION, TIMED, by_quantiles, split_seed
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning
 
 # A ring of 20 nodes, stored one way: each has an edge to the next.

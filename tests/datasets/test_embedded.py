@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from napsets.datasets import amazon_predictions, load, random_split
-from napsets.datasets.amazon import pack, round_rows, unpack
+from napsets.datasets.amazon import round_rows, unpack
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 
@@ -95,6 +95,24 @@ def test_loading_needs_neither_torch_nor_numba_nor_arrow():
         "print([m for m in ('torch', 'numba', 'pyarrow', 'pandas', 'scipy') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def pack(path, graph, features, labels):
+    """Write an undirected graph with binary features and fewer than 2¹⁶ nodes in the smallest layout that was tried."""
+    row = np.repeat(np.arange(graph.num_nodes), graph.degrees)
+    upper = row < graph.indices
+    row, column = row[upper], graph.indices[upper].astype(np.int64)
+    first = np.diff(row, prepend=-1) != 0
+    gaps = np.where(first, column - row, np.diff(column, prepend=0)).astype(np.uint16)
+    np.savez_compressed(
+        path,
+        counts=np.bincount(row, minlength=graph.num_nodes).astype(np.uint16),
+        gaps_high=(gaps >> 8).astype(np.uint8),  # the two bytes compress better apart
+        gaps_low=(gaps & 255).astype(np.uint8),
+        features=np.packbits(features.astype(bool), axis=1),
+        num_features=np.int64(features.shape[1]),
+        labels=labels.astype(np.uint8),
+    )
 
 
 @pytest.mark.parametrize("edges", [[[0, 0, 3], [1, 4, 2]], [[], []], [[3], [4]]])

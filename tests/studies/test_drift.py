@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.datasets.collection import read_collected
+from napsets.datasets.registry import read_collected
 from napsets.studies import STUDIES, Laboratory, RowStore
 from napsets.studies.arrivals import STRATEGIES, Arrivals, follow, train_softmax
 from napsets.studies.drift import DriftCell

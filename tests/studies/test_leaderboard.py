@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.datasets.collection import read_collected
+from napsets.datasets.registry import read_collected
 from napsets.errors import MissingDependencyError
 from napsets.evaluation.cautions import level_labels
 from napsets.methods import METHODS, CalibrationData, Method, make_method

@@ -13,9 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.values import (
-    shown,
-)
+from napsets.checks.values import shown
 from napsets.errors import InvalidInputError, NapsetsWarning, warn
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
@@ -304,15 +302,8 @@ def check_numbers(name: str, value: object, *, largest: float) -> FloatArray:
 def count_trained(mask: Any, calibration: IntArray, size: int) -> int:
     """Return how many calibration nodes a mask of training nodes holds, with a warning where there are any.
 
-    Parameters
-    ----------
-    mask : array or None
-        One boolean per node, or one per node and split, in which every split must contain a node; anything else is
-        ignored.
-    calibration : numpy.ndarray
-        Positions of the calibration nodes.
-    size : int
-        How many nodes there are.
+    The mask has one boolean per node, or one per node and split, in which every split must contain a node; anything
+    else is ignored.
     """
     if mask is None:
         return 0

@@ -61,19 +61,7 @@ def weights_mean(name: str, value: object, weights: npt.NDArray[Any]) -> Weights
 
 
 def check_lengths(name: str, value: object, size: int, *, weights_are: WeightsAre = "lengths") -> FloatArray:
-    """Return the length of each of `size` edges, from lengths or from strengths.
-
-    Parameters
-    ----------
-    name : str
-        What errors call the argument.
-    value : array of shape (size,)
-        Numbers from 1e-100 to 1e100: neither zero nor negative, infinite or NaN.
-    size : int
-        How many edges there are.
-    weights_are : {"lengths", "strengths"}
-        What the numbers say.
-    """
+    """Return the length of each of `size` edges, from lengths or strengths: numbers from 1e-100 to 1e100."""
     array = as_array(name, value)
     if array.shape != (size,):
         raise InvalidInputError(f"`{name}` must have one entry per edge, {size}; got shape {array.shape}")

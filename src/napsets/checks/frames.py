@@ -23,22 +23,9 @@ Names = npt.NDArray[Any]
 def align(rows: Mapping[str, Any], ids: Any = None, names: Names | None = None) -> tuple[dict[str, Any], Any]:
     """Bring arguments with one entry per node into one order by their pandas indexes, those that have one.
 
-    The order is that of `ids`, or else of `names`, or else of the first index. Rows whose index holds 0..n−1 in any
-    order go back to these positions; where there are ids or names, an index that merely counts from 0 says nothing.
-
-    Parameters
-    ----------
-    rows : mapping
-        The arguments by name, the one first that others are compared with.
-    ids : array, optional
-        The ids that the user gave the nodes.
-    names : array, optional
-        The names that the graph gives them.
-
-    Returns
-    -------
-    (dict, array or None)
-        The arguments in one order, and what the nodes are called, if by anything but 0..n−1.
+    The order is that of `ids`, or else of `names` (the graph's), or else of the first index. Rows whose index holds
+    0..n−1 in any order go back to these positions; where there are ids or names, an index that merely counts from 0
+    says nothing. Returned with the rows is what the nodes are called, if by anything but 0..n−1.
     """
     aligned = dict(rows)
     indexes = {name: index for name, value in rows.items() if (index := index_of(value)) is not None}
@@ -108,16 +95,8 @@ def find_rows(known: Names, wanted: Names) -> IntArray:
 def find_nodes(name: str, value: Any, ids: Names | None, *, way: str) -> Any:
     """Return the positions of nodes that are named by their ids; masks, and positions, as they are.
 
-    Parameters
-    ----------
-    name : str
-        The argument, for messages.
-    value : array
-        A boolean mask; ids, where `ids` are of the same type, integers or text; otherwise positions from 0.
-    ids : array or None
-        What the nodes are called.
-    way : str
-        How positions are passed instead, for messages.
+    Values are taken for ids where `ids` are of the same type, integers or text. A message says with `way` how positions
+    are passed instead.
     """
     column = as_column(name, value)
     if column.dtype == np.bool_:
@@ -155,14 +134,8 @@ _NUMBER = re.compile(r"-?\d+")
 def named_columns(table: Any, class_names: Any) -> tuple[Any, Sequence[str] | None]:
     """Return probabilities with their columns in the order of the classes, and what the classes are called.
 
-    Columns that are numbered 0..C−1 in any order go back into this order, as rows do by their index.
-
-    Parameters
-    ----------
-    table : array or frame
-        The probabilities.
-    class_names : sequence of str or None
-        What the user calls the classes; None for the column names of a frame.
+    Columns that are numbered 0..C−1 in any order go back into this order, as rows do by their index. Without
+    `class_names`, the columns of a frame name the classes.
     """
     columns = getattr(table, "columns", None)
     if columns is None or callable(columns) or not hasattr(table, "shape"):
@@ -197,13 +170,6 @@ def label_numbers(labels: Any, class_names: Sequence[str] | None) -> Any:
     Integers are such numbers already, names are looked up among those of the classes, and whole numbers that missing
     entries made floats become integers again. A single column is one label per row. Anything else is returned as it
     is, for other checks to refuse.
-
-    Parameters
-    ----------
-    labels : array
-        One label per node.
-    class_names : sequence of str or None
-        What the classes are called.
 
     Examples
     --------

@@ -6,7 +6,6 @@ Deflate. Unpacking needs NumPy alone and takes a tenth of a second.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from typing import Any
@@ -16,7 +15,6 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import IntArray, sealed
 from napsets.datasets.dataset import NodeDataset, random_split
-from napsets.files.places import replacing
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 
@@ -69,27 +67,8 @@ def round_rows(probabilities: npt.NDArray[Any], bits: int = 15) -> npt.NDArray[n
     return np.asarray(units / 2**bits, dtype=np.float32)
 
 
-def pack(path: str | os.PathLike[str], graph: Graph, features: npt.NDArray[Any], labels: IntArray) -> None:
-    """Write an undirected graph with binary features and fewer than 2¹⁶ nodes in the smallest layout that was tried."""
-    row = np.repeat(np.arange(graph.num_nodes), graph.degrees)
-    upper = row < graph.indices
-    row, column = row[upper], graph.indices[upper].astype(np.int64)
-    first = np.diff(row, prepend=-1) != 0
-    gaps = np.where(first, column - row, np.diff(column, prepend=0)).astype(np.uint16)
-    with replacing(path) as draft:
-        np.savez_compressed(
-            draft,
-            counts=np.bincount(row, minlength=graph.num_nodes).astype(np.uint16),
-            gaps_high=(gaps >> 8).astype(np.uint8),  # the two bytes compress better apart
-            gaps_low=(gaps & 255).astype(np.uint8),
-            features=np.packbits(features.astype(bool), axis=1),
-            num_features=np.int64(features.shape[1]),
-            labels=labels.astype(np.uint8),
-        )
-
-
 def unpack(packed: Any) -> tuple[Graph, npt.NDArray[np.float32], IntArray]:
-    """Read what `pack` wrote: the graph, its features and its labels."""
+    """Return the graph, its features and its labels from their packed layout; a test packs them."""
     counts = packed["counts"].astype(np.int64)
     gaps = packed["gaps_high"].astype(np.int64) << 8 | packed["gaps_low"]
     row = np.repeat(np.arange(counts.size), counts)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 from napsets.datasets import NodeDataset
-from napsets.datasets.collection import split_seed, time_split
+from napsets.datasets.registry import split_seed, time_split
 from napsets.levels import rank_place
 from napsets.live.alarms import smoothed_p_values
 from napsets.live.steering import Mark, Steered

@@ -26,7 +26,7 @@ from napsets.checks.text import percent
 from napsets.checks.values import check_alpha
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
-from napsets.datasets.collection import COLLECTION, file_name
+from napsets.datasets.registry import COLLECTION, file_name
 from napsets.errors import InvalidInputError, NapsetsError, NapsetsWarning
 from napsets.evaluation.cautions import level_labels
 from napsets.evaluation.groups import usual_groups

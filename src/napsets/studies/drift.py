@@ -20,7 +20,7 @@ import numpy as np
 
 from napsets.checks.values import check_alpha
 from napsets.datasets import NodeDataset
-from napsets.datasets.collection import TIMED, file_name, read_collected
+from napsets.datasets.registry import TIMED, file_name, read_collected
 from napsets.errors import InvalidInputError, NapsetsWarning
 from napsets.files.predictions import NodePredictions
 from napsets.live.alarms import first_alarm, jumper, miss_alarm
