@@ -63,12 +63,17 @@ def in_digits(value: float, decimals: int = 4, *, sign: str = "") -> str:
     return format(value, f"{sign}.{decimals}f" if plain else f"{sign}.4g")
 
 
+def _number(name: str, value: object, wanted: str) -> float:
+    """Return a value as a float, or say that it must be what is `wanted`; text that reads as a number is none."""
+    try:
+        return float(cast(Any, None if isinstance(value, str) else value))
+    except _NO_NUMBER as error:
+        raise InvalidInputError(f"`{name}` must be {wanted}; got {shown(value)}") from error
+
+
 def check_alpha(value: object) -> float:
     """One error rate strictly between 0 and 1."""
-    try:
-        alpha = float(cast(Any, None if isinstance(value, str) else value))
-    except _NO_NUMBER as error:
-        raise InvalidInputError(f"`alpha` must be a number between 0 and 1; got {shown(value)}") from error
+    alpha = _number("alpha", value, "a number between 0 and 1")
     if not 0.0 < alpha < 1.0:  # NaN fails this too
         raise InvalidInputError(f"`alpha` must lie strictly between 0 and 1; got {alpha:g}")
     return alpha
@@ -92,10 +97,7 @@ def check_size(name: str, numbers: Any) -> None:
 
 def check_share(name: str, value: object) -> float:
     """One number from 0 to 1, both included."""
-    try:
-        share = float(cast(Any, value))
-    except _NO_NUMBER as error:
-        raise InvalidInputError(f"`{name}` must be a number from 0 to 1; got {shown(value)}") from error
+    share = _number(name, value, "a number from 0 to 1")
     if not 0.0 <= share <= 1.0:
         raise InvalidInputError(f"`{name}` must lie in [0, 1]; got {share:g}")
     return share
@@ -103,10 +105,7 @@ def check_share(name: str, value: object) -> float:
 
 def check_number(name: str, value: object, *, largest: float) -> float:
     """One number from 0 to `largest`."""
-    try:
-        number = float("nan") if isinstance(value, str) else float(cast(Any, value))
-    except _NO_NUMBER as error:
-        raise InvalidInputError(f"`{name}` must be a number; got {shown(value)}") from error
+    number = _number(name, value, "a number")
     if not 0.0 <= number <= largest:  # NaN fails this too
         raise InvalidInputError(f"`{name}` must be finite, at least 0 and at most {largest:g}; got {shown(value)}")
     return number
@@ -114,10 +113,7 @@ def check_number(name: str, value: object, *, largest: float) -> float:
 
 def check_finite(name: str, value: object) -> float:
     """One number, of either sign, neither NaN nor infinite."""
-    try:
-        number = float("nan") if isinstance(value, str) else float(cast(Any, value))
-    except _NO_NUMBER:
-        number = float("nan")
+    number = _number(name, value, "a finite number")
     if not math.isfinite(number):
         raise InvalidInputError(f"`{name}` must be a finite number; got {shown(value)}")
     return number

@@ -28,24 +28,27 @@ def label_lists(table: TableFile, lists: Any) -> Any:
     flat = lists.flatten()
     if pa.types.is_nested(flat.type):
         raise FileFormatError(f"`sets` must hold lists of names in its column labels; {table.path} nests them")
-    if lists.null_count or flat.null_count:
-        raise FileFormatError(f"`sets` must have no empty cell; the column labels of {table.path} has some")
+    refuse_empty(table, "labels", lists, flat)
     return lists.cast(pa.large_list(pa.large_string()))
 
 
 def _parsed(table: TableFile, text: str | None) -> list[str]:
     """Return the labels of a cell of CSV, a JSON array."""
-    try:
-        names = json.loads(text or "")
-    except (ValueError, RecursionError):
-        names = None
+    names = _json(text)
     if not isinstance(names, list) or {type(name) for name in names} not in (set(), {str}, {int}):
-        cell = repr(text) if text is None or len(text) <= 80 else repr(text[:80]) + "…"
         raise FileFormatError(
-            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {cell}. "
+            f"`sets` must hold a JSON array in each cell of its column labels; {table.path} has {shown(text)}. "
             f'The array holds names, as in ["cat", "dog"], or integers.'
         )
     return [str(name) for name in names]
+
+
+def _json(text: str | None) -> Any:
+    """Return what a cell of CSV says; None where it is not JSON."""
+    try:
+        return json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
 
 
 def predicted_names(table: TableFile, values: Any) -> Any:
@@ -53,8 +56,7 @@ def predicted_names(table: TableFile, values: Any) -> Any:
     types = arrow().types
     if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_integer(values.type)):
         raise FileFormatError(f"`sets` must hold names in its column prediction; in {table.path} it is {values.type}")
-    if values.null_count:
-        raise FileFormatError(f"`sets` must have no empty cell; the column prediction of {table.path} has some")
+    refuse_empty(table, "prediction", values)
     return values.cast(arrow().large_string())
 
 
@@ -80,8 +82,7 @@ def p_value_fields(table: TableFile, values: Any) -> Any:
             f"`sets` must hold a number for each class in its column p_values; in {table.path} it is {values.type}"
         )
     parts = values.flatten()
-    if values.null_count or any(part.null_count for part in parts):
-        raise FileFormatError(f"`sets` must have no empty cell; the column p_values of {table.path} has some")
+    refuse_empty(table, "p_values", values, *parts)
     if not all(types.is_floating(part.type) or types.is_integer(part.type) for part in parts):
         raise FileFormatError(f"`sets` must hold numbers in its column p_values; in {table.path} it is {values.type}")
     names = [field.name for field in values.type]
@@ -90,10 +91,7 @@ def p_value_fields(table: TableFile, values: Any) -> Any:
 
 def _object(table: TableFile, text: str | None) -> dict[str, Any]:
     """Return the p-values of a cell of CSV, a JSON object."""
-    try:
-        numbers = json.loads(text or "")
-    except (ValueError, RecursionError):
-        numbers = None
+    numbers = _json(text)
     if not isinstance(numbers, dict) or not all(type(value) in (int, float) for value in numbers.values()):
         raise FileFormatError(
             f"`sets` must hold a JSON object in each cell of its column p_values, as in "
@@ -126,8 +124,7 @@ def class_codes(table: TableFile, labels: Any, class_names: list[str], what: str
         raise FileFormatError(
             f"`sets` must hold {what} that are among the class_names of its metadata; {table.path} has {strange!r}"
         )
-    indices: IntArray = codes.to_numpy(zero_copy_only=False).astype(np.int64)
-    return indices
+    return plain_array(codes).astype(np.int64)
 
 
 #: Columns that a file of predictions may have in addition to node and probabilities.
@@ -165,8 +162,7 @@ def numbers_or_nan(table: TableFile, values: Any, column: str) -> npt.NDArray[np
         numbers = values.cast(pa.float64(), safe=False)  # integers may be larger than a float knows to the last digit
     except pa.ArrowInvalid as error:
         raise FileFormatError(f"{wanted} not all of it is: {error}") from error
-    array: npt.NDArray[np.float64] = numbers.to_numpy(zero_copy_only=False)
-    return array
+    return plain_array(numbers)
 
 
 def check_width(table: TableFile, block: npt.NDArray[Any], width: int) -> None:
@@ -205,17 +201,25 @@ def _plain_column(table: TableFile, values: Any, column: str, first: int) -> npt
         return _list_rows(table, values, column, first)
     if types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    _refuse_empty(table, values, column, first)
-    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    refuse_empty(table, column, values, first=first)
+    array = plain_array(values)
     return array.astype(str) if array.dtype == object else array
 
 
-def _refuse_empty(table: TableFile, values: Any, column: str, first: int) -> None:
-    if values.null_count:
+def refuse_empty(table: TableFile, column: str, *values: Any, first: int | None = None) -> None:
+    """Refuse a column with empty cells; the rows of a batch that begins at row `first` of the file are named."""
+    if any(part.null_count for part in values):
+        where = f", among the rows from {first} on. Fill them in, drop those rows, or drop that column."
         raise FileFormatError(
-            f"`{table.name}` must have no empty cell; the column {column} of {table.path} has some, among the rows "
-            f"from {first} on. Fill them in, drop those rows, or drop that column."
+            f"`{table.name}` must have no empty cell; the column {column} of {table.path} has some"
+            f"{'' if first is None else where}"
         )
+
+
+def plain_array(values: Any) -> npt.NDArray[Any]:
+    """Return an Arrow array as one of NumPy."""
+    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return array
 
 
 def _number_column(
@@ -232,9 +236,8 @@ def _number_column(
             f"`{table.name}` must hold numbers in every column but node; the column {column} of {table.path} is "
             f"{values.type}. If it is not a class, add --ignore-columns {column}.{companion}{_number_hint(values)}"
         )
-    _refuse_empty(table, values, column, first)
-    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return array
+    refuse_empty(table, column, values, first=first)
+    return plain_array(values)
 
 
 def _number_hint(values: Any) -> str:
@@ -259,8 +262,7 @@ def _list_rows(table: TableFile, lists: Any, column: str, first: int) -> npt.NDA
         row = int((lengths != size).argmax())
         raise FileFormatError(
             f"`{table.name}` must have the same number of entries in each row, at least one; row {first + row} of "
-            f"{table.path} "
-            f"has {lengths[row]}, row {first} has {size}"
+            f"{table.path} has {lengths[row]}, row {first} has {size}"
         )
     dtype = np.float32 if values.dtype == np.float32 else np.float64
     return values.astype(dtype, copy=False).reshape(-1, size)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import FloatArray, IntArray
 from napsets.checks.compressed import WeightsAre, check_lengths
 from napsets.errors import FileFormatError, InvalidInputError, arrow
+from napsets.files.cells import plain_array, refuse_empty
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, UnknownIds, all_ids, id_column, known_places, one_width
 from napsets.files.labels import NodeTruth, read_labels, read_nodes, read_target_truth
@@ -301,13 +302,8 @@ def _weights(table: TableFile, column: Any, first: int) -> FloatArray:
         raise FileFormatError(
             f"`edges` must hold numbers in its column weight; in {table.path} that column is {column.type}"
         )
-    if column.null_count:
-        raise FileFormatError(
-            f"`edges` must have no empty cell; the column weight of {table.path} has some, among the rows from {first} "
-            f"on. Fill them in, or drop those rows."
-        )
-    numbers: FloatArray = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    return numbers
+    refuse_empty(table, "weight", column, first=first)
+    return plain_array(column).astype(np.float64)
 
 
 def _lengths(table: TableFile, weights: FloatArray, meaning: WeightsAre) -> FloatArray:

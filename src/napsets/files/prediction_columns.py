@@ -28,6 +28,7 @@ from napsets.files.cells import (
     named_fields,
     p_value_fields,
     p_value_matrix,
+    plain_array,
     predicted_names,
 )
 from napsets.files.formats import TableFile
@@ -340,6 +341,4 @@ def with_first_choices(table: Any, probabilities: npt.NDArray[Any], nodes: IntAr
 
 def _lengths(rows: PredictionRows) -> IntArray:
     """Return how many labels each list has."""
-    lengths = arrow().compute.list_value_length(rows.others["labels"]).to_numpy(zero_copy_only=False)
-    counts: IntArray = lengths.astype(np.int64)
-    return counts
+    return plain_array(arrow().compute.list_value_length(rows.others["labels"])).astype(np.int64)

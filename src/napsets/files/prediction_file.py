@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from napsets.checks.arguments import ArrayLike, BoolArray, FloatArray
+from napsets.checks.arguments import BoolArray, FloatArray
 from napsets.errors import FileFormatError, InvalidInputError, NapsetsWarning, arrow
+from napsets.files.cells import plain_array, refuse_empty
 from napsets.files.formats import TableFile, open_table
 from napsets.files.ids import NodeIds, id_column, joined_ids
 from napsets.files.inputs import Inputs
@@ -55,16 +56,6 @@ def memory_bound(nodes: int, classes: int, edges: int, *, width: int = 4, eviden
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
-
-
-class PredictionSource(Protocol):
-    """What predicts: a calibrated method. Where its `score` has `probabilities`, these predict labels."""
-
-    def predict(
-        self, nodes: ArrayLike, alpha: float, *, progress: Callable[[int, int], None] | None = None
-    ) -> Prediction:
-        """Return the prediction of some nodes; if p-values are requested, ``p_values=`` is passed too."""
-        ...
 
 
 def describe_settings(
@@ -111,7 +102,7 @@ def describe_settings(
 def write_prediction(
     inputs: Inputs,
     path: str | os.PathLike[str],
-    calibrated: PredictionSource,
+    calibrated: Any,
     *,
     alpha: float,
     metadata: Mapping[str, Any],
@@ -127,8 +118,9 @@ def write_prediction(
         What was read.
     path : path
         The file to write.
-    calibrated : PredictionSource
-        What predicts, calibrated on these inputs (see `Inputs.calibrate`).
+    calibrated : Calibrated
+        What predicts, calibrated on these inputs (see `Inputs.calibrate`). Where its `score` has `probabilities`, these
+        predict labels.
     alpha : float
         Error rate.
     metadata : mapping
@@ -310,10 +302,8 @@ def _numbers(table: TableFile, values: Any, name: str, endless: Mapping[str, flo
         values = (values if pa.types.is_floating(values.type) else values.cast(pa.float64())).fill_null(endless[name])
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         raise FileFormatError(f"`sets` must hold numbers in its column {name}; in {table.path} it is {values.type}")
-    if values.null_count:
-        raise FileFormatError(f"`sets` must have no empty cell; the column {name} of {table.path} has some")
-    array: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
-    return array
+    refuse_empty(table, name, values)
+    return plain_array(values)
 
 
 def _check_numbers(
