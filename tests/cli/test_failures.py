@@ -132,7 +132,7 @@ def test_a_fault_of_ours_is_owned_and_shown_with_debug(run, world, target, monke
     def fail(*arguments, **options):
         raise RuntimeError("a surprise")
 
-    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli._options.read_inputs", fail)
     shown = run("predict", *world.files, "-o", target)
     check(
         shown,
@@ -148,7 +148,7 @@ def test_too_little_memory(run, world, target, monkeypatch):
     def fail(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli._options.read_inputs", fail)
     check(run("predict", *world.files, "-o", target), "there is not enough memory for these files", target)
 
 
@@ -197,7 +197,7 @@ def test_whatever_goes_wrong_while_options_are_read_is_told(run, world, monkeypa
     def fail(path):
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("napsets.cli._like.read_written_record", fail)
+    monkeypatch.setattr("napsets.cli.inspect.read_written_record", fail)
     flags = ["--debug"] if debug else []
     shown = run("inspect", "--node", 1, *world.files, "--like", "sets.parquet", *flags)
     assert shown.exit_code == 1
@@ -210,7 +210,7 @@ def test_a_file_that_may_not_be_read_is_called_so(run, world, tmp_path, monkeypa
     def fail(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("napsets.cli._like.read_written_record", fail)
+    monkeypatch.setattr("napsets.cli.inspect.read_written_record", fail)
     shown = run("inspect", "--node", 1, *world.files, "--like", tmp_path / "s.parquet")
     assert shown.exit_code == 2
     assert "Permission denied" in shown.stderr

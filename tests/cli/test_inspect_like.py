@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import napsets as ns
-from napsets.cli._like import read_written_record
+from napsets.cli.inspect import read_written_record
 from napsets.evaluation.comparison import compare
 from napsets.files import read_sets
 from napsets.methods import Method

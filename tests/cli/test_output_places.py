@@ -22,8 +22,7 @@ def work(monkeypatch):
     def fail(*arguments, **options):
         pytest.fail("work was done before the output was looked at")
 
-    monkeypatch.setattr("napsets.cli.predict.read_inputs", fail)
-    monkeypatch.setattr("napsets.cli.report.read_inputs", fail)
+    monkeypatch.setattr("napsets.cli._options.read_inputs", fail)
     monkeypatch.setattr("napsets.datasets.load", fail)
     monkeypatch.setattr("napsets.studies.Laboratory.run", fail)
 

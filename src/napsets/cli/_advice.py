@@ -31,18 +31,7 @@ _WITHOUT_SUPPORT: dict[type[Prediction], str] = {
 
 
 def support_note(result: Mapping[str, Any], context: Any, prediction: type[Prediction]) -> str | None:
-    """Return a note on predictions that leave nothing out because of too little support, or None where there are few.
-
-    Parameters
-    ----------
-    result : mapping
-        What the command knows of its run: nodes, infinite, method, alpha, hops, engine and, if known, decay and
-        calibration.
-    context : typer.Context
-        The command and its options, from which the better one is made.
-    prediction : type
-        What was predicted.
-    """
+    """Return a note on predictions that leave nothing out for lack of support, or None where there are few."""
     from napsets.advice.theory import fewest_labels
 
     share = result["infinite"] / max(result["nodes"], 1)
@@ -75,15 +64,7 @@ def support_note(result: Mapping[str, Any], context: Any, prediction: type[Predi
 
 
 def full_note(result: Mapping[str, Any], context: Any) -> str | None:
-    """Return a note on sets that are full though support is not what they lack, or None where there are few.
-
-    Parameters
-    ----------
-    result : mapping
-        What the command knows of its run: nodes, infinite, alpha and, if known, full_rate and classes.
-    context : typer.Context
-        The command and its options, from which the better one is made.
-    """
+    """Return a note on sets that are full though support is not what they lack, or None where there are few."""
     nodes, alpha, full = result["nodes"], result["alpha"], result.get("full_rate", 0.0)
     reached = round(full * nodes) - result["infinite"]
     # One class alone fills every set; and where most full sets lack support, that is what there is to say.

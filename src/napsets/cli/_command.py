@@ -24,17 +24,17 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from napsets.checks.text import visible
-from napsets.cli._options import Only
+from napsets.cli._options import FILES_PANEL, Only
 from napsets.cli._output import STANDARD, Output, check_standard_output, inputs_of, standard_streams
-from napsets.cli._reading import FILES_PANEL
 from napsets.cli._terminal import Interrupted, at_work, report_error, stopped
 from napsets.errors import NapsetsWarning
 from napsets.files.places import discard_drafts, recording
@@ -197,7 +197,7 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
             declared += _options(*records[parameter.name])
         else:
             declared.append((parameter.name, hints[parameter.name], parameter.default))
-    declared.sort(key=lambda option: _panel(option[1]) == FILES_PANEL)
+    declared = sorted(map(_with_choices, declared), key=lambda option: _panel(option[1]) == FILES_PANEL)
     PATHS[name] = {key for key, hint, _ in declared if _is_path(hint)}
 
     @functools.wraps(function)
@@ -253,6 +253,18 @@ def _options(record: Any, names: Iterable[str]) -> list[tuple[str, Any, Any]]:
         field.name: inspect.Parameter.empty if field.default is MISSING else field.default for field in fields(record)
     }
     return [(key, as_written(hints[key]), defaults[key]) for key in names]
+
+
+def _with_choices(option: tuple[str, Any, Any]) -> tuple[str, Any, Any]:
+    """Return an option with an Enum in place of a Literal, which not every version of Typer knows."""
+    name, hint, default = option
+    kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    literal = next((part for part in (kind, *get_args(kind)) if get_origin(part) is Literal), None)
+    if literal is None:
+        return option
+    choices: Any = Enum(name, {text: text for text in get_args(literal)}, type=str)  # type: ignore[misc]
+    chosen = choices if kind is literal else choices | None
+    return name, Annotated[(chosen, *extras)], default if default is None else choices(default)
 
 
 def _panel(hint: Any) -> Any:

@@ -31,19 +31,6 @@ def follow_labels(
 
     A file of predictions has no scores. What is tested for exchangeability is whether a prediction missed, then its
     size: if nodes are exchangeable, so are these.
-
-    Parameters
-    ----------
-    labelled : LabelledFile
-        The predictions and their truth.
-    labels : Path
-        The file of labels.
-    column : str
-        The column that says when each label came, or "rows".
-    reading : Reading
-        How files are read.
-    made : str, optional
-        The column that says when each prediction was made, on the scale of the other.
     """
     prediction = labelled.prediction
     order, delays = _order(labelled, labels, column, reading, made)

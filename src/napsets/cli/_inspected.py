@@ -10,7 +10,7 @@ import numpy as np
 
 from napsets.cli._output import number, percent, signed, table
 from napsets.files import Inputs
-from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.predictions import Prediction, PredictionSets
 
 #: Labels whose evidence the terminal shows; JSON has all of them.
 _SHOWN_LABELS = 8
@@ -320,15 +320,9 @@ class _IntervalExplanation(Explanation):
         return [table(title, columns, rows), table(_spoken(evidence), heads, voices)]
 
 
-_EXPLANATIONS: dict[type[Prediction], Explanation] = {
-    PredictionSets: _SetExplanation(),
-    PredictionIntervals: _IntervalExplanation(),
-}
-
-
 def explanation_of(prediction: type[Prediction]) -> Explanation:
     """Return what is said of a kind of prediction."""
-    return _EXPLANATIONS[prediction]
+    return _SetExplanation() if prediction is PredictionSets else _IntervalExplanation()
 
 
 def _names_of(voices: Any, inputs: Inputs) -> list[Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,17 +14,16 @@ from napsets.cli._options import (
     AllowEmpty,
     Alpha,
     DecayOption,
-    FallbackName,
     FallbackOption,
     FeaturesOption,
     Hops,
     Radius,
+    ReadingOptions,
     ScoreOption,
     Seed,
     make_decay,
     make_score,
 )
-from napsets.cli._reading import ReadingOptions
 from napsets.errors import InvalidInputError
 from napsets.evaluation.kinds import SETS, kind_of
 from napsets.files import Inputs, read_features, read_groups
@@ -43,17 +41,6 @@ LOCAL_METHOD = "naps"
 LENGTH_METHOD = "naps-lengths"
 #: Settings that some methods ignore.
 _CHOSEN_BY = ("hops", "decay", "pool", "alike", "fallback", "level", "direction", "radius")
-
-
-class LevelName(str, Enum):
-    """Where thresholds are taken."""
-
-    nominal = "nominal"
-    exact = "exact"
-
-
-def _names() -> list[str]:
-    return list(METHODS)
 
 
 def names_of(text: str) -> list[str]:
@@ -82,7 +69,7 @@ MethodOption = Annotated[
         help=f"The method: {', '.join(METHODS)}. `napsets methods` says what each is for. Without it {DEFAULT_METHOD}; "
         f"or {LOCAL_METHOD} if --hops, --decay, --pool, --alike, --fallback, --level, --score or, with --directed, "
         f"--direction is given, and {LENGTH_METHOD} if --radius is.",
-        autocompletion=_names,
+        autocompletion=lambda: list(METHODS),
         callback=_check_names,
     ),
 ]
@@ -92,7 +79,7 @@ MethodsOption = Annotated[
         "--methods",
         help=f"Methods to compare, the baseline first, separated by commas: {', '.join(METHODS)}. Without it "
         f"{', '.join(SETS.compared)}, as far as they suit the task.",
-        autocompletion=_names,
+        autocompletion=lambda: list(METHODS),
         callback=_check_names,
     ),
 ]
@@ -125,7 +112,7 @@ By = Annotated[
     ),
 ]
 LevelOption = Annotated[
-    LevelName | None,
+    Literal["nominal", "exact"] | None,
     typer.Option(
         "--level",
         help="Thresholds at 1 − alpha (nominal), or at a level set on held-out labels (exact: with a guarantee). "
@@ -153,7 +140,7 @@ class MethodOptions:
     score: ScoreOption = DEFAULT_SCORE
     seed: Seed = 0
     allow_empty: AllowEmpty = True
-    fallback: FallbackOption = FallbackName.full
+    fallback: FallbackOption = "full"
     level: LevelOption = None
 
     def chosen(self, context: typer.Context, *, everywhere: bool = False) -> MethodOptions:
@@ -207,6 +194,7 @@ class MethodOptions:
 
     def check(self, read: ReadingOptions) -> None:
         """Refuse settings that are wrong whatever the files contain, before files are read."""
+        groups_file(self.by)
         score = make_score(self.score)
         if prediction_type(score) is read.prediction:
             self._check_features(self.make(read, score))
@@ -241,7 +229,7 @@ class ComparisonOptions:
     hops: Hops = 2
     pool: Pool = None
     alike: Alike = None
-    fallback: FallbackOption = FallbackName.full
+    fallback: FallbackOption = "full"
     level: LevelOption = None
 
     def names(self, prediction: type[Prediction] = PredictionSets) -> list[str]:

@@ -1,23 +1,196 @@
 """The options that several commands share: one name, one meaning, one help text.
 
-Those on how files are read are in `napsets.cli._reading`. A command takes a record in place of many options:
-`add_command` declares the options of its fields, in their order.
+A command takes a record in place of many options: `add_command` declares the options of its fields, in their order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from napsets import scores
 from napsets.checks.values import LARGEST_HOPS
 from napsets.errors import InvalidInputError
+from napsets.files import Inputs, read_inputs
+from napsets.files.reading import FORMATS, Reading
+from napsets.graph import Direction
 from napsets.localisers.decay import DECAYS, check_decay
 from napsets.localisers.path_lengths import LENGTH_DECAYS
+from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+
+Directed = Annotated[
+    bool, typer.Option("--directed", help="Edges go from source to target; follow them as --direction says.")
+]
+
+DirectionOption = Annotated[
+    Direction,
+    typer.Option("--direction", help="With --directed: from a node to its targets (out), its sources (in), or both."),
+]
+
+WeightsAre = Annotated[
+    Literal["lengths", "strengths"] | None,
+    typer.Option(
+        "--weights-are",
+        help="Whether the column weight of the edges holds lengths or strengths (length = 1/strength). Without it, "
+        "weights are not used.",
+    ),
+]
+
+IdKind = Annotated[
+    Literal["auto", "integer", "string"],
+    typer.Option("--ids", help="Read ids as the files have them (auto), or all of them as integers or as text."),
+]
+
+LabelsAre = Annotated[
+    Literal["auto", "names", "indices"],
+    typer.Option(
+        "--labels-are",
+        help="Whether labels are names of classes or their numbers from 0; auto: names if all are, numbers if none is.",
+    ),
+]
+
+Logits = Annotated[
+    bool,
+    typer.Option("--logits", help="The file holds logits (a model's outputs before softmax) instead of probabilities."),
+]
+
+Normalise = Annotated[
+    bool,
+    typer.Option("--normalise", help="Divide each row of probabilities by its sum: rounded shares, or percentages."),
+]
+
+IgnoreColumns = Annotated[
+    str,
+    typer.Option("--ignore-columns", help="Columns of --probabilities that are not classes, as in split,year."),
+]
+
+SkipUnknown = Annotated[
+    bool,
+    typer.Option(
+        "--skip-unknown",
+        help="Leave out rows with ids that the probabilities lack, or labels that are not classes, instead of failing.",
+    ),
+]
+
+TaskOption = Annotated[
+    Literal["classification", "regression"],
+    typer.Option(
+        "--task",
+        help="Sets of labels, or intervals for numbers. For intervals, --probabilities has the columns node and lower, "
+        "upper (two quantiles) or prediction [, spread], and --labels has the columns node, target.",
+    ),
+]
+
+#: The heading under which options on how files are written stand; they come after all others of a command.
+FILES_PANEL = "How files are written"
+
+
+def _check_reading(name: str) -> Any:
+    """Return what checks one option on how files are written."""
+
+    def check(value: str | None) -> str | None:
+        try:
+            Reading(**{name: value})  # type: ignore[arg-type]
+        except InvalidInputError as error:
+            raise typer.BadParameter(str(error)) from error
+        return value
+
+    return check
+
+
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="Names of columns, if not node, source, target, label: node=id,source=src. In one file only: "
+        "labels.node=uid. For regression: prediction=yhat, labels.target=price. Files of sets keep their names.",
+        callback=_check_reading("columns"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="Separator of CSV files, read or written: ';', '|', tab. Without it a comma, in .tsv a tab.",
+        callback=_check_reading("separator"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"Format of files whose name does not show it, and of -: {', '.join(FORMATS)}. Without it, - is CSV.",
+        autocompletion=lambda: list(FORMATS),
+        callback=_check_reading("format"),
+        rich_help_panel=FILES_PANEL,
+    ),
+]
+
+#: What each task predicts, and which options on reading its files have a meaning for it.
+_PREDICTIONS: dict[str, type[Prediction]] = {"classification": PredictionSets, "regression": PredictionIntervals}
+
+_READ_FOR: dict[type[Prediction], tuple[str, ...]] = {
+    PredictionSets: ("ids", "labels_are", "skip_unknown", "logits"),
+    PredictionIntervals: ("ids", "skip_unknown"),
+}
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files are read, and what is to be predicted from them."""
+
+    directed: Directed = False
+    direction: DirectionOption = "out"
+    weights_are: WeightsAre = None
+    ids: IdKind = "auto"
+    skip_unknown: SkipUnknown = False
+    labels_are: LabelsAre = "auto"
+    logits: Logits = False
+    normalise: Normalise = False
+    ignore_columns: IgnoreColumns = ""
+    task: TaskOption = "classification"
+    columns: Columns = None
+    separator: Separator = None
+    format: FormatOption = None
+
+    @property
+    def reading(self) -> Reading:
+        """How files are read, for the readers."""
+        named: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Reading)}
+        return Reading(**named)
+
+    @property
+    def prediction(self) -> type[Prediction]:
+        """What is to be predicted."""
+        return _PREDICTIONS[self.task]
+
+    def refuse(self, unused: dict[str, bool], *, works: str = "works without", elsewhere: bool = False) -> None:
+        """Refuse options that only the usual task has: any that was given, of ``{flag: whether it was}``."""
+        if self.prediction is not PredictionSets and (elsewhere or any(unused.values())):
+            *flags, last = unused
+            raise typer.BadParameter(f"{works} {', '.join(flags)} and {last}", param_hint="--task")
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what a file of predictions records of how files were read, as far as it was said."""
+        known = {name: getattr(self, name) for name in _READ_FOR[self.prediction]}
+        recorded = ("weights_are", "columns", "separator", "format", "normalise", "ignore_columns")
+        values = {name: getattr(self, name) for name in recorded}
+        return known | {name: value for name, value in values.items() if value not in (None, False, "")}
+
+    def direction_notes(self, *, follows_direction: bool = False) -> list[str]:
+        """Say that --direction was given, which has no effect on undirected edges."""
+        if self.directed or not (follows_direction or self.direction != "out"):
+            return []
+        return ["--direction has no effect without --directed: edges go both ways"]
+
 
 #: What `napsets.randomness` takes: the parser refuses more, in the words of all its refusals.
 LARGEST_SEED = 2**64 - 1
@@ -25,20 +198,6 @@ LARGEST_SEED = 2**64 - 1
 LARGEST_COUNT = 2**31 - 1
 
 _FORMATS = "Parquet, CSV, TSV, JSON Lines or npz; - is standard input"
-
-
-class FallbackName(str, Enum):
-    """What a node with too little support gets."""
-
-    full = "full"
-    global_ = "global"
-
-
-class FailOn(str, Enum):
-    """What makes a command fail although it did its work."""
-
-    never = "never"
-    warning = "warning"
 
 
 def make_score(name: str) -> Any:
@@ -83,14 +242,6 @@ def _check_alpha(value: float) -> float:
     return value
 
 
-def _decay_names() -> list[str]:
-    return list(DECAYS)
-
-
-def _score_names() -> list[str]:
-    return list(scores.SCORES)
-
-
 Edges = Annotated[Path, typer.Option("--edges", "-e", help=f"Edges: columns source, target[, weight]. {_FORMATS}.")]
 Probabilities = Annotated[
     Path,
@@ -120,7 +271,7 @@ TrainingOption = Annotated[
     ),
 ]
 FailOnOption = Annotated[
-    FailOn,
+    Literal["never", "warning"],
     typer.Option("--fail-on", help="With warning: exit with code 3 if the verdict has a warning; files are written."),
 ]
 FeaturesOption = Annotated[
@@ -144,7 +295,7 @@ DecayOption = Annotated[
         "--decay",
         help="Weight of a node k hops away: uniform (1), hyperbolic (1/k), geometric (2^-k), or numbers as in 1,0.5; "
         "by path length also linear or gaussian. Without it, the method's default.",
-        autocompletion=_decay_names,
+        autocompletion=lambda: list(DECAYS),
     ),
 ]
 ScoreOption = Annotated[
@@ -152,7 +303,7 @@ ScoreOption = Annotated[
     typer.Option(
         "--score",
         help=f"Conformity score: {', '.join(scores.SCORES)}.",
-        autocompletion=_score_names,
+        autocompletion=lambda: list(scores.SCORES),
         callback=_check_score,
     ),
 ]
@@ -163,7 +314,7 @@ AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty/--no-empty", help="Keep empty sets, or put the most probable label into them.")
 ]
 FallbackOption = Annotated[
-    FallbackName,
+    Literal["full", "global"],
     typer.Option(
         "--fallback", help="What a node with too few labelled nodes near it gets: every label, or the global threshold."
     ),
@@ -196,3 +347,10 @@ class InputFiles:
     edges: Edges
     probabilities: Probabilities
     labels: Labels
+
+    def read(self, read: ReadingOptions, stage: Callable[[str], None], **options: Any) -> Inputs:
+        """Return what the files hold; the options are further ones of `read_inputs`."""
+        return read_inputs(
+            self.edges, self.probabilities, self.labels,
+            reading=read.reading, prediction=read.prediction, stage=stage, **options,
+        )  # fmt: skip

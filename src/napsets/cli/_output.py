@@ -24,6 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 from rich.text import Text
 
+from napsets.checks.text import percent as percentage
 from napsets.checks.text import visible, visible_json
 from napsets.checks.values import in_digits
 from napsets.cli._terminal import flush, printing_error, silence
@@ -134,17 +135,7 @@ _PIPE_WIDTH = 120
 
 @dataclass
 class Output:
-    """How one run of a command prints.
-
-    Attributes
-    ----------
-    json : bool
-        One JSON object instead of tables.
-    quiet : bool
-        Results and errors only.
-    debug : bool
-        Tracebacks.
-    """
+    """How one run of a command prints."""
 
     json: bool = False
     quiet: bool = False
@@ -289,7 +280,7 @@ def signed(value: float) -> str:
 
 def percent(value: float | None) -> str:
     """Write a share for people."""
-    return "–" if value is None or math.isnan(value) else f"{100 * value:.2f} %"
+    return percentage(math.nan if value is None else value, 2)
 
 
 def _fitting(text: str) -> str:

@@ -201,19 +201,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def report_error(command: str, error: BaseException, *, written: Sequence[Path] = (), debug: bool = False) -> int:
-    """Print an error on standard error and return the exit code.
-
-    Parameters
-    ----------
-    command : str
-        The command that failed.
-    error : BaseException
-        What it raised.
-    written : sequence of Path
-        What it had written by then.
-    debug : bool
-        Whether to show the traceback.
-    """
+    """Print an error on standard error and return the exit code."""
     if debug:
         tell(visible("".join(traceback.format_exception(error)).rstrip(), lines=True))
     elif isinstance(error, BrokenPipeError):

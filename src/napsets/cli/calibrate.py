@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from napsets.cli._methods import MethodOptions, groups_file, ignored
-from napsets.cli._options import InputFiles
+from napsets.cli._methods import MethodOptions, ignored
+from napsets.cli._options import InputFiles, ReadingOptions
 from napsets.cli._output import Output, number, table, writable_file
-from napsets.cli._reading import ReadingOptions
-from napsets.files import read_inputs
 
 EXAMPLES = [
     "napsets calibrate --edges edges.parquet --probabilities p.parquet --labels y.parquet -o method.npz",
@@ -35,13 +33,9 @@ def calibrate(
     writable_file(output, (".npz",))
     options = method.chosen(context)
     run.notes(ignored(context, read, options.name))
-    groups_file(options.by)
     options.check(read)
     with run.steps() as steps:
-        inputs = read_inputs(
-            files.edges, files.probabilities, files.labels, None, read.reading,
-            prediction=read.prediction, predicting=False, stage=steps.stage,
-        )  # fmt: skip
+        inputs = files.read(read, steps.stage, predicting=False)
         run.notes(inputs.notes)
         chosen = options.make_for(context, inputs, read, steps.stage)
         steps.stage("calibrating")

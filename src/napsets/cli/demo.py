@@ -11,9 +11,8 @@ import numpy as np
 import typer
 
 from napsets.cli._methods import ComparisonOptions, ignored
-from napsets.cli._options import Seed
+from napsets.cli._options import ReadingOptions, Seed
 from napsets.cli._output import REPORT_SUFFIXES, Output, writable_file
-from napsets.cli._reading import ReadingOptions
 from napsets.cli.report import comparison_table
 
 EXAMPLES = ["napsets demo", "napsets demo --alpha 0.05 --model shadow-sage --output demo.html", "napsets demo --json"]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 
 from napsets.cli._methods import is_given
-from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, Only
+from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Labels, LabelsAre, Only, ReadingOptions
 from napsets.cli._output import Output, number, percent, table
-from napsets.cli._reading import LabelsAre, LabelsName, ReadingOptions
 from napsets.files import read_graph_around, read_groups, read_prediction
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 
@@ -66,7 +64,7 @@ def evaluate(
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="No note on labels without a set, which are left out anyway.")
     ] = False,
-    labels_are: LabelsAre = LabelsName.auto,
+    labels_are: LabelsAre = "auto",
     in_order: Annotated[
         str | None,
         typer.Option("--in-order", help="Labels came in the order of this column of --labels; 'rows' for its rows."),
@@ -102,9 +100,8 @@ def evaluate(
     with run.steps() as steps:
         steps.stage("reading sets")
         file = read_prediction(sets, reading)
-        tables = _TABLES[type(file.prediction)]
         for flag, is_set in {"--strata": strata is not None, "--labels-are": labels_are != "auto"}.items():
-            if is_set and flag in tables.unused:
+            if is_set and not isinstance(file.prediction, PredictionSets):
                 raise typer.BadParameter(
                     f"is for sets of labels; {context.params['sets']} holds {file.prediction.noun}s", param_hint=flag
                 )
@@ -117,7 +114,7 @@ def evaluate(
         if edges is not None:
             steps.stage("reading edges")
             reading = replace(reading, directed=made_with.directed)
-            graph = read_graph_around(edges, file.ids, reading, notes=notes).along(made_with.along)
+            graph = read_graph_around(edges, file.ids, reading, notes=notes).along(made_with.direction)
         named = None
         if groups is not None:
             steps.stage("reading groups")
@@ -126,7 +123,7 @@ def evaluate(
     # As it was called: what comes from standard input is read from a file of another name.
     result |= {"task": file.prediction.task, "sets": str(context.params["sets"]), "settings": file.metadata}
     run.notes([*notes, *_caveats(result, file.metadata), *_on_pccv(result, neighbourhoods)])
-    shown = [*tables.of(result), *(f"Warning: {text}." for text in result["weak"])]
+    shown = [*_tables(type(file.prediction), result), *(f"Warning: {text}." for text in result["weak"])]
     if in_order is not None:
         from napsets.cli._in_order import follow_labels, order_rows, order_table
 
@@ -253,76 +250,53 @@ def _coverage_table(kind: str, rows: list[dict[str, Any]], size: str | None = No
     return table(f"Coverage by {kind}", columns, shown)
 
 
-class _Tables(ABC):
-    """The tables of one kind of prediction."""
-
-    prediction: ClassVar[type[Prediction]]
-    #: Options that have no meaning for it.
-    unused: ClassVar[tuple[str, ...]] = ()
-    #: By what groups coverage is shown, and the size that is next to it.
-    sizes: ClassVar[dict[str, str | None]]
-
-    @abstractmethod
-    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
-        """Return what is said of sizes and shares, PCCV between them."""
-
-    def of(self, result: dict[str, Any]) -> list[Any]:
-        """Return all tables."""
-        noun, truth = self.prediction.noun, self.prediction.truth_name
-        rows = [
-            ("nodes evaluated", number(result["nodes"])),
-            (f"{noun}s without a known {truth.removesuffix('s')}", number(result["unlabelled"])),
-            ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
-            ("target", percent(1.0 - result["alpha"])),
-            (
-                "range that chance explains (95 of 100 cases)",
-                f"{percent(result['coverage_low'])} to {percent(result['coverage_high'])}",
-            ),
-            *self.rows(result),
-        ]
-        groups = [
-            _coverage_table(kind, result[f"coverage_by_{kind}"], size)
-            for kind, size in self.sizes.items()
-            if f"coverage_by_{kind}" in result
-        ]
-        return [table(f"{result['sets']} against {truth}", ["", ""], rows), *_gap_tables(result), *groups]
+def _set_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("average size", f"{number(result['mean_size'])} ± {number(result['mean_size_se'])}"),
+        ("average size of sets that contain the label", number(result["size_given_coverage"])),
+        ("SSCV (worst gap by set size)", number(result["sscv"])),
+        *_pccv_rows(result, "set"),
+        ("sets of one label", percent(result["singleton_rate"])),
+        ("empty sets", percent(result["empty_rate"])),
+        ("full sets", percent(result["full_rate"]) if result["full_rate"] >= 0 else "classes not listed"),
+        ("too little support (threshold ∞)", number(result["infinite"])),
+    ]
 
 
-class _SetTables(_Tables):
-    prediction = PredictionSets
-    sizes: ClassVar[dict[str, str | None]] = {"class": "mean_size", "degree": "mean_size", "group": None}
-
-    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
-        return [
-            ("average size", f"{number(result['mean_size'])} ± {number(result['mean_size_se'])}"),
-            ("average size of sets that contain the label", number(result["size_given_coverage"])),
-            ("SSCV (worst gap by set size)", number(result["sscv"])),
-            *_pccv_rows(result, "set"),
-            ("sets of one label", percent(result["singleton_rate"])),
-            ("empty sets", percent(result["empty_rate"])),
-            ("full sets", percent(result["full_rate"]) if result["full_rate"] >= 0 else "classes not listed"),
-            ("too little support (threshold ∞)", number(result["infinite"])),
-        ]
+def _interval_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    finite = [("average width of the finite ones", number(result["finite_width"]))]
+    return [
+        ("average width", f"{number(result['mean_width'])} ± {number(result['mean_width_se'])}"),
+        *(finite if result["infinite_rate"] > 0 else []),
+        ("median width", number(result["median_width"])),
+        *_pccv_rows(result, "interval"),
+        ("intervals that are the whole line", percent(result["infinite_rate"])),
+        ("intervals of one point", percent(result["point_rate"])),
+    ]
 
 
-class _IntervalTables(_Tables):
-    prediction = PredictionIntervals
-    unused = ("--strata", "--labels-are")
-    sizes: ClassVar[dict[str, str | None]] = {"degree": "mean_width", "group": "mean_width"}
-
-    def rows(self, result: dict[str, Any]) -> list[tuple[str, str]]:
-        finite = [("average width of the finite ones", number(result["finite_width"]))]
-        return [
-            ("average width", f"{number(result['mean_width'])} ± {number(result['mean_width_se'])}"),
-            *(finite if result["infinite_rate"] > 0 else []),
-            ("median width", number(result["median_width"])),
-            *_pccv_rows(result, "interval"),
-            ("intervals that are the whole line", percent(result["infinite_rate"])),
-            ("intervals of one point", percent(result["point_rate"])),
-        ]
-
-
-_TABLES: dict[type[Prediction], _Tables] = {
-    PredictionSets: _SetTables(),
-    PredictionIntervals: _IntervalTables(),
+#: What is said of sizes and shares; and by what groups coverage is shown, with the size next to it.
+_ROWS = {PredictionSets: _set_rows, PredictionIntervals: _interval_rows}
+_SIZES: dict[type[Prediction], dict[str, str | None]] = {
+    PredictionSets: {"class": "mean_size", "degree": "mean_size", "group": None},
+    PredictionIntervals: {"degree": "mean_width", "group": "mean_width"},
 }
+
+
+def _tables(prediction: type[Prediction], result: dict[str, Any]) -> list[Any]:
+    truth = prediction.truth_name
+    chance = f"{percent(result['coverage_low'])} to {percent(result['coverage_high'])}"
+    rows = [
+        ("nodes evaluated", number(result["nodes"])),
+        (f"{prediction.noun}s without a known {truth.removesuffix('s')}", number(result["unlabelled"])),
+        ("coverage", f"{percent(result['coverage'])} ± {percent(result['coverage_se'])}"),
+        ("target", percent(1.0 - result["alpha"])),
+        ("range that chance explains (95 of 100 cases)", chance),
+        *_ROWS[prediction](result),
+    ]
+    groups = [
+        _coverage_table(kind, result[f"coverage_by_{kind}"], size)
+        for kind, size in _SIZES[prediction].items()
+        if f"coverage_by_{kind}" in result
+    ]
+    return [table(f"{result['sets']} against {truth}", ["", ""], rows), *_gap_tables(result), *groups]

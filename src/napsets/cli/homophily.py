@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from napsets.cli._options import Edges, Labels, Only
+from napsets.cli._options import Edges, Labels, Only, ReadingOptions
 from napsets.cli._output import Output, number, percent, table
-from napsets.cli._reading import ReadingOptions
 from napsets.files import read_graph
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def homophily(
         inputs = read_graph(edges, labels, reading=read.reading, stage=steps.stage)
         run.notes(inputs.notes)
         steps.stage("comparing neighbours")
-        graph, names = inputs.graph.along(read.along), inputs.class_names or []
+        graph, names = inputs.graph.along(read.direction), inputs.class_names or []
         measured = measure_homophily(graph, inputs.truth, num_classes=len(names))
     result = _result(graph, measured, names)
     run.result(result, _main_table(result), _class_table(result))

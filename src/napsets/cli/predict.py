@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from napsets.cli._advice import full_note, support_note
 from napsets.cli._methods import MethodOptions, groups_file, ignored, is_given, recorded
-from napsets.cli._options import Edges, FailOn, FailOnOption, InputFiles, Labels, Nodes, Probabilities, TrainingOption
+from napsets.cli._options import (
+    Edges,
+    FailOnOption,
+    InputFiles,
+    Labels,
+    Nodes,
+    Probabilities,
+    ReadingOptions,
+    TrainingOption,
+)
 from napsets.cli._output import Output, number, percent, table, wrong_use
-from napsets.cli._reading import ReadingOptions
 from napsets.cli._store import predict_saved
 from napsets.cli._terminal import unwinding
-from napsets.files import check_writable, describe_settings, read_inputs, write_prediction
+from napsets.files import check_writable, describe_settings, write_prediction
 from napsets.files.places import check_apart
 from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
 from napsets.scores import SCORES
@@ -37,29 +44,6 @@ EXAMPLES = [
 ]
 
 
-class PlanName(str, Enum):
-    """How Spark goes about it."""
-
-    auto = "auto"
-    graph_on_every_worker = "graph-on-every-worker"
-    joins = "joins"
-
-
-class Engine(str, Enum):
-    """Where thresholds are computed."""
-
-    local = "local"
-    spark = "spark"
-
-
-class PValues(str, Enum):
-    """Which p-values a sets file has."""
-
-    none = "none"
-    plain = "plain"
-    smoothed = "smoothed"
-
-
 #: What is passed on to `predict` of them.
 _WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
 
@@ -68,17 +52,17 @@ _WANTED: dict[str, Any] = {"none": False, "plain": True, "smoothed": "smoothed"}
 class EngineOptions:
     """Where thresholds are computed, and how."""
 
-    engine: Annotated[Engine, typer.Option("--engine", help="Compute here, or on Spark.")] = Engine.local
+    engine: Annotated[Literal["local", "spark"], typer.Option("--engine", help="Compute here, or on Spark.")] = "local"
     master: Annotated[str | None, typer.Option("--master", help="Spark's master, with --engine spark.")] = None
     plan: Annotated[
-        PlanName,
+        Literal["auto", "graph-on-every-worker", "joins"],
         typer.Option(
             "--plan",
             help="With --engine spark: graph-on-every-worker (workers read the graph from a folder next to the output, "
             "which all machines "
             "must see) or joins. Default: the first, if the graph fits into the memory of each machine.",
         ),
-    ] = PlanName.auto
+    ] = "auto"
 
     @property
     def on_spark(self) -> bool:
@@ -142,14 +126,14 @@ def predict(
     read: ReadingOptions = ReadingOptions(),
     engine: EngineOptions = EngineOptions(),
     p_values: Annotated[
-        PValues,
+        Literal["none", "plain", "smoothed"],
         typer.Option(
             "--p-values",
             help="Also write the p-value of every class, in a column p_values: plain (a label is in the set if its "
             "p-value is over alpha), or smoothed (ties broken at random, uniform).",
         ),
-    ] = PValues.none,
-    fail_on: FailOnOption = FailOn.never,
+    ] = "none",
+    fail_on: FailOnOption = "never",
 ) -> None:
     """Give every node without a label (or those of --nodes) a set of labels.
 
@@ -226,13 +210,9 @@ def _predict_here(
 
     with wrong_use("--output"):
         check_writable(target, reading=read.reading)
-    groups_file(options.by)
     options.check(read)
     with run.steps() as steps:
-        inputs = read_inputs(
-            files.edges, files.probabilities, files.labels, chosen[0], read.reading,
-            prediction=read.prediction, training=chosen[1], stage=steps.stage,
-        )  # fmt: skip
+        inputs = files.read(read, steps.stage, nodes=chosen[0], training=chosen[1])
         run.notes(inputs.notes)
         method = options.make_for(context, inputs, read, steps.stage)
         steps.stage("calibrating")

@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 
 from napsets.checks.values import LARGEST_HOPS
-from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Alpha, Edges, Labels, Nodes, Only
+from napsets.cli._options import LARGEST_COUNT, LARGEST_SEED, Alpha, Edges, Labels, Nodes, Only, ReadingOptions
 from napsets.cli._output import Output, number, percent, table
-from napsets.cli._reading import ReadingOptions
 from napsets.files import read_graph, read_inputs
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,21 +16,20 @@ from napsets.checks.text import percent
 from napsets.cli._methods import ComparisonOptions, compares_nodes, ignored, score_of
 from napsets.cli._options import (
     DEFAULT_SCORE,
-    FailOn,
     FailOnOption,
     FeaturesOption,
     InputFiles,
     Radius,
+    ReadingOptions,
     ScoreOption,
     Seed,
     TrainingOption,
 )
 from napsets.cli._output import REPORT_SUFFIXES, Output, number, table, writable_file
-from napsets.cli._reading import ReadingOptions
 from napsets.evaluation.verdict_words import whose_finite, wide
-from napsets.files import Inputs, read_features, read_inputs, read_truth
+from napsets.files import Inputs, read_features, read_truth
 from napsets.methods import make_method
-from napsets.predictions import Prediction, PredictionIntervals, PredictionSets
+from napsets.predictions import Prediction, PredictionSets
 
 EXAMPLES = [
     "napsets report --edges edges.parquet --probabilities p.parquet --labels y.parquet -o report.html",
@@ -85,7 +83,7 @@ def report(
     page: PageOptions = PageOptions(),
     read: ReadingOptions = ReadingOptions(),
     training: TrainingOption = None,
-    fail_on: FailOnOption = FailOn.never,
+    fail_on: FailOnOption = "never",
 ) -> None:
     """Compare methods on your own nodes, and write a report in plain language: one HTML file.
 
@@ -105,10 +103,7 @@ def report(
     run.notes(ignored(context, read, *methods.names(read.prediction)))
     write_page = import_module("napsets.report").write_page
     with run.steps() as steps:
-        inputs = read_inputs(
-            files.edges, files.probabilities, files.labels, None, read.reading,
-            prediction=read.prediction, predicting=False, training=training, stage=steps.stage,
-        )  # fmt: skip
+        inputs = files.read(read, steps.stage, predicting=False, training=training)
         more: dict[str, Any] = {"radius": settings.radius, "direction": read.direction, "seed": settings.seed}
         if features is not None:
             steps.stage("reading features")
@@ -188,7 +183,7 @@ def _check_both(judged: Any, labels: Any, rest: int, notes: list[str]) -> None:
 
 def comparison_table(rows: list[dict[str, Any]], prediction: type[Prediction] = PredictionSets) -> Any:
     """Make a table from `Comparison.rows()`."""
-    return _TABLES[prediction](rows)
+    return _set_table(rows) if prediction is PredictionSets else _interval_table(rows)
 
 
 def _set_table(rows: list[dict[str, Any]]) -> Any:
@@ -246,10 +241,3 @@ def _title(rows: list[dict[str, Any]]) -> str:
     if rows[0]["pccv_chance"] == rows[0]["pccv_chance"]:  # known; the same for all methods
         title += f"; by chance PCCV would be {number(rows[0]['pccv_chance'], 3)}"
     return title
-
-
-#: The table of each kind of prediction.
-_TABLES: dict[type[Prediction], Callable[[list[dict[str, Any]]], Any]] = {
-    PredictionSets: _set_table,
-    PredictionIntervals: _interval_table,
-}

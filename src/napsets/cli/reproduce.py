@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.text import Text
@@ -29,22 +28,8 @@ EXAMPLES = [
 _MOST = 1000
 
 
-class Target(str, Enum):
-    """What can be reproduced: the names in the table of studies."""
-
-    table1 = "table1"
-    table2 = "table2"
-    table3 = "table3"
-    ablation = "ablation"
-    sbm = "sbm"
-    leaderboard = "leaderboard"
-    sets = "sets"
-    drift = "drift"
-    all = "all"
-
-
 #: Where --root points by default: the graphs that methods are compared on lie in the project's folder of benchmarks.
-_ROOTS = dict.fromkeys((Target.leaderboard, Target.sets, Target.drift), Path("benchmarks/data"))
+_ROOTS = dict.fromkeys(("leaderboard", "sets", "drift"), Path("benchmarks/data"))
 
 
 def _check_shares(shares: list[float] | None) -> list[float] | None:
@@ -56,7 +41,10 @@ def _check_shares(shares: list[float] | None) -> list[float] | None:
 
 def reproduce(
     run: Output,
-    target: Annotated[Target, typer.Argument(help="Which table or study; all are the paper's.")] = Target.all,
+    target: Annotated[
+        Literal["table1", "table2", "table3", "ablation", "sbm", "leaderboard", "sets", "drift", "all"],
+        typer.Argument(help="Which table or study; all are the paper's."),
+    ] = "all",
     dataset: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Only this model; may be repeated.")] = None,
     protocol: Annotated[list[str] | None, typer.Option(help="Only strict, or only as-published.")] = None,
@@ -133,7 +121,7 @@ def _check_places(results: Path, output: Path | None, page: Path | None) -> None
         writable_folder(page.parent / "figures", flag="--page")
 
 
-def _refuse(target: Target, study: Study, options: dict[str, Any]) -> None:
+def _refuse(target: str, study: Study, options: dict[str, Any]) -> None:
     """Refuse options that the study does not have: ignored, they would mislead."""
     for name, value in options.items():
         if value is not None and name not in study.options:

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from napsets.cli._options import Alpha, Seed
+from napsets.cli._options import Alpha, ReadingOptions, Seed
 from napsets.cli._output import Output
-from napsets.cli._reading import ReadingOptions
 from napsets.cli._store import READ, StorePath, live_from_files
 from napsets.errors import InvalidInputError
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,17 +21,11 @@ EXAMPLES = [
 ALARMED = 3
 
 
-class AlarmName(str, Enum):
-    """What makes the command fail."""
-
-    alarm = "alarm"
-
-
 def status(
     run: Output,
     store: StorePath,
     fail_on: Annotated[
-        AlarmName | None, typer.Option("--fail-on", help=f"Exit with code {ALARMED} if an alarm is raised.")
+        Literal["alarm"] | None, typer.Option("--fail-on", help=f"Exit with code {ALARMED} if an alarm is raised.")
     ] = None,
     prometheus: Annotated[
         Path | None,

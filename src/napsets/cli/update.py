@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from napsets.cli._options import ReadingOptions
 from napsets.cli._output import Output, number, table
-from napsets.cli._reading import ReadingOptions
 from napsets.cli._store import READ, StorePath, read_changes
 
 EXAMPLES = [
