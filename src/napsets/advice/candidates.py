@@ -9,6 +9,7 @@ import numpy as np
 
 from napsets.advice.theory import gap_bound
 from napsets.checks.arguments import FloatArray, IntArray
+from napsets.evaluation.metrics import mean, mean_and_error
 from napsets.graph import Graph
 from napsets.localisers.decay import DECAYS, hop_weights
 from napsets.localisers.neighbourhoods import CalibrationIndex, neighbourhood_thresholds
@@ -59,15 +60,7 @@ class HopsCandidate:
 
 
 class Candidates:
-    """Every choice of hops and decay, with sums over the nodes to predict.
-
-    Parameters
-    ----------
-    alpha : float
-        Error rate.
-    max_hops : int
-        The deepest neighbourhood.
-    """
+    """Every choice of hops and decay, with sums over the nodes to predict."""
 
     def __init__(self, alpha: float, max_hops: int) -> None:
         self.alpha = alpha
@@ -106,8 +99,8 @@ class Candidates:
             decay=decay,
             bound=bound,
             bound_se=bound_se,
-            slack=mean_and_error(1.0 / (1.0 + mass[held]))[0],
-            spread=mean_and_error(np.sqrt(self.alpha * (1.0 - self.alpha) / (1.0 + size[held])))[0],
+            slack=mean(1.0 / (1.0 + mass[held])),
+            spread=mean(np.sqrt(self.alpha * (1.0 - self.alpha) / (1.0 + size[held]))),
             effective_size=self.size[key] / self.nodes,
             short=self.short[key],
             short_share=self.short[key] / self.nodes,
@@ -135,10 +128,3 @@ def hop_counts(index: CalibrationIndex, nodes: IntArray, hops: int) -> IntArray:
 def _mass_and_size(counts: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     near = counts[:, : weights.size]
     return near.astype(np.float64) @ weights, effective_size(weights[None], near)[0]
-
-
-def mean_and_error(values: FloatArray) -> tuple[float, float]:
-    """Return a mean and its standard error."""
-    if values.size == 0:
-        return float("nan"), float("nan")
-    return float(values.mean()), float(values.std() / np.sqrt(values.size))

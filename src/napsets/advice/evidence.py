@@ -62,14 +62,7 @@ def labelled_around(
 ) -> LabelledAround:
     """Return the labelled nodes within two hops of a node, and how much each counts.
 
-    Parameters
-    ----------
-    graph, labelled, node
-        The graph, which of its nodes are labelled, and the node in question.
-    parts : numpy.ndarray
-        What each node passes on of the labels around it.
-    held_out_shares : tuple of arrays, optional
-        Which nodes are of a bag, and what each node passes on of their labels.
+    Each node passes on its entry of `parts` of the labels around it; of nodes of a bag, what `held_out_shares` says.
     """
     near = graph.indices[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
     rows = [graph.indices[graph.indptr[other] : graph.indptr[other + 1]] for other in near]
@@ -150,15 +143,7 @@ class NodeEvidence:
 
 
 class EvidenceExplainer:
-    """Explains the evidence for any node; made once for many nodes, in O(edges × classes).
-
-    Parameters
-    ----------
-    informed : BoundInformed
-        The score, as `evidence_of` finds it.
-    graph : Graph
-        The graph that it used.
-    """
+    """Explains the evidence for any node; made once for many nodes, in O(edges × classes)."""
 
     def __init__(self, informed: BoundInformed, graph: Graph) -> None:
         self.informed, self.graph = informed, graph
@@ -280,15 +265,7 @@ class IntervalEvidence:
 
 
 class IntervalEvidenceExplainer:
-    """Explains the evidence for any node's interval; made once for many nodes, in O(edges).
-
-    Parameters
-    ----------
-    informed : BoundInformedIntervals
-        The score.
-    graph : Graph
-        The graph that it used.
-    """
+    """Explains the evidence for any node's interval; made once for many nodes, in O(edges)."""
 
     def __init__(self, informed: BoundInformedIntervals, graph: Graph) -> None:
         self.informed, self.graph = informed, graph

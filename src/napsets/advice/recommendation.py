@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napsets.advice.candidates import Candidates, HopsCandidate, hop_counts, label_counts, mean_and_error
+from napsets.advice.candidates import Candidates, HopsCandidate, hop_counts, label_counts
 from napsets.advice.theory import expected_homophily
 from napsets.advice.trials import Trials, try_methods
 from napsets.checks.arguments import ArrayLike, as_column, check_index, check_labels
@@ -31,6 +31,7 @@ from napsets.checks.frames import label_numbers, named_columns
 from napsets.checks.text import percent
 from napsets.checks.values import check_alpha, check_count, check_hops, check_progress, check_seed
 from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import mean_and_error
 from napsets.graph import Direction, Graph, as_graph
 from napsets.localisers.neighbourhoods import CalibrationIndex, useful_hops
 
@@ -256,7 +257,7 @@ def recommend(
     met = total[:, 0] > 0
     homophily, homophily_se = mean_and_error(same[met, 0] / total[met, 0])
     recommendation = Recommendation(
-        verdict=_verdict(best, homophily - 2.0 * homophily_se > random),
+        verdict="maybe" if homophily - 2.0 * homophily_se > random and best.short_share < 0.5 else "no",
         best=best,
         candidates=candidates,
         alpha=alpha,
@@ -276,11 +277,6 @@ def recommend(
         whole, probabilities, y, alpha=alpha, hops=best.hops, decay=best.decay, direction=direction, seed=seed, ids=ids
     )
     return recommendation.resting_on(trials)
-
-
-def _verdict(best: HopsCandidate, homophilous: bool) -> Literal["maybe", "no"]:
-    """Return what the graph alone can say."""
-    return "maybe" if homophilous and best.short_share < 0.5 else "no"
 
 
 def _share(part: int, whole: int) -> float:

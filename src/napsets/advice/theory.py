@@ -11,6 +11,7 @@ import numpy.typing as npt
 from napsets.checks.arguments import ArrayLike, FloatArray, IntArray, check_integers, check_numbers
 from napsets.checks.values import check_alpha, check_count, check_number, check_share
 from napsets.errors import InvalidInputError
+from napsets.evaluation.metrics import mean
 from napsets.graph import Graph, check_graph
 from napsets.levels import fewest_ranks
 from napsets.quantile import LARGEST_WEIGHT
@@ -101,11 +102,11 @@ def measure_homophily(graph: Graph, labels: ArrayLike, *, num_classes: int | Non
     return Homophily(
         labelled=int(known.sum()),
         unmet=int((known & ~met).sum()),
-        mean=_mean(shares[known]),
-        where_met=_mean(shares[met]),
+        mean=mean(shares[known]),
+        where_met=mean(shares[met]),
         expected=expected_homophily(y),
         class_counts=counts,
-        class_means=np.array([_mean(shares[met & (y == c)]) for c in range(classes)]),
+        class_means=np.array([mean(shares[met & (y == c)]) for c in range(classes)]),
         class_expected=counts / max(int(known.sum()), 1),
     )
 
@@ -117,7 +118,7 @@ def node_homophily(graph: Graph, labels: ArrayLike) -> float:
     label is known.
     """
     y, shares = _same_label_shares(graph, labels)
-    return _mean(shares[y >= 0])
+    return mean(shares[y >= 0])
 
 
 def expected_homophily(labels: ArrayLike) -> float:
@@ -302,10 +303,6 @@ def _same_label_shares(graph: Graph, labels: ArrayLike) -> tuple[IntArray, Float
     shares = np.empty(y.size)
     same_label_shares(graph.indptr, graph.indices, read_only(y), shares)
     return y, shares
-
-
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if values.size else float("nan")
 
 
 def _labels(labels: ArrayLike) -> IntArray:

@@ -259,23 +259,7 @@ def try_methods(
     ids: ArrayLike | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trials:
-    """Try methods on the labels at hand, by cross-fitting, and choose by evidence.
-
-    Parameters
-    ----------
-    graph, probabilities, ids
-        As in `NAPS.calibrate`.
-    labels : array of shape (nodes,)
-        Integers, −1 where unknown.
-    alpha : float
-        Error rate.
-    hops, decay, direction
-        How NAPS, as printed and exact, is to look around; other methods follow edges as they are.
-    seed : int
-        Seed of the folds and of the methods.
-    progress : callable, optional
-        Called as ``progress(done, total)`` in methods and folds.
-    """
+    """Try methods on the labels at hand, by cross-fitting, and choose by evidence."""
     alpha, seed = check_alpha(alpha), check_seed(seed)
     y = check_labels(labels, size=graph.num_nodes, num_classes=np.iinfo(np.int64).max)
     known = np.flatnonzero(y >= 0)
