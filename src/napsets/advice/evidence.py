@@ -31,18 +31,12 @@ _TERMS = ("near", "far")
 
 @dataclass(frozen=True, eq=False)
 class LabelledAround:
-    """The labelled nodes within two hops of one that is not among them, and how much each is counted.
+    """The labelled nodes within two hops of one that is not among them, and how much each is counted."""
 
-    Attributes
-    ----------
-    nodes, hops : numpy.ndarray
-        The nodes in ascending order, and the hop of each: 1 or 2.
-    near, far : numpy.ndarray
-        How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
-    """
-
+    #: The nodes in ascending order, and the hop of each: 1 or 2.
     nodes: IntArray
     hops: IntArray
+    #: How often each is a neighbour (0 or 1), and what the neighbours pass on of it: each its share.
     near: FloatArray
     far: FloatArray
 
@@ -85,24 +79,13 @@ def labelled_around(
 
 @dataclass(frozen=True)
 class LabelledEvidence:
-    """A labelled node near another, and how it changes the odds of that one's labels.
+    """A labelled node near another, and how it changes the odds of that one's labels."""
 
-    Attributes
-    ----------
-    node : int
-        The labelled node.
-    hop : int
-        1 for a neighbour, 2 for a neighbour's neighbour.
-    label : int
-        Its label.
-    log_odds : float
-        How much the log odds of that label would fall without it, all else as it is. Below 0 it is evidence against
-        the label.
-    """
-
-    node: int
-    hop: int
-    label: int
+    node: int  #: The labelled node.
+    hop: int  #: 1 for a neighbour, 2 for a neighbour's neighbour.
+    label: int  #: Its label.
+    #: How much the log odds of that label would fall without it, all else as it is. Below 0 it is evidence against the
+    #: label.
     log_odds: float
 
     @property

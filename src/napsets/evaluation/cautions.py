@@ -72,19 +72,13 @@ _SUPPORTING = 0.01
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a model is right about the labelled nodes, and how often it should be according to its probabilities.
+    """How often a model is right about the labelled nodes, and how often its probabilities promise it to be."""
 
-    Attributes
-    ----------
-    share, promised : float
-        The two shares.
-    p_value : float
-        How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
-        average promise, which is on the safe side (Hoeffding, 1956).
-    """
-
+    #: The two shares.
     share: float
     promised: float
+    #: How often a model whose probabilities are right would be right so often, or more: the binomial tail at the
+    #: average promise, which is on the safe side (Hoeffding, 1956).
     p_value: float
 
     @property
@@ -101,18 +95,11 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Cautions:
-    """What to watch for.
+    """What to watch for."""
 
-    Attributes
-    ----------
-    withdrawn : str
-        Why the promise of coverage does not hold for nodes without a label; empty where there is no reason.
-    warnings : tuple of str
-        All warnings, the gravest first.
-    """
-
+    #: Why the promise of coverage does not hold for nodes without a label; empty where there is no reason.
     withdrawn: str
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  #: All warnings, the gravest first.
 
 
 def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) -> tuple[Drift, ...]:

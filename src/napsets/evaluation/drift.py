@@ -40,35 +40,18 @@ _MOST = 1 << 18
 
 @dataclass(frozen=True)
 class Drift:
-    """How far two sets of nodes are apart in one respect.
+    """How far two sets of nodes are apart in one respect."""
 
-    Attributes
-    ----------
-    what : str
-        The respect: "degree", "predicted class" or "prediction".
-    between : (str, str)
-        What the two sets are called.
-    distance : float
-        Distance in total variation: the share of the first that would have to be exchanged to look like the second.
-    p_value : float
-        How often chance alone would put a random part of the nodes so far from the rest, by the law of χ².
-    group : str
-        The group whose shares differ most, as words that follow "nodes".
-    shares : (float, float)
-        Its share of the first set and of the second.
-    ease : str
-        The measure of how easy nodes are for the model, if it is compared.
-    means : (float, float)
-        Its average over the first set and over the second; larger where nodes are easier.
-    """
-
-    what: str
-    between: tuple[str, str]
+    what: str  #: The respect: "degree", "predicted class" or "prediction".
+    between: tuple[str, str]  #: What the two sets are called.
+    #: Distance in total variation: the share of the first that would have to be exchanged to look like the second.
     distance: float
+    #: How often chance alone would put a random part of the nodes so far from the rest, by the law of χ².
     p_value: float
-    group: str
-    shares: tuple[float, float]
-    ease: str = ""
+    group: str  #: The group whose shares differ most, as words that follow "nodes".
+    shares: tuple[float, float]  #: Its share of the first set and of the second.
+    ease: str = ""  #: The measure of how easy nodes are for the model, if it is compared.
+    #: Its average over the first set and over the second; larger where nodes are easier.
     means: tuple[float, float] = (math.nan, math.nan)
 
     @property

@@ -223,30 +223,14 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class WeakGroup:
-    """A group that is covered less than the target, by more than chance.
+    """A group that is covered less than the target, by more than chance."""
 
-    Attributes
-    ----------
-    what : str
-        By what nodes are grouped: "class", "degree", or the user's own name.
-    name : str
-        What the group is called.
-    nodes : int
-        How many of its nodes were counted.
-    coverage : float
-        The share of them that are covered.
-    p_value : float
-        How often chance would cover this few of them, for all groups of the grouping together.
-    labels : int
-        How many labels of the group calibrated; −1 where that is not known.
-    """
-
-    what: str
-    name: str
-    nodes: int
-    coverage: float
-    p_value: float
-    labels: int = -1
+    what: str  #: By what nodes are grouped: "class", "degree", or the user's own name.
+    name: str  #: What the group is called.
+    nodes: int  #: How many of its nodes were counted.
+    coverage: float  #: The share of them that are covered.
+    p_value: float  #: How often chance would cover this few of them, for all groups of the grouping together.
+    labels: int = -1  #: How many labels of the group calibrated; −1 where that is not known.
 
     def row(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

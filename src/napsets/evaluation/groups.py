@@ -125,22 +125,13 @@ def _by_quantiles(values: npt.NDArray[np.generic], bins: int, nodes: ArrayLike |
 
 @dataclass(frozen=True)
 class Ease:
-    """Something that says how easy each node is for the model.
+    """Something that says how easy each node is for the model."""
 
-    Attributes
-    ----------
-    what, average : str
-        What it is, and what its average is called.
-    values : numpy.ndarray
-        One number per node, larger where the node is easier.
-    name : callable
-        Names a group of nodes by their values, as words behind "nodes".
-    """
-
+    #: What it is, and what its average is called.
     what: str
     average: str
-    values: FloatArray
-    name: Callable[[FloatArray], str]
+    values: FloatArray  #: One number per node, larger where the node is easier.
+    name: Callable[[FloatArray], str]  #: Names a group of nodes by their values, as words behind "nodes".
 
 
 def ease_of_labels(graph: Graph, predicted: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> Iterator[Ease]:

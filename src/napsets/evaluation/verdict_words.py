@@ -22,28 +22,15 @@ wide = PredictionIntervals.size_text
 
 @dataclass(frozen=True)
 class Alternative:
-    """The method of the smallest sets, where they are clearly smaller than those of the method to use.
+    """The method of the smallest sets, where they are clearly smaller than those of the method to use."""
 
-    Attributes
-    ----------
-    method, title : str
-        Its name in the table of methods, and what tables call it.
-    size : float
-        The average size of its sets, or width of its intervals.
-    change : Interval
-        By which share they are larger than those of the method to use; below 0.
-    gap : float
-        How far its coverage is from 1 − alpha in a group, on average.
-    evenness : Interval
-        `gap` less that of the method to use.
-    """
-
+    #: Its name in the table of methods, and what tables call it.
     method: str
     title: str
-    size: float
-    change: Interval
-    gap: float
-    evenness: Interval
+    size: float  #: The average size of its sets, or width of its intervals.
+    change: Interval  #: By which share they are larger than those of the method to use; below 0.
+    gap: float  #: How far its coverage is from 1 − alpha in a group, on average.
+    evenness: Interval  #: `gap` less that of the method to use.
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,34 +11,17 @@ from napsets.checks.arguments import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class NodeThresholds:
-    """The thresholds of some nodes at one error rate, and what they rest on.
+    """The thresholds of some nodes at one error rate, and what they rest on."""
 
-    Attributes
-    ----------
-    alpha : float
-        The error rate.
-    values : numpy.ndarray
-        τ of each node. Where groups of labels have thresholds of their own, the smallest of them.
-    support, effective_size : numpy.ndarray
-        How many calibration nodes each threshold rests on, and (Σw)²/Σw² of their weights.
-    level : float or None
-        The level at which an exact method took its thresholds.
-    allow_empty : bool
-        Whether a set may be empty; otherwise it gets the label with the smallest score.
-    by_group : numpy.ndarray or None
-        Thresholds of groups of labels, shape (nodes, groups).
-    label_groups : numpy.ndarray or None
-        Which of these groups each label is in.
-    """
-
-    alpha: float
-    values: FloatArray
+    alpha: float  #: The error rate.
+    values: FloatArray  #: τ of each node. Where groups of labels have thresholds of their own, the smallest of them.
+    #: How many calibration nodes each threshold rests on, and (Σw)²/Σw² of their weights.
     support: IntArray
     effective_size: FloatArray
-    level: float | None = None
-    allow_empty: bool = True
-    by_group: FloatArray | None = None
-    label_groups: IntArray | None = None
+    level: float | None = None  #: The level at which an exact method took its thresholds.
+    allow_empty: bool = True  #: Whether a set may be empty; otherwise it gets the label with the smallest score.
+    by_group: FloatArray | None = None  #: Thresholds of groups of labels, shape (nodes, groups).
+    label_groups: IntArray | None = None  #: Which of these groups each label is in.
 
     @property
     def by_label(self) -> FloatArray | None:

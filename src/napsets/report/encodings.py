@@ -78,27 +78,16 @@ class Looks:
 
 @dataclass(frozen=True)
 class Measure:
-    """How large the predictions of a method are: the column of the rows, its names, and how it is written.
+    """How large the predictions of a method are: the column of the rows, its names, and how it is written."""
 
-    Attributes
-    ----------
-    field : str
-        The column.
-    name, mean, title, better : str
-        In the tooltip of the front, in other tooltips, on an axis, and on an axis where less is better.
-    form : str
-        Format of the number.
-    include : float or None
-        What an axis shows in any case; None for nothing.
-    """
-
-    field: str
+    field: str  #: The column.
+    #: In the tooltip of the front, in other tooltips, on an axis, and on an axis where less is better.
     name: str
     mean: str
     title: str
     better: str
-    form: str
-    include: float | None = None
+    form: str  #: Format of the number.
+    include: float | None = None  #: What an axis shows in any case; None for nothing.
 
     def reach(self, rows: list[Row], *fields: str, include: float | None = None) -> list[float]:
         """Return the range of an axis."""

@@ -242,27 +242,13 @@ def _pools(result: MethodResult, nodes: IntArray) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationScores:
-    """The scores of calibration nodes: by node, in order, and in order among those of each first choice.
+    """The scores of calibration nodes: by node, in order, and in order among those of each first choice."""
 
-    Attributes
-    ----------
-    by_node : numpy.ndarray
-        The score at the truth of each node, NaN where it does not calibrate.
-    ordered : numpy.ndarray
-        The scores of all calibration nodes.
-    edges : numpy.ndarray
-        Edges of the bins of histograms.
-    choice : numpy.ndarray
-        The first choice for each of the nodes looked at, −1 where there is none.
-    by_choice : dict
-        The scores of the calibration nodes with each first choice.
-    """
-
-    by_node: FloatArray
-    ordered: FloatArray
-    edges: FloatArray
-    choice: IntArray
-    by_choice: dict[int, FloatArray]
+    by_node: FloatArray  #: The score at the truth of each node, NaN where it does not calibrate.
+    ordered: FloatArray  #: The scores of all calibration nodes.
+    edges: FloatArray  #: Edges of the bins of histograms.
+    choice: IntArray  #: The first choice for each of the nodes looked at, −1 where there is none.
+    by_choice: dict[int, FloatArray]  #: The scores of the calibration nodes with each first choice.
 
     @classmethod
     def of(cls, scored: Scored, nodes: IntArray) -> CalibrationScores:

@@ -34,23 +34,15 @@ ThresholdSource = Literal["hops", "everyone", "other"]
 
 @dataclass(frozen=True)
 class ShownMethod:
-    """A method as the page shows it.
+    """A method as the page shows it."""
 
-    Attributes
-    ----------
-    name, title, text : str
-        Its name in the table of methods, what charts call it (no two the same), and one line on what it is for.
-    kind : {"hops", "everyone", "other"}
-        Whether its thresholds are quantiles of scores around the node, of all scores, or come about in another way.
-    exact : bool
-        Whether it covers at the target rate where calibration and judged nodes are exchangeable.
-    """
-
+    #: Its name in the table of methods, what charts call it (no two the same), and one line on what it is for.
     name: str
     title: str
     text: str
+    #: Whether its thresholds are quantiles of scores around the node, of all scores, or come about in another way.
     kind: ThresholdSource
-    exact: bool
+    exact: bool  #: Whether it covers at the target rate where calibration and judged nodes are exchangeable.
 
 
 def shown_methods(comparison: Comparison) -> list[ShownMethod]:
@@ -98,21 +90,11 @@ Item = TypeVar("Item")
 
 
 class VoiceColumn(NamedTuple):
-    """A number that the explorer shows of each labelled node that is evidence.
+    """A number that the explorer shows of each labelled node that is evidence."""
 
-    Attributes
-    ----------
-    attribute : str
-        The attribute of a `LabelledEvidence` that has it.
-    shape : tuple of int
-        Its shape; () for a single number.
-    fill : float
-        What is shown where there is none.
-    """
-
-    attribute: str
-    shape: tuple[int, ...] = ()
-    fill: float = 0.0
+    attribute: str  #: The attribute of a `LabelledEvidence` that has it.
+    shape: tuple[int, ...] = ()  #: Its shape; () for a single number.
+    fill: float = 0.0  #: What is shown where there is none.
 
 
 class PageKind(ABC):

@@ -29,24 +29,12 @@ _STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class NeighbourhoodMap:
-    """The neighbourhoods that a page draws.
+    """The neighbourhoods that a page draws."""
 
-    Attributes
-    ----------
-    ball : numpy.ndarray
-        The neighbourhood of each node, −1 for none.
-    position : numpy.ndarray
-        Where each is drawn.
-    links : list of dict
-        Which are joined.
-    left_out : int
-        Judged nodes in none.
-    """
-
-    ball: IntArray
-    position: FloatArray
-    links: list[Row]
-    left_out: int
+    ball: IntArray  #: The neighbourhood of each node, −1 for none.
+    position: FloatArray  #: Where each is drawn.
+    links: list[Row]  #: Which are joined.
+    left_out: int  #: Judged nodes in none.
 
     def rows(
         self,

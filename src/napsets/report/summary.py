@@ -67,29 +67,17 @@ def _plural(word: str) -> str:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The sentences of the first screen.
+    """The sentences of the first screen."""
 
-    Attributes
-    ----------
-    withdrawn : str
-        That no promise of coverage can be made for nodes whose label is not known; shown only where that is so.
-    result : str
-        What was found, in one sentence.
-    example : str
-        One node and what is predicted for it; empty where there is none to show.
-    done, method, weak : str
-        What was done, which method to use and why, and where it is weak.
-    steps : list of str
-        What to do next.
-    """
-
+    #: That no promise of coverage can be made for nodes whose label is not known; shown only where that is so.
     withdrawn: str
-    result: str
-    example: str
+    result: str  #: What was found, in one sentence.
+    example: str  #: One node and what is predicted for it; empty where there is none to show.
+    #: What was done, which method to use and why, and where it is weak.
     done: str
     method: str
     weak: str
-    steps: list[str]
+    steps: list[str]  #: What to do next.
 
 
 def summarise(data: ReportData, words: Vocabulary) -> FirstScreen:
