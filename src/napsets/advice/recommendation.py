@@ -28,7 +28,7 @@ from napsets.advice.theory import expected_homophily
 from napsets.advice.trials import Trials, try_methods
 from napsets.checks.arguments import ArrayLike, as_column, check_index, check_labels
 from napsets.checks.frames import label_numbers, named_columns
-from napsets.checks.text import percent
+from napsets.checks.text import html_table, percent
 from napsets.checks.values import check_alpha, check_count, check_hops, check_progress, check_seed
 from napsets.errors import InvalidInputError
 from napsets.evaluation.metrics import mean_and_error
@@ -100,13 +100,18 @@ class Recommendation:
         """Return verdict, reasons and candidates, for notebooks."""
         reasons = [*(self.evidence.reasons() if self.evidence else []), *self.reasons()]
         points = "".join(f"<li>{escape(text)}</li>" for text in reasons)
-        head = "".join(f"<th>{name}</th>" for name in ("", "hops", "decay", "bound", "effective size", "lack support"))
-        rows = "".join(
-            f"<tr><td>{'→' if c == self.best else ''}</td><td>{c.hops}</td><td>{escape(c.decay)}</td>"
-            f"<td>{c.bound:.3f}</td><td>{c.effective_size:.0f}</td><td>{percent(c.short_share)}</td></tr>"
+        rows = [
+            (
+                "→" * (c == self.best),
+                c.hops,
+                c.decay,
+                f"{c.bound:.3f}",
+                f"{c.effective_size:.0f}",
+                percent(c.short_share),
+            )
             for c in self.candidates
-        )
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        ]
+        table = html_table(("", "hops", "decay", "bound", "effective size", "lack support"), rows)
         return f"<p><b>{self.verdict}</b></p><ul>{points}</ul>{table}"
 
     def reasons(self) -> list[str]:

@@ -51,36 +51,23 @@ _PREFERENCES: tuple[Prefer, ...] = ("even", "small")
 
 @dataclass(frozen=True)
 class Trial:
-    """How one method did on labels that it had not seen.
+    """How one method did on labels that it had not seen."""
 
-    Attributes
-    ----------
-    method, title : str
-        Its name in the table of methods, and what tables call it.
-    size, size_se : float
-        Mean number of labels in a set, and its standard error: over nodes or over folds, whichever is larger.
-    coverage, coverage_se : float
-        The share of sets with the true label, likewise.
-    full : float
-        The share of sets with every label, which say nothing.
-    difference, difference_se : float
-        Its size less that of the first method on the same nodes, and the standard error of that (paired).
-    target : float
-        The target coverage.
-    gap, chance : float
-        How far coverage is from the target in a neighbourhood (or in fifths by degree) on average, and by chance alone.
-    """
-
+    #: Its name in the table of methods, and what tables call it.
     method: str
     title: str
+    #: Mean number of labels in a set, and its standard error: over nodes or over folds, whichever is larger.
     size: float
     size_se: float
+    #: The share of sets with the true label, likewise.
     coverage: float
     coverage_se: float
-    full: float
+    full: float  #: The share of sets with every label, which say nothing.
+    #: Its size less that of the first method on the same nodes, and the standard error of that (paired).
     difference: float
     difference_se: float
-    target: float
+    target: float  #: The target coverage.
+    #: How far coverage is from the target in a neighbourhood (or in fifths by degree) on average, and by chance alone.
     gap: float = math.nan
     chance: float = math.nan
 
@@ -103,29 +90,17 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Methods tried on held-out labels, and what was chosen by evidence on all of them.
+    """Methods tried on held-out labels, and what was chosen by evidence on all of them."""
 
-    Attributes
-    ----------
-    trials : tuple of Trial
-        One per method, the one that looks at no neighbours first; none where labels are too few.
-    choices : tuple of Choice
-        What `auto` chooses for even and for small sets, and why.
-    alpha : float
-        Error rate.
-    labels, judged, needed : int
-        Labelled nodes, those of them that judged, and how many are needed at least.
-    folds : int
-        Into how many parts they were cut.
-    """
-
+    #: One per method, the one that looks at no neighbours first; none where labels are too few.
     trials: tuple[Trial, ...]
-    choices: tuple[Choice, ...]
-    alpha: float
+    choices: tuple[Choice, ...]  #: What `auto` chooses for even and for small sets, and why.
+    alpha: float  #: Error rate.
+    #: Labelled nodes, those of them that judged, and how many are needed at least.
     labels: int
     judged: int
     needed: int
-    folds: int = FOLDS
+    folds: int = FOLDS  #: Into how many parts they were cut.
 
     @property
     def enough(self) -> bool:

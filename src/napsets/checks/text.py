@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from html import escape
 
 #: Control and invisible characters: C0 and C1 controls, marks without width, marks that change the direction of text or
 #: break lines, lone surrogates (which no file can hold), and code points that are no characters.
@@ -42,6 +44,13 @@ def percent(share: float, digits: int = 1) -> str:
     ('90.1 %', '90 %', '–')
     """
     return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def html_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table for notebooks; what stands in its cells is escaped."""
+    titles = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def shown_name(name: object) -> str:

@@ -21,7 +21,7 @@ import inspect
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
@@ -208,10 +208,11 @@ def add_command(app: typer.Typer, name: str, function: Callable[..., None], *, e
         output.check_stream(options.get("output"))
         inputs = inputs_of(options | {"config": config})
         check_standard_output(inputs)
-        with warnings.catch_warnings(), _heard(output):
-            warnings.simplefilter("once", NapsetsWarning)
-            warnings.showwarning = lambda message, *rest: output.note(_warned(message))
-            guarded(name, functools.partial(_call, function, output, records), *inputs, debug=output.debug)(**options)
+        with _noted(output), _guarded(name, inputs, debug=output.debug), standard_streams(options) as values:
+            filled = {
+                key: record(**{field: values.pop(field) for field in names}) for key, (record, names) in records.items()
+            }
+            function(output, **filled, **values)
 
     common = {"json": Json, "quiet": Quiet, "debug": Debug, "config": Config}
     options = declared + [(key, hint, None if key == "config" else False) for key, hint in common.items()]
@@ -272,13 +273,6 @@ def _panel(hint: Any) -> Any:
     return next((extra.rich_help_panel for extra in get_args(hint)[1:] if hasattr(extra, "rich_help_panel")), None)
 
 
-def _call(function: Callable[..., None], run: Output, records: Mapping[str, Any], /, **options: Any) -> None:
-    """Run a command with files in place of standard streams, and records in place of their options."""
-    with standard_streams(options) as values:
-        filled = {key: record(**{name: values.pop(name) for name in names}) for key, (record, names) in records.items()}
-        function(run, **filled, **values)
-
-
 def as_written(hint: Any) -> Any:
     """Return an annotation without the Optional that Python 3.10 puts around it where None is the default.
 
@@ -298,14 +292,18 @@ def _is_path(hint: Any) -> bool:
 
 
 @contextmanager
-def _heard(output: Output) -> Iterator[None]:
-    """Show what the library logs as notes while a command runs."""
-    logger, handler = logging.getLogger("napsets"), _Notes(output)
+def _noted(output: Output) -> Iterator[None]:
+    """Show what the library logs and warns of as notes while a command runs."""
+    logger, handler = logging.getLogger("napsets"), logging.Handler(logging.INFO)
+    handler.emit = lambda record: output.note(record.getMessage())  # type: ignore[method-assign]
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("once", NapsetsWarning)
+            warnings.showwarning = lambda message, *rest: output.note(_warned(message))
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
@@ -316,36 +314,21 @@ def _warned(message: Warning | str) -> str:
     return f"{message} (help: napsets errors {message.topic})" if isinstance(message, NapsetsWarning) else str(message)
 
 
-class _Notes(logging.Handler):
-    """Passes log records on as notes."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(logging.INFO)
-        self.output = output
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.output.note(record.getMessage())
-
-
-def guarded(name: str, function: Callable[..., None], *inputs: Path, debug: bool = False) -> Callable[..., None]:
-    """Wrap a command's function: whatever it raises becomes a message and an exit code; it may not write to inputs."""
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **options: Any) -> None:
-        with recording(*inputs) as written:
-            at_work(name, written, discard_drafts)
-            try:
-                function(*arguments, **options)
-            except typer.Exit:
+@contextmanager
+def _guarded(name: str, inputs: Iterable[Path], *, debug: bool) -> Iterator[None]:
+    """Turn whatever a command raises into a message and an exit code; it may not write to its inputs."""
+    with recording(*inputs) as written:
+        at_work(name, written, discard_drafts)
+        try:
+            yield
+        except typer.Exit:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            if hasattr(error, "format_message"):  # wrong use, which Typer explains
                 raise
-            except (Exception, KeyboardInterrupt) as error:
-                if hasattr(error, "format_message"):  # wrong use, which Typer explains
-                    raise
-                failure = error if stopped() is None else Interrupted()
-                code = report_error(name, failure, written=written, debug=debug)
-                raise typer.Exit(stopped() or code) from None
-
-    return run
+            failure = error if stopped() is None else Interrupted()
+            code = report_error(name, failure, written=written, debug=debug)
+            raise typer.Exit(stopped() or code) from None
 
 
 def _joined(text: str | None) -> str:

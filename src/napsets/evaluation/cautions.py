@@ -93,15 +93,6 @@ class Accuracy:
         )
 
 
-@dataclass(frozen=True)
-class Cautions:
-    """What to watch for."""
-
-    #: Why the promise of coverage does not hold for nodes without a label; empty where there is no reason.
-    withdrawn: str
-    warnings: tuple[str, ...]  #: All warnings, the gravest first.
-
-
 def drifts_in(comparison: Comparison, class_names: Sequence[str] | None = None) -> tuple[Drift, ...]:
     """Compare the calibration nodes with the evaluation nodes, and nodes with a label with those that have none."""
     calibration, judged = comparison.data.calibration, comparison.nodes
@@ -148,8 +139,8 @@ def find_cautions(
     accuracy: Accuracy | None = None,
     trained: int = 0,
     weak: Sequence[str] = (),
-) -> Cautions:
-    """Return what to watch for with a method.
+) -> tuple[str, tuple[str, ...]]:
+    """Return why the promise of a method does not hold (or nothing), and all warnings, the gravest first.
 
     Of the `nodes`, `infinite` lack support and, where all were judged, `hits` are covered. `trained` labelled nodes are
     known to have been trained on, and `weak` says which classes and groups are covered too little.
@@ -175,20 +166,18 @@ def find_cautions(
         f"alpha = {alpha:g} is the error rate: {calibrated.prediction.noun}s may miss the truth {100 * alpha:g} % of "
         f"the time. For {100 * alpha:g} % coverage, set alpha = {1 - alpha:.3g}"
     )
-    return Cautions(
-        reasons[0] if reasons else "",
-        (
-            *reasons,
-            *short,
-            *too_few,
-            *([alpha_as_coverage] if alpha > 0.5 else []),
-            *weak,
-            *drifted,
-            *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
-            *few,
-            *too_good,
-        ),
+    warnings = (
+        *reasons,
+        *short,
+        *too_few,
+        *([alpha_as_coverage] if alpha > 0.5 else []),
+        *weak,
+        *drifted,
+        *([unsupported] if share >= _LEAST_SHARE and not too_few else []),
+        *few,
+        *too_good,
     )
+    return reasons[0] if reasons else "", warnings
 
 
 #: Advice if the labels may have been used for training.

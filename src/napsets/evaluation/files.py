@@ -160,11 +160,12 @@ def evaluate_file(
     metrics = judgement.row()
     if graph is None:
         del metrics["pccv"], metrics["pccv_chance"]
-    low, high = _band(len(prediction), prediction.alpha, labelled.file.metadata.get("level_labels"))
-    metrics |= {"unlabelled": len(labelled.file.prediction) - len(prediction), "alpha": prediction.alpha}
-    metrics |= {"coverage_low": low, "coverage_high": high}
     labels = labelled.file.metadata.get("level_labels")
-    metrics |= {"weak": _weak(judgement, labels, class_names)}
+    # Where nothing is known of the labels, chance is that of the judged nodes alone.
+    judged, alpha = len(prediction), prediction.alpha
+    low, high = chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
+    metrics |= {"unlabelled": len(labelled.file.prediction) - judged, "alpha": alpha}
+    metrics |= {"coverage_low": low, "coverage_high": high, "weak": _weak(judgement, labels, class_names)}
     return metrics | leaf.more(labelled.file, prediction, y, class_names) | graph_metrics
 
 
@@ -178,11 +179,6 @@ def _weak(judgement: Judgement, labels: int | None, class_names: Sequence[str] |
             weak = weak_groups(gap, what, names, level_labels=labels)
             sentences += [describe_weak(weak, gap.alpha, int(gap.groups.size))] if weak else []
     return sentences
-
-
-def _band(judged: int, alpha: float, labels: int | None) -> tuple[float, float]:
-    """Return where chance puts coverage: that of the judged nodes alone, where nothing is known of the labels."""
-    return chance_band(judged, 1.0 - alpha) if labels is None else coverage_band(labels, alpha, judged)
 
 
 # -- what differs ------------------------------------------------------------------------------------------------------
@@ -213,9 +209,9 @@ class _Leaf(ABC):
             for name, count, share in zip(gap.groups, gap.sizes, gap.coverage, strict=True)
         ]
 
-    @abstractmethod
     def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
         """Return what else is said."""
+        return {}
 
 
 class _Sets(_Leaf):
@@ -296,9 +292,6 @@ class _Intervals(_Leaf):
             row | {"mean_width": finite_mean(prediction.widths[own == row["group"]])}
             for row in super().by_group(prediction, y, groups)
         ]
-
-    def more(self, file: PredictionFile, prediction: Any, y: Any, class_names: Sequence[str] | None) -> dict[str, Any]:
-        return {}
 
 
 _LEAVES: dict[type[Prediction], _Leaf] = {PredictionSets: _Sets(), PredictionIntervals: _Intervals()}

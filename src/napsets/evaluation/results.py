@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from napsets.checks.arguments import BoolArray, FloatArray, IntArray
+from napsets.checks.text import html_table
 from napsets.errors import imported
 from napsets.evaluation.judgement import Judgement
 from napsets.evaluation.kinds import Kind, Strata, kind_of
@@ -316,10 +317,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the methods as a table, for notebooks."""
-        head, *rows = ([escape(cell) for cell in row] for row in self._table())
-        body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-        titles = "".join(f"<th>{cell}</th>" for cell in head)
-        return f"<p>{escape(self._heading)}</p><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+        head, *rows = self._table()
+        return f"<p>{escape(self._heading)}</p>{html_table(head, rows)}"
 
 
 def finite_together(values: Sequence[npt.NDArray[Any]]) -> BoolArray:

@@ -66,7 +66,7 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
     other = best > 0
     weak = _weak_in(comparison, result, class_names)
     labelled = np.union1d(comparison.data.calibration, comparison.nodes)
-    cautions = find_cautions(
+    withdrawn, cautions = find_cautions(
         result.calibrated, comparison.alpha, infinite=result.infinite, nodes=result.nodes, looks=looks,
         hits=result.hits, trained=comparison.data.trained, weak=_sentences(weak, result.calibrated, comparison.alpha),
         accuracy=accuracy_on(comparison.kind, comparison.data.outputs[labelled], comparison.truth[labelled]),
@@ -93,8 +93,8 @@ def judge_methods(comparison: Comparison, *, class_names: Sequence[str] | None =
         coverage=result.coverage,
         band=coverage_band(promise["level_labels"], comparison.alpha, result.nodes),
         rivals=rivals,
-        withdrawn=cautions.withdrawn,
-        warnings=cautions.warnings,
+        withdrawn=withdrawn,
+        warnings=cautions,
         looked_at=checked(looks, [what for what in result.gaps if what not in _UNNAMED]),
         weak=tuple(group for groups, _ in weak.values() for group in groups),
         smallest=_smallest(comparison, gaps, best),
@@ -264,7 +264,7 @@ def foresee(
     plain, change = (math.nan, Interval()) if calibrated.grouped is not None else _expectation(calibrated.choice)
     weak = _weak_labels(calibrated, alpha, class_names)
     own, truth = level_nodes(calibrated)
-    cautions = find_cautions(
+    withdrawn, cautions = find_cautions(
         calibrated, alpha, infinite=infinite, nodes=int(nodes.size), looks=looks,
         weak=_sentences(weak, calibrated, alpha), accuracy=accuracy_on(kind, outputs[own], truth),
     )  # fmt: skip
@@ -279,8 +279,8 @@ def foresee(
         baseline_size=plain,
         change=change,
         band=coverage_band(promise["level_labels"], alpha),
-        withdrawn=cautions.withdrawn,
-        warnings=cautions.warnings,
+        withdrawn=withdrawn,
+        warnings=cautions,
         looked_at=checked(looks, ["class"] if truth.dtype.kind in "iu" and truth.size else []),
         weak=tuple(group for groups, _ in weak.values() for group in groups),
         grouped=calibrated.grouped is not None,

@@ -31,6 +31,7 @@ from napsets.checks.arguments import (
 )
 from napsets.checks.frames import find_rows, index_of
 from napsets.checks.names import choose
+from napsets.checks.text import html_table
 from napsets.checks.values import check_alpha, check_count, check_list, plain, shown
 from napsets.errors import InvalidInputError, imported
 from napsets.predictions.summary import Summary
@@ -371,11 +372,9 @@ class Prediction(Sealed, ABC):
 
     def _repr_html_(self) -> str:
         """Return the first rows as a table, for notebooks."""
-        head = "".join(f"<th>{name}</th>" for name in self.shown)
-        cells = ((escape(str(self.row_names[i])), *self.html_cells(i)) for i in range(min(_SHOWN, len(self))))
-        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+        rows = ((self.row_names[i], *self.html_cells(i)) for i in range(min(_SHOWN, len(self))))
         more = f"<p>… and {len(self) - _SHOWN:,} more</p>" if len(self) > _SHOWN else ""
-        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        return f"<p>{escape(repr(self))}</p>{html_table(self.shown, rows)}{more}"
 
 
 class ByName(Generic[Self]):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -377,7 +376,7 @@ class PredictionSets(Prediction):
     def html_cells(self, row: int) -> tuple[str, ...]:
         """Return set, size, threshold and support of one row, for notebooks."""
         return (
-            escape("{" + ", ".join(map(str, self.one(row))) + "}"),
+            "{" + ", ".join(map(str, self.one(row))) + "}",
             str(self.sizes[row]),
             f"{self.thresholds[row]:.4f}" if np.isfinite(self.thresholds[row]) else "∞",
             f"{self.support[row]:,}",

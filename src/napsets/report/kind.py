@@ -98,22 +98,7 @@ class VoiceColumn(NamedTuple):
 
 
 class PageKind(ABC):
-    """A comparison, as the page about its kind of prediction shows it.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The comparison.
-    class_names : sequence of str, optional
-        What classes are called, if there are some.
-
-    Attributes
-    ----------
-    methods : list of ShownMethod
-        The methods, the baseline first.
-    covered : list of numpy.ndarray
-        Whether each method covers each of the judged nodes.
-    """
+    """A comparison, as the page about its kind of prediction shows it: its methods, and what each covers."""
 
     #: The beginning of the title, and what the truth about a node is called on the first screen.
     heading: ClassVar[str]
