@@ -93,7 +93,7 @@ def coverage_band(labels: int, alpha: float, judged: int | None = None) -> tuple
         a, b = (place, labels + 1 - place) if judged is None else _beta_law(labels, alpha, judged)
         low, high = (float(betaincinv(a, b, tail)) for tail in TAILS)
         return low, high
-    below = _hits_law(labels, alpha, judged)
+    below = hits_law(labels, alpha, judged)
     low, high = (min(int(np.searchsorted(below, tail)), judged) / judged for tail in TAILS)
     return low, high
 
@@ -123,7 +123,7 @@ def falls_short(hits: int, judged: int, labels: int, alpha: float) -> float:
         return float(hits >= judged)
     if judged > _MANY:
         return float(betainc(*_beta_law(labels, alpha, judged), hits / judged))
-    return float(_hits_law(labels, alpha, judged)[hits])
+    return float(hits_law(labels, alpha, judged)[hits])
 
 
 def _beta_law(labels: int, alpha: float, judged: int) -> tuple[float, float]:
@@ -134,12 +134,14 @@ def _beta_law(labels: int, alpha: float, judged: int) -> tuple[float, float]:
     return mean * total, (1.0 - mean) * total
 
 
-def _hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
-    """Return P(hits ≤ each of 0..judged): the beta-binomial law."""
+def hits_law(labels: int, alpha: float, judged: int) -> FloatArray:
+    """Return P(at most x of the judged nodes are covered), x = 0..judged, if nodes are exchangeable: beta-binomial."""
     from scipy.special import betaln, gammaln
 
     a = rank_place(labels, alpha)
     b = labels + 1 - a
+    if b <= 0:  # the threshold is infinite, and everything is covered
+        return np.append(np.zeros(judged), 1.0)
     hits = np.arange(judged + 1)
     ways = gammaln(judged + 1) - gammaln(hits + 1) - gammaln(judged - hits + 1)
     law: FloatArray = np.cumsum(np.exp(ways + betaln(hits + a, judged - hits + b) - betaln(a, b)))

@@ -47,7 +47,7 @@ def laboratory(small, tmp_path):
 
 
 def drawn_coverage_law(scores, eligible, evaluated, alpha=0.1):
-    """The law of `coverage_law` for these scores, of which only the eligible ones are drawn for evaluation.
+    """The law of `hits_law` for these scores, of which only the eligible ones are drawn for evaluation.
 
     At most x evaluation nodes are covered exactly if at least k of the k + x smallest scores of all nodes belong to
     calibration, that is, if at most x of them were drawn: a hypergeometric probability, whatever the scores (without

@@ -9,10 +9,11 @@ import pytest
 
 import napsets as ns
 from napsets.errors import InvalidInputError
+from napsets.levels import hits_law
 from napsets.studies import METHODS, SETUPS, CoverageCell, DatasetCell
 from napsets.studies.coverage import METRICS, dataset_row, measure
 from napsets.studies.paper_datasets import load_dataset
-from napsets.studies.paper_tables import coverage_law, median_band
+from napsets.studies.paper_tables import median_band
 from napsets.studies.protocols import eligible_nodes
 
 from .conftest import drawn_coverage_law
@@ -91,7 +92,7 @@ def test_strict_split_conformal_covers_within_the_exact_band(laboratory, monkeyp
     scored = laboratory.test_graph(cell)
     nodes = scored.graph.num_nodes
     assert scored.eligible.size == nodes
-    low, high = median_band(coverage_law(nodes - cell.evaluated, cell.evaluated, 0.1), cell.repetitions, outside=1e-6)
+    low, high = median_band(hits_law(nodes - cell.evaluated, 0.1, cell.evaluated), cell.repetitions, outside=1e-6)
     assert high - low < 0.04
     assert low <= measure([cell], scored)[0]["coverage"] <= high
 

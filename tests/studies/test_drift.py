@@ -192,7 +192,7 @@ def test_graphs_without_time_and_without_file_are_told(run, tmp_path):
     call = ("reproduce", "drift", "--root", tmp_path, "--results", tmp_path / "results")
     assert "has no node_time" in run(*call, "--dataset", "my-graph").stderr
     assert "left out, because --root does not hold their files: spack" in run(*call, "--dataset", "spack").stderr
-    with pytest.raises(ns.InvalidInputError, match="`model` must be softmax"):
+    with pytest.raises(ns.InvalidInputError, match="`model` must be one of softmax"):
         STUDY.scope(False, {"model": ["gcn"]})
 
 

@@ -10,12 +10,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from napsets.levels import hits_law
 from napsets.quantile import weighted_quantile
 from napsets.studies import METHODS, MODELS, QUICK, CoverageCell, RowStore
 from napsets.studies.paper import figures_of, sentences_of, tables_of
 from napsets.studies.paper_claims import claims_table, judge, paragraph
 from napsets.studies.paper_datasets import PAPER_DATASETS
-from napsets.studies.paper_tables import CORRECTED, PRINTED, coverage_law, median_band, printed
+from napsets.studies.paper_tables import CORRECTED, PRINTED, median_band, printed
 from napsets.studies.tables import FORMATS, Spread, Table, write_figures, write_tables
 
 from .conftest import drawn_coverage_law
@@ -197,7 +198,7 @@ def test_the_law_with_all_nodes_eligible_is_that_of_all_draws(alpha):
     scores = np.random.default_rng(0).random(11)
     everyone = np.ones(11, dtype=bool)
     expected = enumerated_law(scores, everyone, 4, alpha)
-    np.testing.assert_allclose(coverage_law(7, 4, alpha), expected, atol=1e-12)
+    np.testing.assert_allclose(hits_law(7, alpha, 4), expected, atol=1e-12)
     np.testing.assert_allclose(drawn_coverage_law(scores, everyone, 4, alpha), expected, atol=1e-12)
 
 
@@ -211,7 +212,7 @@ def test_the_law_with_some_nodes_eligible_is_that_of_all_draws_too(alpha):
 
 def test_the_band_of_the_median_has_the_probability_it_promises():
     rng = np.random.default_rng(2)
-    law = coverage_law(99, 50, 0.2)
+    law = hits_law(99, 0.2, 50)
     low, high = median_band(law, repetitions=9, outside=0.1)
     counts = np.searchsorted(law, rng.random((20_000, 9)), side="left")
     inside = np.mean([(low <= m <= high) for m in np.median(counts, axis=1) / 50])
@@ -220,4 +221,4 @@ def test_the_band_of_the_median_has_the_probability_it_promises():
 
 
 def test_too_few_calibration_nodes_cover_everything():
-    assert median_band(coverage_law(5, 10, 0.1), 3) == (1.0, 1.0)
+    assert median_band(hits_law(5, 0.1, 10), 3) == (1.0, 1.0)

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from napsets.checks.arguments import IntArray
 from napsets.checks.names import choose
 from napsets.checks.text import percent
-from napsets.checks.values import check_alpha
 from napsets.datasets import DATASETS, NodeDataset, load
 from napsets.datasets.amazon import round_rows
 from napsets.datasets.registry import COLLECTION, file_name
@@ -34,7 +33,7 @@ from napsets.evaluation.judgement import judge
 from napsets.files.predictions import NodePredictions
 from napsets.graph import Graph
 from napsets.methods import METHODS, CalibrationData, Settings, make_method
-from napsets.studies.study import ModelCell, Row, Study
+from napsets.studies.study import ModelCell, Row, Study, narrowed
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import RowStore
@@ -180,27 +179,8 @@ class DrawStudy(Study):
 
     def scope(self, quick: bool, options: Mapping[str, Any]) -> DrawScope:
         """Return what to compare, as narrowed or changed by options; names must be known."""
-        methods, graphs = dict.fromkeys(METHODS), dict.fromkeys(("amazon-computers", *COLLECTION))
-        # The option, the part of the scope that it sets, what the option is called in errors, and the names it knows.
-        several = (
-            ("dataset", "datasets", "dataset", graphs), ("model", "models", "model", dict.fromkeys(MODELS)),
-            ("method", "methods", "method", methods), ("sparing", "sparing", "method", methods),
-        )  # fmt: skip
-        changes: dict[str, Any] = {}
-        for option, part, argument, known in several:
-            if options.get(option):
-                for name in options[option]:
-                    choose(argument, name, known)
-                changes[part] = tuple(options[option])
-        if options.get("share"):
-            changes["shares"] = tuple(options["share"])
-        if options.get("seeds") is not None:
-            changes["seeds"] = tuple(range(options["seeds"]))
-        if options.get("repetitions") is not None:
-            changes["repetitions"] = options["repetitions"]
-        if options.get("alpha") is not None:
-            changes["alpha"] = check_alpha(options["alpha"])
-        return replace(self.quick if quick else self.full, **changes)
+        known = {"dataset": ("amazon-computers", *COLLECTION), "model": MODELS, "method": METHODS, "sparing": METHODS}
+        return narrowed(self.quick if quick else self.full, options, known)
 
     def cells(self, scope: DrawScope) -> list[DrawCell]:
         """Return the cells, seed by seed: whenever a run is stopped, all graphs have about as many."""

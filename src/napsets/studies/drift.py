@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from napsets.checks.values import check_alpha
 from napsets.datasets import NodeDataset
 from napsets.datasets.registry import TIMED, file_name, read_collected
 from napsets.errors import InvalidInputError, NapsetsWarning
@@ -27,7 +26,7 @@ from napsets.live.alarms import first_alarm, jumper, miss_alarm
 from napsets.live.monitoring import coverage_interval, worst_window
 from napsets.studies.arrivals import ORDERS, RIDGE, STRATEGIES, Arrivals, follow, train_softmax
 from napsets.studies.drift_page import figures, page_text, tables
-from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Row, Study, columns
+from napsets.studies.study import POSITIVE, SHARE, Findings, ModelCell, Page, Row, Study, columns, narrowed
 
 if TYPE_CHECKING:
     from napsets.studies.laboratory import Laboratory, RowStore
@@ -146,6 +145,7 @@ class DriftScope:
     """How much to run."""
 
     datasets: tuple[str, ...] = tuple(TIMED)  #: graphs with time
+    models: tuple[str, ...] = ("softmax",)  #: the only one
     seeds: tuple[int, ...] = (0,)  #: of the random orders
     delays: tuple[int, ...] = (100, 500)  #: of the labels, in the order of time
     alpha: float = 0.1  #: error rate
@@ -160,17 +160,8 @@ class DriftStudy(Study):
 
     def scope(self, quick: bool, options: Mapping[str, Any]) -> DriftScope:
         """Return what to run; any graph whose file is in the folder can be asked for."""
-        for name in options.get("model") or ():
-            if name != "softmax":
-                raise InvalidInputError(f"`model` must be softmax in the study of drift; got {name}")
-        changes: dict[str, Any] = {"datasets": ("metamath-nf", "eips")} if quick else {}
-        if options.get("dataset"):
-            changes["datasets"] = tuple(options["dataset"])
-        if options.get("seeds") is not None:
-            changes["seeds"] = tuple(range(options["seeds"]))
-        if options.get("alpha") is not None:
-            changes["alpha"] = check_alpha(options["alpha"])
-        return replace(DriftScope(), **changes)
+        scope = DriftScope(datasets=("metamath-nf", "eips")) if quick else DriftScope()
+        return narrowed(scope, options, {"model": scope.models})
 
     def cells(self, scope: DriftScope) -> list[DriftCell]:  # noqa: D102
         cells = []

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from napsets.checks.names import choose
-from napsets.checks.values import check_alpha
 from napsets.studies.block_model import BlockCell, BlockGrid, block_figures, block_paragraph, block_tables
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.studies.paper_claims import claims_table, paragraph
 from napsets.studies.paper_datasets import CUTOFF_HOPS, PAPER_DATASETS, SETUPS, setup_of
 from napsets.studies.paper_tables import ablation, ablation_figure, accuracy, metric, table1
 from napsets.studies.protocols import METHODS
-from napsets.studies.study import Cell, Findings, Page, Row, Study
+from napsets.studies.study import Cell, Findings, Page, Row, Study, narrowed
 from napsets.studies.tables import Table, join_page
 
 if TYPE_CHECKING:
@@ -195,31 +194,16 @@ class PaperStudy(Study):
 
     def scope(self, quick: bool, options: Mapping[str, Any]) -> Scope:
         """Return the scope as narrowed or changed by options; names must be known."""
-        known: dict[str, Mapping[str, Any]] = {
-            "dataset": SETUPS, "model": MODELS, "protocol": dict.fromkeys(PROTOCOLS),
-            "preset": dict.fromkeys(("released-code", "paper")), "inference": dict.fromkeys(INFERENCES),
+        known: dict[str, Iterable[str]] = {
+            "dataset": SETUPS, "model": MODELS, "protocol": PROTOCOLS, "inference": INFERENCES,
+            "preset": ("released-code", "paper"),
         }  # fmt: skip
-        chosen = {name: value for name, value in options.items() if value is not None and value != []}
-        for name, names in known.items():
-            values = chosen.get(name, [])
-            for value in [values] if isinstance(values, str) else values:
-                choose(name, value, names)
-        changes: dict[str, Any] = {}
-        if "dataset" in chosen:
-            changes |= dict.fromkeys(("datasets", "ablation_datasets"), tuple(chosen["dataset"]))
-        if "model" in chosen:
-            changes |= {"models": tuple(chosen["model"]), "ablation_model": chosen["model"][0]}
-        if "protocol" in chosen:
-            changes["protocols"] = tuple(chosen["protocol"])
-        if "seeds" in chosen:
-            changes["seeds"] = tuple(range(chosen["seeds"]))
-        if "preset" in chosen:
-            changes["preset"] = chosen["preset"]
-        if "inference" in chosen:
-            changes["inferences"] = (chosen["inference"],)
-        if "alpha" in chosen:
-            changes["alpha"] = check_alpha(chosen["alpha"])
-        return replace(QUICK if quick else FULL, **changes)
+        scope = narrowed(QUICK if quick else FULL, options, known)
+        if options.get("dataset"):
+            scope = replace(scope, ablation_datasets=scope.datasets)
+        if options.get("model"):
+            scope = replace(scope, ablation_model=scope.models[0])
+        return scope
 
     def cells(self, scope: Scope) -> list[Cell]:  # noqa: D102
         return cells_of(self.target, scope)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napsets.checks.arguments import FloatArray
-from napsets.checks.values import check_alpha, check_count
+from napsets.checks.values import check_count
 from napsets.errors import imported
-from napsets.quantile import required_mass
+from napsets.levels import hits_law
 from napsets.studies.coverage import MODELS
 from napsets.studies.paper_datasets import PAPER_DATASETS, SETUPS
 from napsets.studies.protocols import BASELINE, METHODS
@@ -140,7 +140,7 @@ def metric(rows: Sequence[Row], scope: Scope, name: str) -> Table:
                 where = f"{SETUPS[dataset].title}, {MODELS[model]}, {method}"
                 notes.append(f"{where}: the paper prints {slip}, a slip for {theirs}.")
     if name == "coverage" and rows:
-        law = coverage_law(rows[0]["test_nodes"] - scope.evaluated, scope.evaluated, scope.alpha)
+        law = hits_law(rows[0]["test_nodes"] - scope.evaluated, scope.alpha, scope.evaluated)
         low, high = median_band(law, scope.repetitions)
         notes.append(
             "If eligible nodes were like all others, the median coverage of APS under `strict` would be between "
@@ -228,27 +228,6 @@ def _ablation_panel(alt: Any, rows: Sequence[Row], scope: Scope, metric: str) ->
     return alt.layer(*layers).properties(width=320, height=220)
 
 
-def coverage_law(calibration: int, evaluated: int, alpha: float = 0.1) -> FloatArray:
-    """Return P(at most x of the evaluated nodes are covered), x = 0..evaluated, for exchangeable nodes.
-
-    The threshold of split conformal prediction is the k-th smallest of the n calibration scores, k = ⌈(n+1)(1−alpha)⌉;
-    the number of covered nodes is beta-binomial with parameters k and n + 1 − k.
-
-    Examples
-    --------
-    >>> low, high = median_band(coverage_law(11_000, 1000), repetitions=100)
-    >>> low < 0.9 < high
-    True
-    """
-    from scipy.stats import betabinom
-
-    n, m = check_count("calibration", calibration, minimum=1), check_count("evaluated", evaluated, minimum=1)
-    k = int(np.ceil(required_mass(float(n), check_alpha(alpha))))
-    if k > n:  # the threshold is +∞: everything is covered
-        return np.append(np.zeros(m), 1.0)
-    return np.asarray(betabinom.cdf(np.arange(m + 1), m, k, n + 1 - k))
-
-
 def median_band(law: FloatArray, repetitions: int, outside: float = 1e-3) -> tuple[float, float]:
     """Return the range of the median coverage of independent repetitions, up to a probability of at most `outside`.
 
@@ -258,11 +237,17 @@ def median_band(law: FloatArray, repetitions: int, outside: float = 1e-3) -> tup
     Parameters
     ----------
     law : array
-        From `coverage_law`.
+        From `napsets.levels.hits_law`.
     repetitions : int
         1 gives the band of a single coverage.
     outside : float
         Half of it on either side.
+
+    Examples
+    --------
+    >>> low, high = median_band(hits_law(11_000, 0.1, judged=1000), repetitions=100)
+    >>> low < 0.9 < high
+    True
     """
     from scipy.stats import binom
 

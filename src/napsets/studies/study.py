@@ -12,10 +12,12 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from napsets.checks.names import choose
+from napsets.checks.values import check_alpha
 from napsets.datasets import NodeDataset
 from napsets.errors import FileFormatError, InvalidInputError
 from napsets.files.predictions import NodePredictions
@@ -33,6 +35,7 @@ DIFFERENCE: Bounds = (-1.0, 1.0)
 POSITIVE: Bounds = (0.0, math.inf)
 
 CellType = TypeVar("CellType", bound="Cell")
+ScopeType = TypeVar("ScopeType")
 
 #: The version of the code as far as results are concerned. A change that can alter a number raises it, and every
 #: cell counts as new; a change that cannot (a new command, a faster kernel that gives the same bits) leaves it. The
@@ -171,6 +174,36 @@ class ModelCell(Cell):
     def shipped_predictions(self) -> NodePredictions | None:
         """Return the predictions where they come with the package."""
         return None
+
+
+#: The part of a scope that an option of the command sets, and what is made of its value there.
+_SCOPE_OF: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "dataset": ("datasets", tuple),
+    "model": ("models", tuple),
+    "method": ("methods", tuple),
+    "sparing": ("sparing", tuple),
+    "protocol": ("protocols", tuple),
+    "share": ("shares", tuple),
+    "seeds": ("seeds", lambda count: tuple(range(count))),
+    "repetitions": ("repetitions", int),
+    "alpha": ("alpha", check_alpha),
+    "preset": ("preset", str),
+    "inference": ("inferences", lambda name: (name,)),
+}
+
+
+def narrowed(scope: ScopeType, options: Mapping[str, Any], known: Mapping[str, Iterable[str]]) -> ScopeType:
+    """Return a scope as narrowed or changed by options of the command, whose names must be among those known."""
+    changes = {}
+    for option, value in options.items():
+        if value is None or value == []:
+            continue
+        if option in known:
+            for name in [value] if isinstance(value, str) else value:
+                choose(option, name, dict.fromkeys(known[option]))
+        part, convert = _SCOPE_OF[option]
+        changes[part] = convert(value)
+    return replace(scope, **changes)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
