@@ -12,9 +12,8 @@ from napsets.errors import InvalidInputError
 from napsets.levels import hits_law
 from napsets.studies import METHODS, SETUPS, CoverageCell, DatasetCell
 from napsets.studies.coverage import METRICS, dataset_row, measure
-from napsets.studies.paper_datasets import load_dataset
 from napsets.studies.paper_tables import median_band
-from napsets.studies.protocols import eligible_nodes
+from napsets.studies.protocols import eligible_nodes, load_dataset
 
 from .conftest import drawn_coverage_law
 

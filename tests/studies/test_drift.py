@@ -11,8 +11,7 @@ import pytest
 import napsets as ns
 from napsets.datasets.registry import read_collected
 from napsets.studies import STUDIES, Laboratory, RowStore
-from napsets.studies.arrivals import STRATEGIES, Arrivals, follow, train_softmax
-from napsets.studies.drift import DriftCell
+from napsets.studies.drift import STRATEGIES, Arrivals, DriftCell, follow, train_softmax
 from napsets.studies.drift_page import page_text, tables
 
 ROOT = Path(__file__).parents[2]

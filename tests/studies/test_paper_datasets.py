@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import napsets as ns
-from napsets.studies.paper_datasets import reddit2_like
+from napsets.studies.protocols import reddit2_like
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from napsets.studies import CoverageCell
 from napsets.studies.laboratory import PredictionCache
-from napsets.studies.paper_datasets import load_dataset
+from napsets.studies.protocols import load_dataset
 
 from .conftest import guess
 

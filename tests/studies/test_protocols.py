@@ -53,7 +53,7 @@ def test_under_as_published_evaluation_labels_change_the_thresholds_of_naps_but_
 
 
 def test_strict_gives_what_the_predictors_give(laboratory, scored):
-    from napsets.studies.paper_datasets import load_dataset
+    from napsets.studies.protocols import load_dataset
 
     data = load_dataset("small", 0)
     predictions = laboratory.predictor(CELL, data).take(data.test)

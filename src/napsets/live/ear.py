@@ -16,6 +16,7 @@ from napsets.checks.arguments import FloatArray, IntArray, sealed
 from napsets.kernels.candidates import FAR, NEAR_SLOPE, Rule
 from napsets.live.nodes import Table
 from napsets.live.state import State
+from napsets.methods.moves import judge_tables
 from napsets.scores import Labelled
 from napsets.scores.base import BoundRows
 from napsets.scores.evidence import (
@@ -29,7 +30,6 @@ from napsets.scores.evidence import (
 )
 from napsets.scores.exponents import PRIOR, Exponents, Learned, alike_table
 from napsets.scores.informed import Bag, BoundInformed
-from napsets.scores.steadiness import judge_tables
 
 Array = npt.NDArray[Any]
 

@@ -27,10 +27,9 @@ from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
 from napsets.levels import Full, rank_place
 from napsets.localisers import LocalThresholds
-from napsets.methods.moves import REFERENCE_LABEL, Rows, Search
+from napsets.methods.moves import REFERENCE_LABEL, Rows, Search, judge_tables
 from napsets.scores.evidence import passed_shares
 from napsets.scores.informed import BoundInformed, Change, evidence_of
-from napsets.scores.steadiness import judge_tables
 
 Self = TypeVar("Self", bound="BagLevel")
 

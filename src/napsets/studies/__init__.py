@@ -25,8 +25,7 @@ from napsets.studies.block_model import BlockCell, simulate
 from napsets.studies.coverage import INFERENCES, MODELS, PROTOCOLS, CoverageCell, DatasetCell
 from napsets.studies.laboratory import STUDIES, Laboratory, RowStore
 from napsets.studies.paper import FULL, QUICK, TARGETS, Scope, cells_of
-from napsets.studies.paper_datasets import SETUPS, Setup, is_available
-from napsets.studies.protocols import METHODS
+from napsets.studies.protocols import METHODS, SETUPS, Setup, is_available
 
 __all__ = [
     "FULL",

@@ -18,7 +18,6 @@ from napsets.evaluation import judgement
 from napsets.evaluation.metrics import pccv
 from napsets.files.predictions import NodePredictions
 from napsets.predictions import PredictionSets, members
-from napsets.studies.paper_datasets import is_available, load_dataset, loading, setup_of
 from napsets.studies.protocols import (
     BASELINE,
     Protocol,
@@ -26,7 +25,11 @@ from napsets.studies.protocols import (
     ScoredGraph,
     Thresholds,
     eligible_nodes,
+    is_available,
+    load_dataset,
+    loading,
     protocol_of,
+    setup_of,
 )
 from napsets.studies.study import POSITIVE, SHARE, Cell, ModelCell, Row, columns
 

@@ -7,10 +7,18 @@ from typing import Any
 
 from napsets.checks.text import percent
 from napsets.errors import imported
-from napsets.studies.arrivals import ORDERS, STRATEGIES
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Table, join_page
 
+ORDERS = ("time", "random")
+#: How thresholds follow the labels that have come.
+STRATEGIES: dict[str, str] = {
+    "static": "calibrated once, on the labels before the stream",
+    "growing": "calibrated on all labels so far",
+    "window": "calibrated on the last 500 labels",
+    "aci": "all labels so far, the level steered with one rate, .01",
+    "dtaci": "all labels so far, the level steered with eight rates",
+}
 #: What makes the committed rows and the page.
 COMMAND = "napsets reproduce drift --page docs/drift.md"
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from napsets.studies.coverage import MODELS
-from napsets.studies.paper_datasets import SETUPS
 from napsets.studies.paper_tables import printed, select
-from napsets.studies.protocols import BASELINE, METHODS
+from napsets.studies.protocols import BASELINE, METHODS, SETUPS
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Table, interval
 

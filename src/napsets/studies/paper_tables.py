@@ -14,8 +14,7 @@ from napsets.checks.values import check_count
 from napsets.errors import imported
 from napsets.levels import hits_law
 from napsets.studies.coverage import MODELS
-from napsets.studies.paper_datasets import PAPER_DATASETS, SETUPS
-from napsets.studies.protocols import BASELINE, METHODS
+from napsets.studies.protocols import BASELINE, METHODS, PAPER_DATASETS, SETUPS
 from napsets.studies.study import Row
 from napsets.studies.tables import Entry, Spread, Table
 
