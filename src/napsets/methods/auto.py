@@ -45,8 +45,7 @@ from napsets.localisers import (
 from napsets.methods.calibrated import Calibrated
 from napsets.methods.choice import Candidate, Choice, Prefer, explain_choice
 from napsets.methods.data import CalibrationData, Scored
-from napsets.methods.method import Method, check_groups_suit
-from napsets.methods.predicts import Calibrates
+from napsets.methods.method import Calibrates, Method, check_groups_suit
 from napsets.scores import APS, SCORES, THR, ByLabel, Informed, Labelled, Sharpened, learns, make_score
 from napsets.scores.by_label import BoundByLabel
 from napsets.scores.evidence import Evidence, evenly

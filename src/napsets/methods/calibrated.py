@@ -1,18 +1,18 @@
-"""Calibrated: a method with its calibration, which does not change afterwards.
+"""Calibrated: a method with its calibration, which does not change afterwards, and what users call of it.
 
-It predicts for one alpha or for several from one search. Several calibrated methods on the same nodes share what they
-can: the search where they have the same reference nodes, the scores where they have the same score.
+It predicts for one alpha or for several from one search.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -23,27 +23,115 @@ from napsets.checks.values import (
     check_flag,
     check_kind,
     check_list,
-    check_progress,
     check_threads,
     is_several,
     shown,
 )
 from napsets.errors import InvalidInputError, NapsetsWarning, warn
 from napsets.graph import Graph
-from napsets.kernels.threads import stages
 from napsets.levels import FittedLevel, Full, few_labels
-from napsets.localisers import HopsLocal, Local, LocalThresholds, PathLengthsLocal, share_length_search, share_search
+from napsets.localisers import Local, LocalThresholds
 from napsets.methods.data import Scored
-from napsets.methods.grouped import Grouped
 from napsets.methods.p_values import p_values
-from napsets.methods.predicts import Predicts, Wanted, smoothing
-from napsets.predictions import NodeThresholds, Prediction
+from napsets.methods.thresholds import Grouped, find_thresholds, predict_in_parts
+from napsets.predictions import NodeThresholds, Predicted, Prediction
 from napsets.scores import prediction_type
 
 PredictionT = TypeVar("PredictionT", bound=Prediction)
+#: Whether sets are to have p-values, and which.
+Wanted = bool | Literal["smoothed"]
 
-#: Entries of the score matrix held at a time.
-_CHUNK_ENTRIES = 1 << 20
+
+def smoothing(wanted: Wanted) -> bool | None:
+    """Return whether the p-values that sets are to have are smoothed; None where they are to have none."""
+    if isinstance(wanted, str):
+        if wanted != "smoothed":
+            raise InvalidInputError(f"`p_values` must be True, False or 'smoothed'; got {shown(wanted)}")
+        return True
+    return False if check_flag("p_values", wanted) else None
+
+
+class Predicts:
+    """What has a calibration to predict with."""
+
+    @abstractmethod
+    def _present(self, caller: str) -> Calibrated:
+        """Return the calibration as it is now, for one of the methods below."""
+
+    def _rates(self, alpha: Any) -> Any:
+        """Return the error rates, where none was given those that are usual."""
+        return getattr(self, "alpha", 0.1) if alpha is None else alpha
+
+    def _caveat(self) -> str | None:
+        """Return what should be known of all sets that these settings make."""
+        return None
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., alpha: float | None = ..., *, positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> Predicted: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None = ..., *, alpha: Sequence[float], positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, nodes: ArrayLike | None, alpha: Sequence[float], *, positions: ArrayLike | None = ...,
+        allow_empty: bool | None = ..., p_values: Wanted = ..., threads: int | None = ..., progress: Any = ...,
+    ) -> list[Predicted]: ...  # fmt: skip
+
+    def predict(
+        self,
+        nodes: ArrayLike | None = None,
+        alpha: float | Sequence[float] | None = None,
+        *,
+        positions: ArrayLike | None = None,
+        allow_empty: bool | None = None,
+        p_values: Wanted = False,
+        threads: int | None = None,
+        progress: Any = None,
+    ) -> Predicted | list[Predicted]:
+        """Return the prediction sets of `nodes`; with a score of numbers, their `PredictionIntervals`.
+
+        Parameters
+        ----------
+        nodes : array, optional
+            A boolean mask, or nodes by the ids that `calibrate` was given; without ids, their positions 0..n−1. By
+            default all nodes that did not calibrate.
+        alpha : float or sequence of floats, optional
+            Error rate: a set misses the truth with probability at most about alpha. For several, a list of sets comes
+            back, from one search. By default 0.1, or what a method that chooses was made for.
+        positions : array, optional
+            Nodes by their positions 0..n−1, whatever their ids.
+        allow_empty : bool, optional
+            Overrides the setting of the same name.
+        p_values : bool or "smoothed"
+            Whether sets are to have the p-value of every label; see `Calibrated.p_values`.
+        threads, progress
+            As in `hop_thresholds`.
+        """
+        calibrated = self._present("predict")
+        prediction = calibrated._predict(nodes, positions, self._rates(alpha), allow_empty, threads, progress)
+        caveat = self._caveat()
+        if caveat is not None:
+            warn(caveat)
+        valued: Predicted | list[Predicted] = calibrated.with_p_values(prediction, p_values)
+        return valued
+
+    @abstractmethod
+    def verdict(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> Any:
+        """Say what to expect of the sets of `nodes`, what is promised, and what to watch for, without any truth.
+
+        It prints as three lines; see `napsets.evaluation.verdict_words.Verdict`. The parameters are those of `predict`.
+        """
+
+    def warnings(self, nodes: ArrayLike | None = None, alpha: float | None = None) -> list[str]:
+        """Return what to watch for, the gravest first: few labels, little support, labels unlike the other nodes."""
+        return list(self.verdict(nodes, alpha).warnings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -297,82 +385,3 @@ def check_rates(alpha: Any) -> tuple[bool, list[float]]:
         if is_several(rate):
             raise InvalidInputError(f"`alpha` must be a number or a list of numbers; got {shown(rate)} in a list")
     return True, [check_alpha(rate) for rate in rates]
-
-
-def predict_in_parts(
-    calibrated: Sequence[Calibrated], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
-) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
-    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
-
-    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
-    each method that shares a score its predictions at each error rate.
-    """
-    by_score: dict[int, list[int]] = {}
-    for place, method in enumerate(calibrated):
-        by_score.setdefault(id(method.score), []).append(place)
-    for places in by_score.values():
-        score = calibrated[places[0]].score
-        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
-        for start in range(0, max(nodes.size, 1), step):
-            rows = slice(start, min(start + step, nodes.size))
-            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
-            predictions = iter(score.predict(nodes[rows], wanted))
-            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
-
-
-def find_thresholds(
-    calibrated: Sequence[Calibrated],
-    nodes: IntArray,
-    alphas: Sequence[float],
-    *,
-    labels: IntArray | None = None,
-    threads: int | None = None,
-    progress: Any = None,
-) -> list[LocalThresholds]:
-    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
-
-    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
-    some `labels` may be computed.
-    """
-    cuts = [method.level.cuts(alphas) for method in calibrated]
-    searches: dict[Any, list[int]] = {}
-    for i, method in enumerate(calibrated):
-        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
-        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)  # type: ignore[attr-defined]
-    thresholds: dict[int, LocalThresholds] = {}
-    reports = stages(check_progress(progress), [1] * len(searches), nodes.size)
-    for (key, places), report in zip(searches.items(), reports, strict=True):
-        first = calibrated[places[0]]
-        if first.grouped is not None:
-            find = partial(find_thresholds, threads=threads)
-            thresholds[key] = first.grouped.thresholds(nodes, alphas, find, report)
-        elif first.full is not None:
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads=threads, progress=report)
-        else:
-            if isinstance(key, tuple):
-                locals_ = [calibrated[i].local for i in places]
-                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
-            else:
-                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
-                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
-            for i, node_thresholds in zip(places, local, strict=True):
-                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
-        if report is not None:
-            report(1, 1)
-    return [thresholds[i] for i in range(len(calibrated))]
-
-
-#: What finds the thresholds of several locals with one search.
-_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
-
-
-def _check_local(calibrated: Calibrated, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
-    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
-    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
-        local = isinstance(thresholds, LocalThresholds)
-        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
-        raise InvalidInputError(
-            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
-            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
-        )
-    return thresholds

@@ -13,10 +13,9 @@ from napsets.checks.arguments import ArrayLike
 from napsets.checks.names import choose
 from napsets.checks.values import shown
 from napsets.errors import FileFormatError, InvalidInputError, NotCalibratedError
-from napsets.methods.calibrated import Calibrated
+from napsets.methods.calibrated import Calibrated, Predicts
 from napsets.methods.data import CalibrationData
-from napsets.methods.method import Method
-from napsets.methods.predicts import Calibrates, Predicts
+from napsets.methods.method import Calibrates, Method
 from napsets.methods.saving import Saved, read_saved, save
 
 Self = TypeVar("Self", bound="Predictor[Any]")

@@ -1,4 +1,7 @@
-"""A calibration for each group: thresholds of groups of labels, or of groups of nodes.
+"""From calibrated methods to thresholds and predictions: searches that they share, and a calibration for each group.
+
+Several calibrated methods on the same nodes share what they can: the search where they have the same reference nodes,
+the scores where they have the same score.
 
 At a nominal level, a group's thresholds are made from its own labelled nodes alone. At an exact one, all reference
 nodes are used for all groups, and the held-out labels in the group set its level. Either way a group's coverage
@@ -10,25 +13,27 @@ all.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray, Sealed
+from napsets.checks.values import check_progress, shown
+from napsets.errors import InvalidInputError
 from napsets.groups import Grouping
 from napsets.kernels.threads import stages
 from napsets.levels import fewest_ranks
-from napsets.localisers import LocalThresholds
+from napsets.localisers import HopsLocal, LocalThresholds, PathLengthsLocal, share_length_search, share_search
+from napsets.predictions import NodeThresholds, Prediction
 
+#: Entries of the score matrix held at a time.
+_CHUNK_ENTRIES = 1 << 20
 #: The calibrations of groups are cached as long as they have no more entries than this.
 _KEPT_ENTRIES = 20_000_000
 #: The number of the group of all that is left.
 REST = -1
-
-#: What finds the thresholds of several calibrations of the same nodes.
-Find = Callable[..., list[LocalThresholds]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +100,18 @@ class Grouped(Sealed):
             return self.part(group) if group >= 0 and self.suffice(alpha)[group] else self.rest(alpha)
         return self.everyone
 
-    def thresholds(self, nodes: IntArray, alphas: Sequence[float], find: Find, progress: Any = None) -> LocalThresholds:
+    def thresholds(
+        self, nodes: IntArray, alphas: Sequence[float], threads: int | None, progress: Any = None
+    ) -> LocalThresholds:
         """Return the thresholds of nodes, or of nodes and groups of labels."""
         suffice = np.stack([self.suffice(alpha) for alpha in alphas])
         of = self._of_nodes if self.grouping.of == "node" else self._of_labels
         if self.grouping.of == "label" and self.everyone.full is not None:
             of = self._of_candidates
-        return of(nodes, alphas, suffice, find, progress)
+        return of(nodes, alphas, suffice, threads, progress)
 
     def _of_nodes(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
     ) -> LocalThresholds:
         groups = self.grouping.groups[nodes]
         shape = (len(alphas), nodes.size)
@@ -115,30 +122,26 @@ class Grouped(Sealed):
         enough = np.column_stack([suffice, np.zeros(len(alphas), dtype=bool)])  # the last is for those in none
         order = np.argsort(groups, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if nodes.size else []
-        parts = [rows for rows in parts if enough[:, groups[rows[0]]].any()]
-        rests = [np.flatnonzero(~enough[a, groups]) for a in range(len(alphas))]
-        reports = stages(progress, [rows.size for rows in (*parts, *rests)], nodes.size)
-        for rows, report in zip(parts, reports, strict=False):
-            group = int(groups[rows[0]])
-            own = find([self.part(group)], nodes[rows], alphas, progress=report)[0]
-            for a in np.flatnonzero(enough[:, group]).tolist():
-                values[a, rows] = own.values[a]
-                support[a, rows], effective[a, rows] = own.rests_on(a)
+        # Rows that are searched together, their group, and the error rates at which it has enough labels.
+        searches = [(rows, int(groups[rows[0]]), np.flatnonzero(enough[:, groups[rows[0]]]).tolist()) for rows in parts]
+        searches += [(np.flatnonzero(~enough[a, groups]), REST, [a]) for a in range(len(alphas))]
+        searches = [(rows, group, rates) for rows, group, rates in searches if rows.size and rates]
+        reports = stages(progress, [rows.size for rows, _, _ in searches], nodes.size)
+        for (rows, group, rates), report in zip(searches, reports, strict=True):
+            part = self.rest(alphas[rates[0]]) if group == REST else self.part(group)
+            wanted = [alphas[a] for a in rates]
+            own = find_thresholds([part], nodes[rows], wanted, threads=threads, progress=report)[0]
+            for row, a in enumerate(rates):
+                values[a, rows] = own.values[row]
+                support[a, rows], effective[a, rows] = own.rests_on(row)
                 if own.by_group is not None:
-                    by_label[a, rows] = own.by_group[a]
-        for a, (rows, report) in enumerate(zip(rests, reports[len(parts) :], strict=True)):
-            if rows.size:
-                left = find([self.rest(alphas[a])], nodes[rows], [alphas[a]], progress=report)[0]
-                values[a, rows] = left.values[0]
-                support[a, rows], effective[a, rows] = left.rests_on(0)
-                if left.by_group is not None:
-                    by_label[a, rows] = left.by_group[0]
+                    by_label[a, rows] = own.by_group[row]
         if not labels:
             return LocalThresholds(values, support, effective)
         return LocalThresholds(values, support, effective, by_label, np.arange(labels))
 
     def _of_labels(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
     ) -> LocalThresholds:
         alone = np.flatnonzero(suffice.any(axis=0))
         places = np.zeros(self.grouping.count + 1, dtype=np.int64)  # the last is for labels in no group
@@ -147,12 +150,16 @@ class Grouped(Sealed):
         some_left = [not suffice[a, alone].all() or 0 in groups for a in range(len(alphas))]
         report, *reports = stages(progress, [alone.size, *map(int, some_left)], nodes.size)
         parts = [self.part(group) for group in alone.tolist()]
-        thresholds = find(parts, nodes, alphas, progress=report) if parts else []
+        thresholds = find_thresholds(parts, nodes, alphas, threads=threads, progress=report) if parts else []
         values = np.empty((len(alphas), nodes.size, alone.size + 1))
         support = np.full((len(alphas), nodes.size), np.iinfo(np.int64).max)
         effective = np.full((len(alphas), nodes.size), np.inf)
         for a, alpha in enumerate(alphas):
-            left = find([self.rest(alpha)], nodes, [alpha], progress=reports[a])[0] if some_left[a] else None
+            left = (
+                find_thresholds([self.rest(alpha)], nodes, [alpha], threads=threads, progress=reports[a])[0]
+                if some_left[a]
+                else None
+            )
             for place in np.unique(groups).tolist():
                 own = place > 0 and bool(suffice[a, alone[place - 1]])
                 taken, row = (thresholds[place - 1], a) if own else (left, 0)
@@ -164,7 +171,7 @@ class Grouped(Sealed):
         return LocalThresholds(values[:, :, np.unique(groups)].min(axis=2), support, effective, values, groups)
 
     def _of_candidates(
-        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, find: Find, progress: Any
+        self, nodes: IntArray, alphas: Sequence[float], suffice: Any, threads: int | None, progress: Any
     ) -> LocalThresholds:
         """Return thresholds of groups of labels where each candidate has its own."""
         groups = self.grouping.groups
@@ -177,7 +184,7 @@ class Grouped(Sealed):
             labels = np.flatnonzero(~enough[a, groups] if group == REST else groups == group)
             if labels.size:
                 part = self.rest(alphas[a]) if group == REST else self.part(group)
-                own = find([part], nodes, [alphas[a]], labels=labels, progress=report)[0]
+                own = find_thresholds([part], nodes, [alphas[a]], labels=labels, threads=threads, progress=report)[0]
                 values[a][:, labels] = own.by_group[0]  # type: ignore[index]
                 support[a] = np.minimum(support[a], own.support)
         return LocalThresholds(values.min(axis=2), support, support.astype(np.float64), values, np.arange(groups.size))
@@ -214,3 +221,81 @@ class Grouped(Sealed):
         if names is not None and self.grouping.of == "label":
             return ", ".join(repr(names[y]) for y in np.flatnonzero(self.grouping.groups == group)[:3])
         return str(group)
+
+
+def predict_in_parts(
+    calibrated: Sequence[Any], thresholds: Sequence[Sequence[NodeThresholds]], nodes: IntArray
+) -> Iterator[tuple[slice, dict[int, list[Prediction]]]]:
+    """Turn the thresholds of each method at each error rate into predictions, some nodes at a time.
+
+    Methods of one score share its matrix, and no more of it is held than a part. Yields which rows, and by the place of
+    each method that shares a score its predictions at each error rate.
+    """
+    by_score: dict[int, list[int]] = {}
+    for place, method in enumerate(calibrated):
+        by_score.setdefault(id(method.score), []).append(place)
+    for places in by_score.values():
+        score = calibrated[places[0]].score
+        step = max(1, _CHUNK_ENTRIES // max(1, score.num_labels))
+        for start in range(0, max(nodes.size, 1), step):
+            rows = slice(start, min(start + step, nodes.size))
+            wanted = [node_thresholds[rows] for place in places for node_thresholds in thresholds[place]]
+            predictions = iter(score.predict(nodes[rows], wanted))
+            yield rows, {place: [next(predictions) for _ in thresholds[place]] for place in places}
+
+
+def find_thresholds(
+    calibrated: Sequence[Any],
+    nodes: IntArray,
+    alphas: Sequence[float],
+    *,
+    labels: IntArray | None = None,
+    threads: int | None = None,
+    progress: Any = None,
+) -> list[LocalThresholds]:
+    """Return the thresholds of several calibrated methods, shape (alphas, nodes) each.
+
+    Weightings of the same scored nodes share one search. If every candidate has its own threshold, only those of
+    some `labels` may be computed.
+    """
+    cuts = [method.level.cuts(alphas) for method in calibrated]
+    searches: dict[Any, list[int]] = {}
+    for i, method in enumerate(calibrated):
+        share = _SHARED.get(type(method.local)) if method.grouped is None and method.full is None else None
+        searches.setdefault(i if share is None else (share, id(method.local.reference)), []).append(i)
+    thresholds: dict[int, LocalThresholds] = {}
+    reports = stages(check_progress(progress), [1] * len(searches), nodes.size)
+    for (key, places), report in zip(searches.items(), reports, strict=True):
+        first = calibrated[places[0]]
+        if first.grouped is not None:
+            thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
+        elif first.full is not None:
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads=threads, progress=report)
+        else:
+            if isinstance(key, tuple):
+                locals_ = [calibrated[i].local for i in places]
+                local = key[0](locals_, nodes, [cuts[i] for i in places], threads=threads, progress=report)
+            else:
+                own = first.local.thresholds(nodes, cuts[key], threads=threads, progress=report)
+                local = [_check_local(first, own, (len(cuts[key]), nodes.size))]
+            for i, node_thresholds in zip(places, local, strict=True):
+                thresholds[i] = calibrated[i].level.thresholds(node_thresholds, nodes, alphas)
+        if report is not None:
+            report(1, 1)
+    return [thresholds[i] for i in range(len(calibrated))]
+
+
+#: What finds the thresholds of several locals with one search.
+_SHARED: dict[type, Any] = {HopsLocal: share_search, PathLengthsLocal: share_length_search}
+
+
+def _check_local(calibrated: Any, thresholds: object, shape: tuple[int, int]) -> LocalThresholds:
+    """Return the thresholds that a local gave; a localiser of the user's own may give anything."""
+    if not isinstance(thresholds, LocalThresholds) or np.shape(thresholds.values) != shape:
+        local = isinstance(thresholds, LocalThresholds)
+        got = f"values of shape {np.shape(thresholds.values)}" if local else shown(thresholds)  # type: ignore[attr-defined]
+        raise InvalidInputError(
+            f"`localiser` must give LocalThresholds with values of shape {shape}, one row per cut and one column per "
+            f"node; {type(calibrated.method.localiser).__name__} gave {got}"
+        )
+    return thresholds
