@@ -12,7 +12,7 @@ To add a study, write one module and enter it in `laboratory.STUDIES`. The modul
 - a subclass of `study.Study` that lists the cells, and makes tables, figures and a page from their rows.
 
 The store checks the rows of every cell class in the table, and `napsets reproduce NAME` runs and shows the study once
-`cli.reproduce.Target` has its name.
+`cli.reproduce` has its name.
 
 >>> from napsets.studies import QUICK, cells_of
 >>> len(cells_of("sbm", QUICK))
