@@ -103,7 +103,7 @@ def check_case(rng, patch):
         if needed <= others.shape[1]:
             thresholds[v] = np.sort(others, axis=1)[:, needed - 1]
         above[v], equal[v] = ((others > scores[v, :, None]).sum(axis=1), (others == scores[v, :, None]).sum(axis=1))
-    assert np.array_equal(full.thresholds(nodes, [alpha], threads=1)[0], thresholds)
+    assert np.array_equal(full.thresholds(nodes, [alpha], None, 1, None)[1][0], thresholds)
     counted = full.compared(nodes, scores, labels)
     assert np.array_equal(counted[0], above)
     assert np.array_equal(counted[1], equal)

@@ -169,10 +169,9 @@ class Calibrated(Predicts):
         """What makes a threshold per candidate, or per end, where held-out labels are evidence too; or None."""
         if not isinstance(self.method.level, Full):
             return None
-        from napsets.methods.full import full_level
-        from napsets.methods.full_intervals import full_intervals
+        from napsets.methods.full_intervals import bag_level
 
-        return full_intervals(self, self.judges) or full_level(self, self.judges)
+        return bag_level(self)
 
     def __repr__(self) -> str:
         labels, held_out = self.scored.calibration.size, self.scored.level_nodes.size

@@ -13,25 +13,23 @@ known, NumPy computes every score of every bag.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.values import check_progress
 from napsets.kernels.candidates import NEIGHBOUR, Heard
 from napsets.kernels.few import Kernels
 from napsets.kernels.layout import read_only
-from napsets.levels import Full, rank_place
+from napsets.levels import rank_place
 from napsets.localisers import LocalThresholds
 from napsets.methods.moves import REFERENCE_LABEL, Rows, Search, judge_tables
 from napsets.scores.evidence import passed_shares
-from napsets.scores.informed import BoundInformed, Change, evidence_of
-
-Self = TypeVar("Self", bound="BagLevel")
+from napsets.scores.informed import BoundInformed, Change
 
 #: Entries whose scores are computed at a time, and scores of bags that NumPy holds at a time.
 _ENTRIES, _DENSE = 1 << 20, 1 << 22
@@ -40,26 +38,31 @@ _KERNELS = Kernels(1.5, "candidates.list_moves")
 _HELD, _CHANGED = 30.0, 800.0
 
 
-def full_level(calibrated: Any, judges: IntArray | None = None) -> FullLevel | None:
-    """Return the object that computes thresholds of candidates; None if the held-out labels are not evidence."""
-    return FullLevel.of(calibrated, evidence_of(calibrated.score), judges)
-
-
 @dataclass(frozen=True, eq=False)
-class BagLevel:
+class BagLevel(ABC):
     """The scores of the held-out labels, or targets, where these are evidence too."""
 
     scored: Any  #: the nodes and their scores
     informed: Any  #: the score that uses them as evidence
     judges: IntArray  #: which of the level nodes set the threshold; all of them are evidence
 
-    @classmethod
-    def of(cls: type[Self], calibrated: Any, informed: Any, judges: IntArray | None) -> Self | None:
-        """Return it for a method whose score uses held-out labels, by default with all of them as judges; or None."""
-        if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
-            return None
-        places = np.arange(calibrated.scored.level_nodes.size) if judges is None else judges
-        return cls(calibrated.scored, informed, places)
+    @abstractmethod
+    def thresholds(
+        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a threshold per node, shape (alphas, nodes), and those of each candidate, or of the two ends."""
+
+    @abstractmethod
+    def listeners(self, node: int) -> IntArray:
+        """Return the judges that have the label, or the target, of a node among their evidence."""
+
+    def local_thresholds(
+        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
+    ) -> LocalThresholds:
+        """Return thresholds of groups, one for each candidate (by default all labels) or end; all rest on the judges."""
+        values, by_group = self.thresholds(nodes, alphas, labels, threads, report)
+        support = self.judges.size - (self._place_of[nodes] >= 0)  # all judges but the node itself
+        return LocalThresholds(values, support, support.astype(np.float64), by_group, np.arange(by_group.shape[2]))
 
     @cached_property
     def _nodes(self) -> IntArray:
@@ -80,11 +83,6 @@ class BagLevel:
         places = np.full(self.scored.reference.num_nodes, -1, dtype=np.int64)
         places[self._nodes] = np.arange(self._nodes.size)
         return places
-
-    def _support(self, nodes: IntArray) -> IntArray:
-        """Return how many judges each node has: all but itself."""
-        support: IntArray = self.judges.size - (self._place_of[nodes] >= 0)
-        return support
 
     def base(self, node: int, alpha: float) -> float:
         """Return the threshold that the judges alone give a node, with no candidate among their evidence."""
@@ -140,18 +138,10 @@ class FullLevel(BagLevel):
         shares[self.informed.required_bag.crowded] = 0.0
         return shares
 
-    def thresholds(
-        self,
-        nodes: IntArray,
-        alphas: Sequence[float],
-        labels: IntArray | None = None,
-        *,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> FloatArray:
-        """Return the threshold of each candidate, by default of all labels, shape (alphas, nodes, labels)."""
+    def thresholds(  # noqa: D102
+        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
+    ) -> tuple[FloatArray, FloatArray]:
         candidates = np.arange(self.informed.num_labels) if labels is None else labels
-        report = check_progress(progress)
         values = np.full((len(alphas), nodes.size, candidates.size), np.inf)
         rows, (scores, _) = self._rows(nodes), self._sorted
         own = (rows.owns >= 0).astype(np.int64)
@@ -163,26 +153,11 @@ class FullLevel(BagLevel):
                 values[a, which] = find(rows.part(which), needed[which], candidates, threads)
             if report is not None:
                 report((a + 1) * nodes.size // len(alphas), nodes.size)
-        return values
+        least = values.min(axis=2) if candidates.size else np.full(values.shape[:2], np.inf)
+        return least, values
 
-    def listeners(self, node: int) -> IntArray:
-        """Return the judges that have the label of a node among their evidence."""
+    def listeners(self, node: int) -> IntArray:  # noqa: D102
         return self._nodes[self._pairs(self._rows(np.array([node])))[1]]
-
-    def local_thresholds(
-        self,
-        nodes: IntArray,
-        alphas: Sequence[float],
-        labels: IntArray | None = None,
-        *,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> LocalThresholds:
-        """Return the same as the thresholds of groups of labels, one label each; they rest on the judges."""
-        values = self.thresholds(nodes, alphas, labels, threads=threads, progress=progress)
-        support = self._support(nodes)
-        least = values.min(axis=2) if values.shape[2] else np.full(values.shape[:2], np.inf)
-        return LocalThresholds(least, support, support.astype(np.float64), values, np.arange(values.shape[2]))
 
     def compared(
         self, nodes: IntArray, scores: FloatArray, labels: IntArray

@@ -26,10 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from napsets.checks.arguments import FloatArray, IntArray
-from napsets.checks.values import check_progress
-from napsets.levels import rank_place
-from napsets.localisers import LocalThresholds
-from napsets.methods.full import BagLevel
+from napsets.levels import Full, rank_place
+from napsets.methods.full import BagLevel, FullLevel
+from napsets.scores.informed import evidence_of
 from napsets.scores.informed_intervals import RESIDUAL_PRIOR, BoundInformedIntervals
 
 #: Pairs of a node and a judge that uses it as evidence which are processed at a time.
@@ -38,10 +37,14 @@ _PAIRS = 1 << 20
 _ROUNDING = 1e-13
 
 
-def full_intervals(calibrated: Any, judges: IntArray | None = None) -> FullIntervals | None:
-    """Return the object that computes thresholds of ends; None if the held-out targets are not evidence."""
-    informed = calibrated.score if isinstance(calibrated.score, BoundInformedIntervals) else None
-    return FullIntervals.of(calibrated, informed, judges)
+def bag_level(calibrated: Any) -> BagLevel | None:
+    """Return what computes the thresholds of candidates, or of ends, at a full level; None if no bag is evidence."""
+    numbers = isinstance(calibrated.score, BoundInformedIntervals)
+    informed: Any = calibrated.score if numbers else evidence_of(calibrated.score)
+    if not isinstance(calibrated.method.level, Full) or informed is None or informed.bag is None:
+        return None
+    judges = np.arange(calibrated.scored.level_nodes.size) if calibrated.judges is None else calibrated.judges
+    return (FullIntervals if numbers else FullLevel)(calibrated.scored, informed, judges)
 
 
 class _Heard(NamedTuple):
@@ -153,32 +156,17 @@ class FullIntervals(BagLevel):
         start = informed.outputs[judge][:, self._columns] + (now - before) @ self._weights.T
         return _Lines(start, (heard.counts / count) @ self._weights.T)
 
-    def thresholds(self, nodes: IntArray, alphas: Sequence[float], *, progress: Any = None) -> FloatArray:
-        """Return the thresholds of the lower and the upper end, shape (alphas, nodes, 2)."""
-        report = check_progress(progress)
+    def thresholds(  # noqa: D102  (one thread does it all)
+        self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
+    ) -> tuple[FloatArray, FloatArray]:
         values = np.empty((len(alphas), nodes.size, 2))
         for piece in self._pieces(nodes):
             values[:, piece] = self._of_rows(nodes[piece], alphas)
             if report is not None:
                 report(piece.stop, nodes.size)
-        return values
+        return values.max(axis=2), values
 
-    def local_thresholds(
-        self,
-        nodes: IntArray,
-        alphas: Sequence[float],
-        labels: IntArray | None = None,
-        *,
-        threads: int | None = None,
-        progress: Any = None,
-    ) -> LocalThresholds:
-        """Return the same as thresholds of two groups, the ends; they rest on the judges. One thread does it all."""
-        values = self.thresholds(nodes, alphas, progress=progress)
-        support = self._support(nodes)
-        return LocalThresholds(values.max(axis=2), support, support.astype(np.float64), values, np.arange(2))
-
-    def listeners(self, node: int) -> IntArray:
-        """Return the judges that have the target of a node among their evidence."""
+    def listeners(self, node: int) -> IntArray:  # noqa: D102
         return self._nodes[self._heard(np.array([node])).place]
 
     def _of_rows(self, nodes: IntArray, alphas: Sequence[float]) -> FloatArray:

@@ -270,7 +270,7 @@ def find_thresholds(
         if first.grouped is not None:
             thresholds[key] = first.grouped.thresholds(nodes, alphas, threads, report)
         elif first.full is not None:
-            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads=threads, progress=report)
+            thresholds[key] = first.full.local_thresholds(nodes, alphas, labels, threads, report)
         else:
             if isinstance(key, tuple):
                 locals_ = [calibrated[i].local for i in places]
