@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class Settings:
     inference: str = "exact"
 
     def __post_init__(self) -> None:
-        for name in (
+        for name in [
             "layers",
             "hidden",
             "heads",
@@ -80,7 +80,7 @@ class Settings:
             "ego_fanout",
             "epochs",
             "validations_per_epoch",
-        ):
+        ]:
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidInputError(f"`{name}` must be an integer of at least 1; got {getattr(self, name)!r}")
         if not 0 <= self.dropout < 1:
@@ -140,52 +140,27 @@ def settings_for(preset: str, family: str = "default", **changes: Any) -> Settin
     return replace(chosen.get(family, chosen["default"]), **changes)
 
 
-class Goal(Protocol):
-    """The goals of training."""
-
-    @property
-    def merit_name(self) -> str:
-        """Say what the merit is called in the record of epochs."""
-        ...
-
-    def width(self) -> int:
-        """Return how many numbers the model gives a node."""
-        ...
-
-    def truth(self) -> npt.NDArray[Any]:
-        """Return what is true of each node of the dataset."""
-        ...
-
-    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """Return what is to become small."""
-        ...
-
-    def merit(self, outputs: Tensor, truth: Tensor) -> float:
-        """Return by what weights are kept: large is good."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class LabelGoal:
     """The labels of nodes: cross entropy, and accuracy."""
 
     dataset: NodeDataset
-    merit_name: str = "validation_accuracy"
+    merit_name: str = "validation_accuracy"  #: what the merit is called in the record of epochs
 
     def width(self) -> int:
-        """Return the number of classes."""
+        """Return how many numbers the model gives a node: the classes."""
         return self.dataset.num_classes
 
     def truth(self) -> npt.NDArray[Any]:
-        """Return the labels."""
+        """Return what is true of each node of the dataset: the labels."""
         return self.dataset.labels
 
     def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """Return the cross entropy."""
+        """Return what is to become small: the cross entropy."""
         return nn.functional.cross_entropy(outputs, truth)
 
     def merit(self, outputs: Tensor, truth: Tensor) -> float:
-        """Return the accuracy."""
+        """Return by what weights are kept, large is good: the accuracy."""
         return float((outputs.argmax(dim=1) == truth).double().mean())
 
 
@@ -253,7 +228,11 @@ class QuantileGoal:
         return mean + spread * self.ordered(outputs.double()).numpy()
 
 
-def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> LabelGoal | QuantileGoal:
+#: What a model is trained for: both have a width, a truth, a loss and a merit.
+Goal = LabelGoal | QuantileGoal
+
+
+def make_goal(dataset: NodeDataset, task: str, quantiles: Sequence[float]) -> Goal:
     """Return what to train for: ``classification`` or ``regression``."""
     if task == "classification":
         return LabelGoal(dataset)

@@ -246,33 +246,18 @@ def predict(
 
 @overload
 def train(
-    dataset: NodeDataset,
-    model: str | nn.Module = ...,
-    preset: str = ...,
-    seed: int = ...,
-    *,
-    task: Literal["classification"] = ...,
-    checkpoint: str | os.PathLike[str] | None = ...,
-    progress: Progress | None = ...,
-    threads: int | None = ...,
-    **changes: Any,
-) -> NodePredictions: ...
+    dataset: NodeDataset, model: str | nn.Module = ..., preset: str = ..., seed: int = ..., *,
+    task: Literal["classification"] = ..., checkpoint: str | os.PathLike[str] | None = ...,
+    progress: Progress | None = ..., threads: int | None = ..., **changes: Any,
+) -> NodePredictions: ...  # fmt: skip
 
 
 @overload
 def train(
-    dataset: NodeDataset,
-    model: str | nn.Module = ...,
-    preset: str = ...,
-    seed: int = ...,
-    *,
-    task: Literal["regression"],
-    quantiles: Sequence[float] = ...,
-    checkpoint: str | os.PathLike[str] | None = ...,
-    progress: Progress | None = ...,
-    threads: int | None = ...,
-    **changes: Any,
-) -> NodeQuantiles: ...
+    dataset: NodeDataset, model: str | nn.Module = ..., preset: str = ..., seed: int = ..., *,
+    task: Literal["regression"], quantiles: Sequence[float] = ..., checkpoint: str | os.PathLike[str] | None = ...,
+    progress: Progress | None = ..., threads: int | None = ..., **changes: Any,
+) -> NodeQuantiles: ...  # fmt: skip
 
 
 def train(

@@ -258,17 +258,15 @@ class AutoMethod(Calibrates[Calibrated]):
         largest = float(reference.scores.max())
         losses = np.stack([_pinball(scores - np.minimum(tau, largest), 1.0 - self.alpha) for tau in taus])
         means = losses.mean(axis=1)
-        best = int(means.argmin())
-        gain = losses[best] - losses[0]
-        se = float(gain.std(ddof=1)) / math.sqrt(gain.size) if gain.size > 1 else math.inf
+        candidates = []
+        for name, mean, change in zip(names, means, losses - losses[0], strict=True):
+            error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
+            candidates.append(Candidate(name, "localiser", float(mean), float(change.mean()), error))
         # Local thresholds keep the held-out labels from being evidence: they must be worth it.
         least = WORTH * float(means[0]) if getattr(scored.score, "uses_held_out_labels", False) else 0.0
-        chosen = best if -float(gain.mean()) > max(ERRORS * se, least) else 0
-        candidates = []
-        for c, name in enumerate(names):
-            change = losses[c] - losses[0]
-            error = float(change.std(ddof=1)) / math.sqrt(change.size) if change.size > 1 else math.inf
-            candidates.append(Candidate(name, "localiser", float(means[c]), float(change.mean()), error, chosen == c))
+        best = int(means.argmin())
+        chosen = best if -candidates[best].difference > max(ERRORS * candidates[best].se, least) else 0
+        candidates[chosen] = replace(candidates[chosen], chosen=True)
         return (Everyone() if chosen == 0 else localisers[chosen - 1][1]), candidates
 
 
@@ -339,16 +337,13 @@ class _Sizes:
         self.value.append(size(reference.scores))
         self.resampled.append(np.array([size(reference.scores[draw]) for draw in self._draws]))
 
-    def difference(self, baseline: int, other: int) -> tuple[float, float]:
-        """Return by how much the other's sets are larger, and the bootstrap's standard error of that."""
-        change = self.resampled[other] - self.resampled[baseline]
-        return self.value[other] - self.value[baseline], float(change.std(ddof=1))
-
     def candidates(self, chosen: int) -> list[Candidate]:
-        return [
-            Candidate(name, "score", self.value[c], *self.difference(0, c), chosen == c)
-            for c, name in enumerate(self.names)
-        ]
+        """Return the candidates: by how much sets are larger than the first's, and the bootstrap's error of that."""
+        candidates = []
+        for c, (name, value, resampled) in enumerate(zip(self.names, self.value, self.resampled, strict=True)):
+            error = float((resampled - self.resampled[0]).std(ddof=1))
+            candidates.append(Candidate(name, "score", value, value - self.value[0], error, chosen == c))
+        return candidates
 
 
 def _by_hops(max_hops: int, *, alike: bool) -> list[tuple[str, Localiser]]:

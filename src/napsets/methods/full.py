@@ -59,7 +59,7 @@ class BagLevel(ABC):
     def local_thresholds(
         self, nodes: IntArray, alphas: Sequence[float], labels: IntArray | None, threads: int | None, report: Any
     ) -> LocalThresholds:
-        """Return thresholds of groups, one for each candidate (by default all labels) or end; all rest on the judges."""
+        """Return thresholds of groups, one for each candidate (by default all labels) or end; they rest on judges."""
         values, by_group = self.thresholds(nodes, alphas, labels, threads, report)
         support = self.judges.size - (self._place_of[nodes] >= 0)  # all judges but the node itself
         return LocalThresholds(values, support, support.astype(np.float64), by_group, np.arange(by_group.shape[2]))
